@@ -1,4 +1,4 @@
-"""The management application behind the server: what it is told, and what the client gets."""
+"""An ASGI application behind the server: its scope and messages, and the responses."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -55,7 +55,7 @@ def serving(pieces: Callable[[], AsyncGenerator[bytes]]) -> Any:
     return Litestar([table], openapi_config=None, logging_config=None)
 
 
-async def test_an_answer_in_pieces_ends_with_the_last_of_them() -> None:
+async def test_a_response_in_pieces_ends_with_the_last_one() -> None:
     closed: list[bool] = []
 
     async def pieces() -> AsyncGenerator[bytes]:
@@ -84,7 +84,7 @@ async def test_a_response_that_fails_midway_is_aborted() -> None:
         await answered(serving(pieces))
 
 
-async def test_a_client_that_goes_away_ends_the_pieces() -> None:
+async def test_a_client_that_disconnects_ends_the_pieces() -> None:
     closed: list[bool] = []
 
     class Leaving(MemoryRequest):

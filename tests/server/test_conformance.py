@@ -81,7 +81,7 @@ def get(way: Way, fields: str = "", *, line: str | None = None, host: str = "Hos
 
 
 def post(way: Way, fields: str | None = None, body: bytes | None = None) -> bytes:
-    """fields: beside Host, which say how the body is framed"""
+    """fields: headers in addition to Host, which frame the body"""
     sent = way.body if body is None else body
     framing = f"Content-Length: {len(sent)}\r\n" if fields is None else fields
     return get(way, framing, line=f"POST {way.post_path} HTTP/1.1") + sent

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a real socket: what clients send in odd ways, and what they get."""
+"""HTTP/1.1 on a real socket: unusual requests, framing, limits and timeouts."""
 
 import asyncio
 import json
@@ -37,21 +37,21 @@ BODY_MAX = 100_000_000
 
 
 async def echo(request: Request) -> None:
-    """Tells what it was asked."""
+    """Answers with the request."""
     body = (await request.read(BODY_MAX)).decode("latin-1")
-    told = {
+    seen = {
         "method": request.method,
         "path": request.path,
         "query": request.query,
         "headers": dict(request.headers.items()),
         "body": body,
     }
-    request.response_bytes(200, [JSON], json.dumps(told).encode())
+    request.response_bytes(200, [JSON], json.dumps(seen).encode())
 
 
 @dataclass
-class House:
-    """The server around the connections, with a clock that stands."""
+class StubServer:
+    """Implements `Server` with a clock that the test sets."""
 
     answer: Answer
     connections_max: int = 100
@@ -93,7 +93,7 @@ class House:
     def closed(self, connection: Connection) -> None:
         self.open.remove(connection)
 
-    def look(self, later_s: float) -> None:
+    def check_timeouts(self, later_s: float) -> None:
         for connection in list(self.open):
             connection.check_timeouts(self.time + later_s)
 
@@ -140,22 +140,24 @@ class Client:
 
 
 @asynccontextmanager
-async def serving(answer: Answer = echo, **changes: Any) -> AsyncIterator[tuple[House, Client]]:
-    house = House(answer, **changes)
+async def serving(
+    answer: Answer = echo, **changes: Any
+) -> AsyncIterator[tuple[StubServer, Client]]:
+    stub = StubServer(answer, **changes)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(house), "127.0.0.1", 0)
-    house.port = server.sockets[0].getsockname()[1]
+    server = await loop.create_server(lambda: Connection(stub), "127.0.0.1", 0)
+    stub.port = server.sockets[0].getsockname()[1]
     try:
-        yield house, await house.client()
+        yield stub, await stub.client()
     finally:
         server.close()
         await server.wait_closed()
-        await house.close()
+        await stub.close()
 
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(WAIT_S):
-        while not holds():  # noqa: ASYNC110  what is looked at tells nobody of its changes
+        while not holds():  # noqa: ASYNC110  the condition has no event to wait for
             await asyncio.sleep(0)
 
 
@@ -192,7 +194,7 @@ async def test_requests_sent_at_once_are_answered_in_their_order() -> None:
     ]
 
 
-async def test_a_body_in_chunks_is_put_together_and_its_trailers_are_no_headers() -> None:
+async def test_a_chunked_body_is_joined_and_its_trailers_are_not_headers() -> None:
     request = (
         b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nX-A: head\r\n\r\n"
         b"3\r\nabc\r\n2\r\nde\r\n0\r\nX-A: trailer\r\n\r\n"
@@ -216,7 +218,7 @@ async def test_a_header_that_is_sent_twice_is_a_list() -> None:
     assert asked["headers"]["x-forwarded-for"] == "1.2.3.4, 5.6.7.8"
 
 
-async def test_an_address_with_scheme_and_host_is_a_path() -> None:
+async def test_an_absolute_target_is_read_as_its_path() -> None:
     async with serving() as (_, client):
         asked = await client.asked(b"GET http://home/a/?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
         bare = await client.asked(b"GET http://home HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -249,7 +251,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-async def test_what_is_no_request_is_refused_in_the_error_shape(name: str) -> None:
+async def test_a_malformed_request_is_refused_in_the_error_shape(name: str) -> None:
     async with serving() as (_, client):
         client.writer.write(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n")
         good = json.loads((await client.answer())[2])
@@ -262,7 +264,7 @@ async def test_what_is_no_request_is_refused_in_the_error_shape(name: str) -> No
     assert (headers["content-type"], headers["connection"]) == ("application/json", "close")
 
 
-async def test_what_came_before_a_malformed_request_is_answered() -> None:
+async def test_a_request_before_a_malformed_one_is_answered() -> None:
     async with serving() as (_, client):
         client.writer.write(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n")
         good, bad = await client.answer(), await client.answer()
@@ -288,7 +290,7 @@ async def test_a_head_over_the_limit_is_refused(head: bytes) -> None:
 
 
 @pytest.mark.parametrize("end", [b" HTTP/1.1\r\nHost: x\r\n\r\n", b""], ids=["whole", "unended"])
-async def test_an_address_over_the_limit_is_refused(end: bytes) -> None:
+async def test_a_target_over_the_limit_is_refused(end: bytes) -> None:
     async with serving() as (_, client):
         client.writer.write(b"GET /" + b"a" * HEAD_BYTES_MAX + end)
         status, _, body = await client.answer()
@@ -310,33 +312,33 @@ async def test_a_head_is_not_charged_for_the_body_before_it() -> None:
     assert json.loads(second[2])["headers"]["x-a"] == "b"
 
 
-async def test_a_client_that_waits_for_leave_gets_it_before_it_sends_its_body() -> None:
+async def test_a_client_that_expects_100_continue_gets_it_before_it_sends_its_body() -> None:
     async with serving() as (_, client):
         client.writer.write(
             b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
         )
-        leave = await client.head()
+        interim = await client.head()
         asked = await client.asked(b"body")
 
-    assert leave == (100, {})
+    assert interim == (100, {})
     assert asked["body"] == "body"
 
 
-async def test_a_client_that_goes_after_an_early_answer_leaves_nothing_open() -> None:
+async def test_a_client_that_disconnects_after_an_early_response_leaves_nothing_open() -> None:
     async def refuse(request: Request) -> None:
         request.response_bytes(413, [JSON], b"{}")
 
-    async with serving(refuse) as (house, client):
+    async with serving(refuse) as (stub, client):
         client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nsome")
         refused = await client.answer()
         client.writer.write_eof()
 
-        await until(lambda: not house.open)
+        await until(lambda: not stub.open)
 
     assert refused[0] == 413
 
 
-async def test_an_answer_without_a_body_has_none() -> None:
+async def test_responses_to_head_and_with_204_have_no_body() -> None:
     async def answer(request: Request) -> None:
         request.response_bytes(204 if request.path == "/none" else 200, [JSON], b"12345")
 
@@ -357,7 +359,7 @@ async def test_an_answer_without_a_body_has_none() -> None:
     "request_head",
     [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"],
 )
-async def test_the_connection_ends_where_the_client_wants_it(request_head: bytes) -> None:
+async def test_the_connection_is_closed_when_the_client_asks_for_it(request_head: bytes) -> None:
     async with serving() as (_, client):
         client.writer.write(request_head)
         status, headers, _ = await client.answer()
@@ -366,7 +368,7 @@ async def test_the_connection_ends_where_the_client_wants_it(request_head: bytes
         assert await client.is_closed()
 
 
-async def test_another_protocol_is_not_spoken_and_the_connection_goes_on() -> None:
+async def test_an_upgrade_is_ignored_and_the_connection_stays_open() -> None:
     upgrade = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
     async with serving() as (_, client):
@@ -377,7 +379,7 @@ async def test_another_protocol_is_not_spoken_and_the_connection_goes_on() -> No
     assert ([each["path"] for each in asked], refused[0]) == (["/a", "/a"], 400)
 
 
-async def test_a_body_that_nobody_reads_is_thrown_away_and_the_connection_goes_on() -> None:
+async def test_an_unread_body_is_discarded_and_the_connection_stays_open() -> None:
     async def answer(request: Request) -> None:
         request.response_bytes(413, [JSON], request.path.encode())
 
@@ -390,7 +392,7 @@ async def test_a_body_that_nobody_reads_is_thrown_away_and_the_connection_goes_o
     assert (refused[2], following[2]) == (b"/large", b"/next")
 
 
-async def test_a_large_body_comes_in_pieces_without_being_held() -> None:
+async def test_a_large_body_is_read_in_pieces() -> None:
     sizes: list[int] = []
 
     async def answer(request: Request) -> None:
@@ -407,7 +409,7 @@ async def test_a_large_body_comes_in_pieces_without_being_held() -> None:
     assert len(sizes) > 20
 
 
-async def test_a_client_that_goes_in_the_middle_of_its_body_is_gone() -> None:
+async def test_a_client_that_disconnects_in_the_middle_of_its_body_is_lost() -> None:
     seen: list[type[Exception]] = []
 
     async def answer(request: Request) -> None:
@@ -417,16 +419,16 @@ async def test_a_client_that_goes_in_the_middle_of_its_body_is_gone() -> None:
             seen.append(type(error))
             raise
 
-    async with serving(answer) as (house, client):
+    async with serving(answer) as (stub, client):
         client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
         await client.writer.drain()
         client.writer.close()
-        await until(lambda: bool(seen) and not house.open)
+        await until(lambda: bool(seen) and not stub.open)
 
     assert seen == [ClientDisconnected]
 
 
-async def test_what_is_sent_bit_by_bit_is_chunked_and_ends() -> None:
+async def test_a_streamed_response_is_chunked_and_ends() -> None:
     async def answer(request: Request) -> None:
         request.response_stream(200, [("content-type", "text/event-stream")])
         for part in (b"a", b"", b"bc"):
@@ -439,7 +441,7 @@ async def test_what_is_sent_bit_by_bit_is_chunked_and_ends() -> None:
     assert (first[2], second[2]) == (b"abc", b"abc")
 
 
-async def test_an_old_client_reads_a_stream_until_the_connection_ends() -> None:
+async def test_an_http_1_0_client_reads_a_stream_until_the_connection_ends() -> None:
     async def answer(request: Request) -> None:
         request.response_stream(200, [JSON])
         await request.send_bytes(b"abc")
@@ -466,7 +468,7 @@ async def test_a_stream_waits_for_its_client_and_ends_with_it() -> None:
         except ClientDisconnected:
             gone.set()
 
-    async with serving(answer) as (house, client):
+    async with serving(answer) as (stub, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         await until(lambda: sent > 0)
         await _until_still(lambda: sent)
@@ -478,7 +480,7 @@ async def test_a_stream_waits_for_its_client_and_ends_with_it() -> None:
             await gone.wait()
 
     assert before < 200  # 20 MB: what the sockets hold, and not more
-    assert house.open == []
+    assert stub.open == []
 
 
 async def _until_still(count: Callable[[], int]) -> None:
@@ -491,7 +493,7 @@ async def _until_still(count: Callable[[], int]) -> None:
             known = count()
 
 
-async def test_half_an_answer_does_not_pass_for_a_whole_one() -> None:
+async def test_a_response_that_fails_midway_closes_the_connection() -> None:
     async def answer(request: Request) -> None:
         request.response_stream(200, [JSON])
         await request.send_bytes(b"abc")
@@ -503,80 +505,80 @@ async def test_half_an_answer_does_not_pass_for_a_whole_one() -> None:
             await client.answer()
 
 
-async def test_clients_that_stop_doing_their_part_are_given_up() -> None:
-    async with serving() as (house, client):
-        house.look(IDLE_S_MAX - 1)
+async def test_idle_clients_are_disconnected() -> None:
+    async with serving() as (stub, client):
+        stub.check_timeouts(IDLE_S_MAX - 1)
         asked = await client.asked(b"GET /in-time HTTP/1.1\r\nHost: x\r\n\r\n")
-        house.look(IDLE_S_MAX + 1)
+        stub.check_timeouts(IDLE_S_MAX + 1)
 
         assert asked["path"] == "/in-time"
         assert await client.is_closed()
 
 
-async def test_a_head_that_drips_in_is_given_up_however_often_a_byte_comes() -> None:
-    async with serving() as (house, client):
+async def test_a_head_that_is_sent_too_slowly_is_refused() -> None:
+    async with serving() as (stub, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
-        await until(lambda: house.open[0].parser.is_in_message)
-        house.time += HEAD_S_MAX - 1
+        await until(lambda: stub.open[0].parser.is_in_message)
+        stub.time += HEAD_S_MAX - 1
         client.writer.write(b"X-A: b\r\n")
         await client.writer.drain()
         await _turns()
-        house.look(2)
+        stub.check_timeouts(2)
 
         assert (await client.answer())[2] == shape(RequestTimeout())
         assert await client.is_closed()
 
 
-async def test_a_body_that_does_not_go_on_is_given_up() -> None:
-    async with serving() as (house, client):
+async def test_a_stalled_body_is_refused() -> None:
+    async with serving() as (stub, client):
         client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
-        await until(lambda: house.open[0].parser.is_in_message)
+        await until(lambda: stub.open[0].parser.is_in_message)
         await _turns()
-        house.look(STALLED_S_MAX - 1)
-        still_open = len(house.open)
-        house.look(STALLED_S_MAX + 1)
-        await until(lambda: not house.open)
+        stub.check_timeouts(STALLED_S_MAX - 1)
+        still_open = len(stub.open)
+        stub.check_timeouts(STALLED_S_MAX + 1)
+        await until(lambda: not stub.open)
 
     assert still_open == 1
 
 
 @pytest.mark.parametrize("fields", [b"", b"Connection: close\r\n"])
-async def test_a_client_that_does_not_take_its_answer_is_given_up(fields: bytes) -> None:
+async def test_a_client_that_does_not_read_its_response_is_disconnected(fields: bytes) -> None:
     async def answer(request: Request) -> None:
         request.response_bytes(200, [JSON], b"x" * 50_000_000)
 
-    async with serving(answer) as (house, client):
+    async with serving(answer) as (stub, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
         await client.head()
-        await until(lambda: house.open[0].answering is None)
-        house.look(STALLED_S_MAX - 1)
-        still_open = len(house.open)
-        house.look(STALLED_S_MAX + 1)
-        await until(lambda: not house.open)
+        await until(lambda: stub.open[0].answering is None)
+        stub.check_timeouts(STALLED_S_MAX - 1)
+        still_open = len(stub.open)
+        stub.check_timeouts(STALLED_S_MAX + 1)
+        await until(lambda: not stub.open)
 
     assert still_open == 1
 
 
-async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
+async def test_a_slow_endpoint_does_not_time_out() -> None:
     may_answer = asyncio.Event()
 
     async def answer(request: Request) -> None:
         await may_answer.wait()
         request.response_bytes(200, [JSON], b"late")
 
-    async with serving(answer) as (house, client):
+    async with serving(answer) as (stub, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        await until(lambda: house.open[0].answering is not None)
-        house.look(STALLED_S_MAX * 10)
+        await until(lambda: stub.open[0].answering is not None)
+        stub.check_timeouts(STALLED_S_MAX * 10)
         may_answer.set()
 
         assert (await client.answer())[2] == b"late"
 
 
-async def test_one_client_too_many_is_told_so() -> None:
-    async with serving(connections_max=1) as (house, first):
+async def test_a_connection_over_the_limit_is_refused() -> None:
+    async with serving(connections_max=1) as (stub, first):
         await first.asked(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        second = await house.client()
+        second = await stub.client()
         status, headers, body = await second.answer()
         again = await first.asked(b"GET /still HTTP/1.1\r\nHost: x\r\n\r\n")
 
@@ -586,7 +588,7 @@ async def test_one_client_too_many_is_told_so() -> None:
     assert again["path"] == "/still"
 
 
-async def test_ending_waits_for_what_is_being_answered_only() -> None:
+async def test_the_end_waits_only_for_requests_under_way() -> None:
     may_answer = asyncio.Event()
 
     async def answer(request: Request) -> None:
@@ -594,13 +596,13 @@ async def test_ending_waits_for_what_is_being_answered_only() -> None:
         await may_answer.wait()
         request.response_bytes(200, [JSON], b"done")
 
-    async with serving(answer) as (house, busy):
-        idle = await house.client()
+    async with serving(answer) as (stub, busy):
+        idle = await stub.client()
         busy.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbo")
-        await until(lambda: any(each.answering is not None for each in house.open))
-        await until(lambda: len(house.open) == 2)
-        house.is_ending = True
-        for connection in list(house.open):
+        await until(lambda: any(each.answering is not None for each in stub.open))
+        await until(lambda: len(stub.open) == 2)
+        stub.is_ending = True
+        for connection in list(stub.open):
             connection.end()
         idle_closed = await idle.is_closed()
         busy.writer.write(b"dy")

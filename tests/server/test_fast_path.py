@@ -19,7 +19,7 @@ from fanion.server.request import Reply, Request
 from fanion.server.response import Response
 from fanion.web.application import Application, FastRoute
 from fanion.web.routes import Route, Routes
-from tests.server.test_connection import Client, House, serving, until
+from tests.server.test_connection import Client, StubServer, serving, until
 
 HEAD = b"POST /e HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n"
 
@@ -29,7 +29,7 @@ def post(body: bytes) -> bytes:
 
 
 @dataclass
-class Desk:
+class ManualEndpoint:
     """An application with one route, whose fast endpoint holds replies for the test to send."""
 
     application: Application
@@ -62,30 +62,30 @@ async def _nothing(*_: object) -> None:
     raise AssertionError
 
 
-def desk() -> Desk:
+def manual_endpoint() -> ManualEndpoint:
     output = io.BytesIO()
     lines = open_logs("info", output)
     management: AsgiApp = _nothing
     telemetry = Telemetry(Metrics(), lines)
-    made = Desk(Application(Routes({}), management, telemetry, 1000), output, lines)
+    made = ManualEndpoint(Application(Routes({}), management, telemetry, 1000), output, lines)
     route = Route("captures", made.post, find_fast_endpoint=lambda query, headers: made.take)
     made.application = Application(Routes({"/e": route}), management, telemetry, 1000)
     return made
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[tuple[Desk, House, Client]]:
+async def opened() -> AsyncIterator[tuple[ManualEndpoint, StubServer, Client]]:
     """With a client whose head is known for bodies of two bytes."""
-    made = desk()
-    async with serving(made.application.answer) as (house, client):
-        house.head_cache.reset(made.application.fast_path)
+    made = manual_endpoint()
+    async with serving(made.application.answer) as (stub, client):
+        stub.head_cache.reset(made.application.fast_path)
         client.writer.write(post(b"hi"))
         assert (await client.answer())[2] == b"ordinary"
-        yield made, house, client
+        yield made, stub, client
     made.lines.close()
 
 
-async def taken(made: Desk, client: Client, body: bytes) -> Reply:
+async def taken(made: ManualEndpoint, client: Client, body: bytes) -> Reply:
     """The reply that this request waits for."""
     client.writer.write(post(body))
     before = len(made.replies)
@@ -111,7 +111,7 @@ async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() ->
         ]
 
 
-async def test_what_an_endpoint_does_not_take_has_a_task() -> None:
+async def test_a_request_that_the_endpoint_does_not_accept_has_a_task() -> None:
     async with opened() as (made, _, client):
         client.writer.write(post(b"no"))
 
@@ -119,7 +119,7 @@ async def test_what_an_endpoint_does_not_take_has_a_task() -> None:
         assert (made.ordinary, made.fast) == ([b"hi", b"no"], [])
 
 
-async def test_an_endpoint_that_fails_is_told_of_and_the_connection_goes_on() -> None:
+async def test_an_endpoint_that_fails_is_logged_and_the_connection_stays_open() -> None:
     async with opened() as (made, _, client):
         for body, status in ((b"oh", 500), (b"no", 200)):
             client.writer.write(post(body))
@@ -128,7 +128,7 @@ async def test_an_endpoint_that_fails_is_told_of_and_the_connection_goes_on() ->
         assert ["ZeroDivisionError" in str(line) for line in failed] == [True]
 
 
-async def test_what_is_asked_behind_it_waits_for_its_turn() -> None:
+async def test_requests_after_it_wait_for_their_turn() -> None:
     async with opened() as (made, _, client):
         await taken(made, client, b"b1")
         client.writer.write(post(b"b2") + post(b"b3"))
@@ -148,27 +148,27 @@ def _are_more_than(replies: list[Reply], number: int) -> bool:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-async def test_a_client_that_has_gone_is_replied_to_without_harm(is_known: bool) -> None:
-    async with opened() as (made, house, client):
+async def test_a_reply_to_a_disconnected_client_does_no_harm(is_known: bool) -> None:
+    async with opened() as (made, stub, client):
         reply = await taken(made, client, b"b1")
         client.writer.close()
         if is_known:
-            house.open[0].abort()
-            await until(lambda: not house.open)
+            stub.open[0].abort()
+            await until(lambda: not stub.open)
 
         reply(Response(200, b"fast"))
 
-        await until(lambda: not house.open)
-        other = await house.client()
+        await until(lambda: not stub.open)
+        other = await stub.client()
         (await taken(made, other, b"b2"))(Response(200, b"other"))
         assert (await other.answer())[2] == b"other"
 
 
-async def test_a_server_that_ends_replies_first() -> None:
-    async with opened() as (made, house, client):
+async def test_a_server_that_ends_sends_its_replies_first() -> None:
+    async with opened() as (made, stub, client):
         reply = await taken(made, client, b"b1")
-        house.is_ending = True
-        for connection in house.open:
+        stub.is_ending = True
+        for connection in stub.open:
             connection.end()
 
         reply(Response(200, b"fast"))
@@ -190,7 +190,7 @@ async def test_a_client_that_sends_nothing_more_reads_its_answer() -> None:
         assert await client.is_closed()
 
 
-async def test_an_error_in_place_of_a_response_is_told() -> None:
+async def test_an_error_in_place_of_a_response_is_sent() -> None:
     async with opened() as (made, _, client):
         (await taken(made, client, b"b1"))(Unavailable("Not now.", retry_after_s=5))
         status, headers, content = await client.answer()
@@ -214,15 +214,15 @@ async def test_an_answer_that_cannot_be_written_ends_the_connection() -> None:
         assert [line["event"] for line in made.logged()].count("request_failed") == 1
 
 
-async def test_an_application_that_is_shown_later_answers_cached_heads() -> None:
-    async with opened() as (made, house, client):
+async def test_after_a_change_of_the_application_cached_heads_are_answered_by_the_new_one() -> None:
+    async with opened() as (made, stub, client):
         asked: list[RequestHead] = []
 
         def fast_path(head: RequestHead) -> FastRoute | None:
             asked.append(head)
             return None
 
-        house.head_cache.reset(fast_path)
+        stub.head_cache.reset(fast_path)
         for _ in range(2):
             client.writer.write(post(b"hi"))
             assert (await client.answer())[2] == b"ordinary"

@@ -1,4 +1,4 @@
-"""A connection that goes from one server to another between two requests, on real sockets."""
+"""Connections that are handed from one server to another between two requests, on real sockets."""
 
 import asyncio
 import json
@@ -24,12 +24,12 @@ BEN = b"POST /ben HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody"
 
 
 @dataclass
-class House:
+class Process:
     """Answers paths that begin with its name, and passes all others on."""
 
     name: str
     http: HttpServer
-    other: "House | None" = None
+    other: "Process | None" = None
     asked: list[str] = field(default_factory=list)
     adopting: list["asyncio.Task[None]"] = field(default_factory=list)
     is_held: asyncio.Event = field(default_factory=asyncio.Event)
@@ -39,8 +39,8 @@ class House:
         self.asked.append(request.path)
         if request.path.endswith("/held"):
             await self.is_held.wait()
-        told = [self.name, request.path, body.decode(), request.peer]
-        request.response_bytes(200, [], json.dumps(told).encode())
+        received = [self.name, request.path, body.decode(), request.peer]
+        request.response_bytes(200, [], json.dumps(received).encode())
 
     def fast_path(self, head: RequestHead) -> FastPath | None:
         return None
@@ -71,8 +71,8 @@ class Client:
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
             assert head.startswith("HTTP/1.1 200 "), head
             length = head.lower().partition("content-length: ")[2].partition("\r\n")[0]
-            told: list[str] = json.loads(await self.reader.readexactly(int(length)))
-            return told
+            received: list[str] = json.loads(await self.reader.readexactly(int(length)))
+            return received
 
     async def asked(self, *parts: bytes) -> list[str]:
         """parts: each in a packet of its own"""
@@ -84,9 +84,9 @@ class Client:
 
 
 @dataclass
-class Houses:
-    ann: House
-    ben: House
+class Processes:
+    ann: Process
+    ben: Process
     clients: list[Client] = field(default_factory=list)
     port: int = 0
 
@@ -96,16 +96,16 @@ class Houses:
 
 
 @pytest.fixture
-async def houses() -> AsyncIterator[Houses]:
-    """Ann listens; Ben has what Ann passes on."""
+async def processes() -> AsyncIterator[Processes]:
+    """Ann listens; Ben has the connections that Ann hands over."""
     stop, port = asyncio.Event(), free_port()
-    ann = House("ann", HttpServer(("127.0.0.1", port), stop, render_error=error_response))
-    ben = House("ben", HttpServer(None, stop, render_error=error_response), other=ann)
+    ann = Process("ann", HttpServer(("127.0.0.1", port), stop, render_error=error_response))
+    ben = Process("ben", HttpServer(None, stop, render_error=error_response), other=ann)
     ann.other = ben
-    for house in (ann, ben):
-        await house.http.answer_with(house)
-        house.http.share_connections(house.pass_on)
-    made = Houses(ann, ben, port=port)
+    for process in (ann, ben):
+        await process.http.answer_with(process)
+        process.http.share_connections(process.pass_on)
+    made = Processes(ann, ben, port=port)
     yield made
     for client in made.clients:
         client.writer.close()
@@ -116,17 +116,17 @@ async def houses() -> AsyncIterator[Houses]:
     await ben.http.wait_closed()
 
 
-async def test_a_connection_goes_where_its_requests_are_answered(houses: Houses) -> None:
-    client = await houses.client()
+async def test_a_connection_is_handed_to_the_process_that_answers(processes: Processes) -> None:
+    client = await processes.client()
 
-    told = [await client.asked(request) for request in (BEN, BEN, ANN, BEN, ANN, ANN)]
+    received = [await client.asked(request) for request in (BEN, BEN, ANN, BEN, ANN, ANN)]
 
     ann, ben = ["ann", "/ann", "", client.address], ["ben", "/ben", "body", client.address]
-    assert told == [ben, ben, ann, ben, ann, ann]
+    assert received == [ben, ben, ann, ben, ann, ann]
 
 
-async def test_a_request_in_pieces_goes_as_a_whole(houses: Houses) -> None:
-    client = await houses.client()
+async def test_a_request_in_pieces_is_handed_over_whole(processes: Processes) -> None:
+    client = await processes.client()
 
     first = await client.asked(BEN[:3], BEN[3:7], BEN[7:30], BEN[30:-3], BEN[-3:])
     second = await client.asked(ANN[:6], ANN[6:])
@@ -134,71 +134,75 @@ async def test_a_request_in_pieces_goes_as_a_whole(houses: Houses) -> None:
     assert (first[:3], second[:3]) == (["ben", "/ben", "body"], ["ann", "/ann", ""])
 
 
-async def test_a_large_body_goes_on_coming(houses: Houses) -> None:
-    client = await houses.client()
+async def test_a_large_body_is_read_after_the_hand_over(processes: Processes) -> None:
+    client = await processes.client()
     body = b"x" * 5_000_000
     head = b"POST /ben HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % len(body)
 
     client.writer.write(head + body)
-    told = await client.answer()
+    received = await client.answer()
 
-    assert (told[0], len(told[2])) == ("ben", len(body))
+    assert (received[0], len(received[2])) == ("ben", len(body))
 
 
-async def test_what_is_asked_behind_something_else_goes_where_it_is_answered(
-    houses: Houses,
+async def test_a_pipelined_request_is_handed_to_the_process_that_answers(
+    processes: Processes,
 ) -> None:
-    client = await houses.client()
+    client = await processes.client()
 
     client.writer.write(b"GET /ben/held HTTP/1.1\r\nhost: a\r\n\r\n" + ANN + BEN)
-    await until(lambda: bool(houses.ben.asked))
-    houses.ben.is_held.set()
-    told = [await client.answer() for _ in range(3)]
+    await until(lambda: bool(processes.ben.asked))
+    processes.ben.is_held.set()
+    received = [await client.answer() for _ in range(3)]
     afterwards = await client.asked(ANN)
 
-    assert [(one[0], one[1]) for one in told] == [
+    assert [(one[0], one[1]) for one in received] == [
         ("ben", "/ben/held"), ("ann", "/ann"), ("ben", "/ben")
     ]  # fmt: skip
     assert afterwards[0] == "ann"
 
 
-async def test_half_a_first_line_behind_a_held_request_is_waited_for(houses: Houses) -> None:
-    client = await houses.client()
+async def test_an_incomplete_request_line_after_a_slow_request_waits_for_its_end(
+    processes: Processes,
+) -> None:
+    client = await processes.client()
 
     client.writer.write(b"GET /ben/held HTTP/1.1\r\nhost: a\r\n\r\n")
-    await until(lambda: bool(houses.ben.asked))
+    await until(lambda: bool(processes.ben.asked))
     client.writer.write(ANN[:6])
     await asyncio.sleep(0.05)  # it arrives while the first request is being answered
-    houses.ben.is_held.set()
+    processes.ben.is_held.set()
     first = await client.answer()
     second = await client.asked(ANN[6:])
 
     assert (first[1], second[:2]) == ("/ben/held", ["ann", "/ann"])
 
 
-async def test_many_connections_move_at_once(houses: Houses) -> None:
+async def test_many_connections_are_handed_over_at_once(processes: Processes) -> None:
     before = open_files()
-    clients = [await houses.client() for _ in range(40)]
+    clients = [await processes.client() for _ in range(40)]
 
     for _ in range(5):
-        told = await asyncio.gather(*(client.asked(BEN) for client in clients))
-        assert {one[0] for one in told} == {"ben"}
-        told = await asyncio.gather(*(client.asked(ANN) for client in clients))
-        assert {one[0] for one in told} == {"ann"}
+        received = await asyncio.gather(*(client.asked(BEN) for client in clients))
+        assert {one[0] for one in received} == {"ben"}
+        received = await asyncio.gather(*(client.asked(ANN) for client in clients))
+        assert {one[0] for one in received} == {"ann"}
     for client in clients:
         client.writer.close()
 
     await until(lambda: open_files() == before)
 
 
-async def test_a_client_that_has_gone_meanwhile_does_no_harm(houses: Houses) -> None:
+async def test_a_client_that_disconnects_during_the_hand_over_does_no_harm(
+    processes: Processes,
+) -> None:
     for _ in range(20):
-        client = await houses.client()
+        client = await processes.client()
         client.writer.write(BEN)
         client.writer.transport.abort()
 
-    assert (await (await houses.client()).asked(BEN))[0] == "ben"
-    await asyncio.gather(*houses.ann.adopting, return_exceptions=True)
+    assert (await (await processes.client()).asked(BEN))[0] == "ben"
+    await asyncio.gather(*processes.ann.adopting, return_exceptions=True)
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""What clients may take of a process: memory for what waits, time, and connections."""
+"""Limits of a process on clients: buffers, minimum rates and connections."""
 
 import asyncio
 import json
@@ -10,20 +10,20 @@ from fanion.server.errors import ContentTooLarge, RequestTimeout
 from fanion.server.flow_control import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
 from fanion.server.request import UNCOUNTED_BYTES_MAX, Request
 from fanion.server.server import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
-from tests.server.test_connection import JSON, Client, House, serving, shape, until
+from tests.server.test_connection import JSON, Client, StubServer, serving, shape, until
 
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-async def test_a_body_that_breaks_off_is_released() -> None:
-    async with serving() as (house, client):
+async def test_an_aborted_body_is_released() -> None:
+    async with serving() as (stub, client):
         client.writer.write(POST % 2_000_000 + b"x" * 1_000_000)
-        await until(partial(_holds, house, 1_000_000))
+        await until(partial(_holds, stub, 1_000_000))
         client.writer.transport.abort()
-        await until(lambda: not house.open)
+        await until(lambda: not stub.open)
 
-    assert house.buffers.held == 0
+    assert stub.buffers.held == 0
 
 
 @pytest.mark.parametrize("way", ["whole", "in pieces", "refused", "too large"])
@@ -42,54 +42,54 @@ async def test_a_body_is_released_with_its_answer(way: str) -> None:
             size = -1
         request.response_bytes(200, [JSON], b"%d" % size)
 
-    async with serving(answer) as (house, client):
+    async with serving(answer) as (stub, client):
         for framed in (POST % 500_000 + b"x" * 500_000, CHUNKED + _chunks(b"x" * 500_000)):
             client.writer.write(framed)
-            told = await client.answer()
-            await until(lambda: not house.open[0].parser.is_in_message)
+            received = await client.answer()
+            await until(lambda: not stub.open[0].parser.is_in_message)
 
             expected = {"refused": b"0", "too large": b"-1"}.get(way, b"500000")
-            assert (told[2], house.buffers.held) == (expected, 0)
+            assert (received[2], stub.buffers.held) == (expected, 0)
 
 
-async def test_past_the_budget_large_requests_are_refused_and_others_are_not() -> None:
-    async with serving(buffers=BufferBudget(900_000 - UNCOUNTED_BYTES_MAX)) as (house, slow):
+async def test_over_the_budget_large_requests_are_refused_and_others_are_not() -> None:
+    async with serving(buffers=BufferBudget(900_000 - UNCOUNTED_BYTES_MAX)) as (stub, slow):
         slow.writer.write(POST % 900_000 + b"x" * 899_999)
-        await until(partial(_holds, house, 899_999))
-        other = await house.client()
+        await until(partial(_holds, stub, 899_999))
+        other = await stub.client()
         other.writer.write(POST % 200_000 + b"x" * 200_000)
         refused = await other.answer()
-        small = await (await house.client()).asked(POST % 5 + b"small")
+        small = await (await stub.client()).asked(POST % 5 + b"small")
         slow.writer.write(b"x")
         whole = await slow.answer()
-        again = await (await house.client()).asked(POST % 200_000 + b"x" * 200_000)
+        again = await (await stub.client()).asked(POST % 200_000 + b"x" * 200_000)
 
     assert (refused[0], json.loads(refused[2])["code"]) == (503, "buffers_full")
     assert (refused[1]["connection"], "retry-after" in refused[1]) == ("close", True)
     assert (small["body"], whole[0], len(again["body"])) == ("small", 200, 200_000)
-    assert house.buffers.held == 0
+    assert stub.buffers.held == 0
 
 
-async def test_answers_that_are_not_taken_count_too() -> None:
+async def test_unsent_responses_count_too() -> None:
     async def answer(request: Request) -> None:
         request.response_bytes(200, [JSON], b"x" * 20_000_000)
 
-    async with serving(answer, buffers=BufferBudget(25_000_000)) as (house, first):
+    async with serving(answer, buffers=BufferBudget(25_000_000)) as (stub, first):
         first.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        await until(lambda: house.buffers.held > 10_000_000)
-        second = await house.client()
+        await until(lambda: stub.buffers.held > 10_000_000)
+        second = await stub.client()
         second.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await second.answer()
         whole = await first.answer()
-        await until(lambda: house.buffers.held == 0)
+        await until(lambda: stub.buffers.held == 0)
 
     assert len(whole[2]) == 20_000_000
 
 
-def _holds(house: House, size: int) -> bool:
-    """As much of one body."""
-    return house.buffers.held == max(0, size - UNCOUNTED_BYTES_MAX)
+def _holds(stub: StubServer, size: int) -> bool:
+    """So much of one body is counted."""
+    return stub.buffers.held == max(0, size - UNCOUNTED_BYTES_MAX)
 
 
 async def _turns() -> None:
@@ -97,16 +97,16 @@ async def _turns() -> None:
         await asyncio.sleep(0)
 
 
-async def _drip(house: House, client: Client, data: bytes, every_s: float) -> None:
-    """A byte at a time, until the server has had enough."""
+async def _drip(stub: StubServer, client: Client, data: bytes, every_s: float) -> None:
+    """Send a byte at a time until the server closes."""
     for byte in data:
         client.writer.write(bytes([byte]))
         await client.writer.drain()
         for _ in range(5):
             await asyncio.sleep(0.001)
-        house.time += every_s
-        house.look(0)
-        if not house.open:
+        stub.time += every_s
+        stub.check_timeouts(0)
+        if not stub.open:
             return
 
 
@@ -119,36 +119,36 @@ async def _drip(house: House, client: Client, data: bytes, every_s: float) -> No
     ],
     ids=["body", "extension", "trailer"],
 )
-async def test_what_drips_in_is_given_up(begin: tuple[bytes, bytes]) -> None:
+async def test_a_request_below_the_minimum_rate_is_refused(begin: tuple[bytes, bytes]) -> None:
     head, rest = begin
-    async with serving() as (house, client):
+    async with serving() as (stub, client):
         client.writer.write(head)
-        await until(lambda: house.open[0].parser.is_in_message)
-        await _drip(house, client, rest, every_s=20)
+        await until(lambda: stub.open[0].parser.is_in_message)
+        await _drip(stub, client, rest, every_s=20)
         status, headers, body = await client.answer()
 
     assert (status, headers["connection"], body) == (408, "close", shape(RequestTimeout()))
-    assert house.time <= STALLED_S_MAX + 2 * 20
+    assert stub.time <= STALLED_S_MAX + 2 * 20
 
 
-async def test_a_body_at_the_least_rate_is_waited_for() -> None:
+async def test_a_body_at_the_minimum_rate_is_accepted() -> None:
     size = BYTES_PER_S_MIN * 200
-    async with serving() as (house, client):
+    async with serving() as (stub, client):
         client.writer.write(POST % size)
-        await until(lambda: house.open[0].parser.is_in_message)
+        await until(lambda: stub.open[0].parser.is_in_message)
         for second in range(1, 200):
             client.writer.write(b"x" * BYTES_PER_S_MIN)
-            await until(partial(_holds, house, BYTES_PER_S_MIN * second))
+            await until(partial(_holds, stub, BYTES_PER_S_MIN * second))
             await _turns()
-            house.time += 1
-            house.look(0)
+            stub.time += 1
+            stub.check_timeouts(0)
         client.writer.write(b"x" * BYTES_PER_S_MIN)
         status, _, _ = await client.answer()
 
     assert status == 200
 
 
-async def test_a_client_is_not_charged_for_the_time_in_which_it_may_not_send() -> None:
+async def test_time_in_which_reading_is_paused_does_not_count() -> None:
     may_read = asyncio.Event()
 
     async def answer(request: Request) -> None:
@@ -158,38 +158,38 @@ async def test_a_client_is_not_charged_for_the_time_in_which_it_may_not_send() -
             size += len(piece)
         request.response_bytes(200, [JSON], b"%d" % size)
 
-    async with serving(answer) as (house, client):
+    async with serving(answer) as (stub, client):
         client.writer.write(POST % 3_000_000 + b"x" * 2_999_999)
-        await until(lambda: house.buffers.held > 256 * 1024)
-        house.time += STALLED_S_MAX * 10
-        house.look(0)
+        await until(lambda: stub.buffers.held > 256 * 1024)
+        stub.time += STALLED_S_MAX * 10
+        stub.check_timeouts(0)
         may_read.set()
-        await until(lambda: house.buffers.held == 0)
-        house.look(0)
+        await until(lambda: stub.buffers.held == 0)
+        stub.check_timeouts(0)
         client.writer.write(b"x")
         status, _, body = await client.answer()
 
     assert (status, body) == (200, b"3000000")
 
 
-async def test_a_client_that_takes_its_answer_slowly_but_on_the_whole_fast_enough_gets_it() -> None:
+async def test_a_client_that_reads_in_bursts_above_the_minimum_rate_gets_its_response() -> None:
     async def answer(request: Request) -> None:
         request.response_bytes(200, [JSON], b"x" * 20_000_000)
 
-    async with serving(answer) as (house, client):
+    async with serving(answer) as (stub, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         _, headers = await client.head()
         left = int(headers["content-length"])
         while left:
             left -= len(await client.reader.readexactly(min(left, 1_000_000)))
             await asyncio.sleep(0.01)
-            house.time += STALLED_S_MAX / 2
-            house.look(0)
+            stub.time += STALLED_S_MAX / 2
+            stub.check_timeouts(0)
 
     assert left == 0
 
 
-def test_the_deadline_moves_with_what_moves() -> None:
+def test_each_byte_postpones_the_deadline() -> None:
     pace = Pace(now=100.0)
     for second in range(100, 400):
         pace.moved(BYTES_PER_S_MIN, second)
@@ -213,10 +213,10 @@ def test_connections_of_one_client_are_limited_and_those_of_a_proxy_are_not() ->
     assert count.opened("192.0.2.1") is None
 
 
-async def test_a_body_in_many_small_segments_is_put_together() -> None:
-    async with serving() as (house, client):
+async def test_a_body_in_many_small_segments_is_joined() -> None:
+    async with serving() as (stub, client):
         client.writer.write(POST % 30_000)
-        await until(lambda: house.open[0].parser.is_in_message)
+        await until(lambda: stub.open[0].parser.is_in_message)
         for number in range(3_000):
             client.writer.write(b"%010d" % number)
             await asyncio.sleep(0)
@@ -225,15 +225,15 @@ async def test_a_body_in_many_small_segments_is_put_together() -> None:
     assert asked["body"] == "".join(f"{number:010d}" for number in range(3_000))
 
 
-async def test_tiny_chunks_are_read_with_pauses_for_others() -> None:
+async def test_tiny_chunks_are_decoded_with_pauses() -> None:
     body = b"1\r\nx\r\n" * 100_000 + b"0\r\n\r\n"
 
-    async with serving() as (house, client):
-        other = await house.client()
+    async with serving() as (stub, client):
+        other = await stub.client()
         client.writer.write(CHUNKED + body)
-        await until(lambda: house.buffers.held > 0)
+        await until(lambda: stub.buffers.held > 0)
         asked = await other.asked(b"GET /between HTTP/1.1\r\nHost: x\r\n\r\n")
-        was_reading = house.open[0].parser.is_in_message
+        was_reading = stub.open[0].parser.is_in_message
         whole = await client.answer()
 
     assert asked["path"] == "/between"

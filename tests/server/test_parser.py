@@ -1,4 +1,4 @@
-"""Requests read from bytes: with what was kept of earlier heads as without."""
+"""Requests parsed from bytes, with cached heads and without."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class Reader:
         self.parser = RequestParser(self.cache)
 
     def feed(self, data: bytes) -> bytes:
-        """What is not read yet."""
+        """The unread bytes."""
         begun, body, is_last, rest = self.parser.feed(data)
         if begun is not None:
             self._begin(begun.head if isinstance(begun, CachedHead) else begun)
@@ -150,7 +150,7 @@ def test_other_heads_are_not_cached(request_bytes: bytes) -> None:
         assert len(read([request_bytes, request_bytes], known)) == 2
 
 
-def test_a_request_for_another_protocol_is_read_as_http() -> None:
+def test_a_request_with_an_upgrade_is_read_as_http() -> None:
     upgrade = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     known = HeadCache()
     for _ in range(2):
@@ -172,7 +172,7 @@ def test_a_head_that_is_refused_is_not_cached() -> None:
         assert known.find(wrong) is None
 
 
-def test_of_two_lengths_neither_is_believed() -> None:
+def test_two_lengths_are_refused() -> None:
     known = HeadCache()
     twice = POST.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + b"hello"
     for _ in range(2):
@@ -181,7 +181,7 @@ def test_of_two_lengths_neither_is_believed() -> None:
     assert known.find(twice) is None
 
 
-def test_heads_that_differ_every_time_do_not_pile_up() -> None:
+def test_the_cache_is_bounded() -> None:
     known = HeadCache()
     for number in range(CACHED_HEADS_MAX + 1):
         read([b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number], known)

@@ -1,4 +1,4 @@
-"""The reader of requests beside llhttp alone, on valid and on broken bytes: it reads the same
+"""The parser of requests compared with llhttp, on valid and malformed bytes: it reads the same
 requests, or refuses what one of the named stricter rules refuses."""
 
 import re
@@ -71,7 +71,7 @@ class Llhttp:
 
 _HTTP = re.compile(rb"(?i)https?://([^/?]+)(?:[/?]|$)")
 
-# Heads that llhttp takes and a server must not, by the rule that says so.
+# Heads that llhttp accepts and a server must refuse, by the rule that requires it.
 STRICTER: dict[str, Callable[[Message], bool]] = {
     "methods are those of some path": lambda m: m.method not in METHODS,
     "versions are 1.x": lambda m: not m.version.startswith("1."),
@@ -94,7 +94,7 @@ STRICTER: dict[str, Callable[[Message], bool]] = {
             or ",".join(m.values("transfer-encoding")).strip().lower() != "chunked"
         )
     ),
-    "no length beside chunks": lambda m: bool(
+    "no length with chunks": lambda m: bool(
         m.values("transfer-encoding") and m.values("content-length")
     ),
 }
@@ -136,7 +136,7 @@ class Read:
         self.parser = RequestParser(self.cache)
 
     def feed(self, data: bytes) -> bytes:
-        """What is not read yet."""
+        """The unread bytes."""
         begun, body, is_last, rest = self.parser.feed(data)
         if begun is not None:
             self._begin(begun.head if isinstance(begun, CachedHead) else begun)
@@ -158,16 +158,16 @@ class Read:
 
 
 def read(stream: bytes, cuts: list[int], known: HeadCache) -> Read:
-    told = Read(known)
+    ours = Read(known)
     places = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
     try:
         for start, end in pairwise(places):
             data = stream[start:end]
             while data:
-                data = told.feed(data)
+                data = ours.feed(data)
     except HttpError as error:
-        told.error = error
-    return told
+        ours.error = error
+    return ours
 
 
 HEADS = [
@@ -197,7 +197,7 @@ EDIT = st.tuples(st.integers(0, 400), st.integers(0, 6), st.sampled_from([b"", *
 @example([HEADS[2]], [(70, 1, b"")], [])
 @example([HEADS[2], HEADS[1]], [(91, 6, b"")], [])
 @example([HEADS[5], HEADS[0]], [], [3])
-def test_it_reads_what_llhttp_reads_or_says_why_not(
+def test_it_reads_what_llhttp_reads_or_a_stricter_rule_refuses_it(
     messages: list[bytes], edits: list[tuple[int, int, bytes]], cuts: list[int]
 ) -> None:
     stream = b"".join(messages)
@@ -214,30 +214,30 @@ def test_it_reads_what_llhttp_reads_or_says_why_not(
     compare(Llhttp(stream), first, stream)
 
 
-def compare(oracle: Llhttp, told: Read, stream: bytes) -> None:
+def compare(oracle: Llhttp, ours: Read, stream: bytes) -> None:
     for number, message in enumerate(oracle.messages):
         if not message.is_head_whole:
-            assert number >= len(told.heads)
+            assert number >= len(ours.heads)
             return
         broken = [name for name, rule in STRICTER.items() if rule(message)]
-        is_refused_too = oracle.has_failed and told.error is not None
-        if broken or (number >= len(told.heads) and is_refused_too):
-            assert number >= len(told.heads), (broken, told.heads[number])
-            assert told.error is not None
+        is_refused_too = oracle.has_failed and ours.error is not None
+        if broken or (number >= len(ours.heads) and is_refused_too):
+            assert number >= len(ours.heads), (broken, ours.heads[number])
+            assert ours.error is not None
             return
-        head = told.heads[number]
+        head = ours.heads[number]
         assert (head.method, _target(head)) == (message.method, _origin_form(message.target))
         assert head.http_version == ("1.0" if message.version == "1.0" else "1.1")
         if "upgrade" in ",".join(message.values("connection")).lower():
             return  # llhttp takes what follows for another protocol
         if not message.is_whole:
-            assert told.whole <= number
+            assert ours.whole <= number
             return
-        if told.whole <= number:  # what llhttp passes over in chunks
-            assert told.error is not None and head.body_bytes is None
+        if ours.whole <= number:  # what llhttp passes over in chunks
+            assert ours.error is not None and head.body_bytes is None
             assert any(rule.search(stream) for rule in STRICTER_CHUNKS.values())
             return
-        assert told.bodies[number] == message.body
+        assert ours.bodies[number] == message.body
         if message.method != "CONNECT" and not head.keep_alive:
             return  # llhttp reads nothing behind it
 
@@ -256,7 +256,7 @@ def _origin_form(target: bytes) -> bytes:
 
 
 @given(data=st.binary(max_size=200), sizes=st.lists(st.integers(1, 60), min_size=1, max_size=20))
-def test_chunks_of_any_sizes_are_put_together(data: bytes, sizes: list[int]) -> None:
+def test_chunks_of_any_sizes_are_joined(data: bytes, sizes: list[int]) -> None:
     chunks, at = b"", 0
     while at < len(data):
         size = sizes[at % len(sizes)]
@@ -265,10 +265,10 @@ def test_chunks_of_any_sizes_are_put_together(data: bytes, sizes: list[int]) -> 
         at += size
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    told = read(head + chunks + b"0\r\n\r\n" + HEADS[0], sizes, HeadCache())
+    ours = read(head + chunks + b"0\r\n\r\n" + HEADS[0], sizes, HeadCache())
 
-    assert (told.error, told.whole) == (None, 2)
-    assert told.bodies[0] == data
+    assert (ours.error, ours.whole) == (None, 2)
+    assert ours.bodies[0] == data
 
 
 def test_extensions_and_trailers_are_limited_together_however_they_are_cut() -> None:

@@ -1,4 +1,4 @@
-"""Every wrapping that real clients put around JSON, undone; damage and bombs refused."""
+"""Every encoding that real clients use for JSON; damaged bodies and bombs are refused."""
 
 import base64
 import gzip
@@ -130,7 +130,7 @@ def test_surrogates_encoded_one_by_one_in_base64_are_joined() -> None:
 
 
 @pytest.mark.parametrize("case", LZ64, ids=lambda case: case["base64"][:12])
-def test_what_the_original_lz_string_compressed_is_read(case: dict[str, str]) -> None:
+def test_lz64_of_the_original_library_is_decompressed(case: dict[str, str]) -> None:
     assert decompress_lz64(case["base64"].encode(), 10_000) == case["text"]
     assert decompress_lz64(case["base64"].replace("+", " ").encode(), 10_000) == case["text"]
 

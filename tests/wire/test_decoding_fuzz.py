@@ -1,4 +1,4 @@
-"""Whatever the bytes: an answer within the limit, or an error that a client can be sent."""
+"""Any bytes give a result within the limit, or an error that can be sent to the client."""
 
 import base64
 import gzip
@@ -56,7 +56,7 @@ QUERIES = st.sampled_from(["", "compression=gzip", "compression=lz64", "_=17", "
 
 @settings(max_examples=300)
 @given(WRAPPED, TYPES, ENCODINGS, QUERIES)
-def test_no_body_can_crash_the_reading(
+def test_no_body_crashes_the_decoding(
     body: bytes, content_type: str, encoding: str, query: str
 ) -> None:
     try:
@@ -70,7 +70,7 @@ def test_no_body_can_crash_the_reading(
 @settings(max_examples=300)
 @given(WRAPPED, TYPES, ENCODINGS, QUERIES)
 @example(b'{"api_key":"k","batch":[{"properties":{"a":1e999}}]}', "", "", "")
-def test_what_a_capture_keeps_can_be_read_again(
+def test_an_accepted_capture_can_be_decoded_again(
     body: bytes, content_type: str, encoding: str, query: str
 ) -> None:
     headers = {"content-type": content_type, "content-encoding": encoding}
@@ -88,7 +88,7 @@ def test_what_a_capture_keeps_can_be_read_again(
 
 
 @given(st.binary() | JSON)
-def test_parsed_json_can_always_be_written_again(raw: bytes) -> None:
+def test_parsed_json_can_always_be_encoded_again(raw: bytes) -> None:
     try:
         value = loads(raw)
     except AppError:

@@ -1,4 +1,4 @@
-"""What is small on the way here and large in memory does not take the server down."""
+"""A small body that is large when it is decompressed does not exhaust the memory of the server."""
 
 import gzip
 import sys

@@ -1,4 +1,4 @@
-"""Few bytes that unfold to 20 MB, at a real server: its memory stays within what it names."""
+"""Small bodies that decompress to 20 MB: the memory of a real server stays within its limit."""
 
 import gzip
 from collections.abc import Iterator

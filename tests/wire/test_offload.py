@@ -1,4 +1,4 @@
-"""Room for large bodies: bounded, in order, given back, and refused after a while."""
+"""Memory for large bodies: bounded, reserved in order, given back, and refused after a timeout."""
 
 import asyncio
 import threading
@@ -45,7 +45,7 @@ async def test_room_is_given_in_order_and_never_beyond_the_budget() -> None:
     assert decoding.taken == 0
 
 
-async def test_a_body_that_unfolds_to_less_gives_room_back() -> None:
+async def test_a_body_that_decompresses_to_less_gives_room_back() -> None:
     decoding = Decoding(room_for(20 * MB) + room_for(MB))
     async with decoding.room(1000, 20 * MB) as first:
         assert decoding.taken == room_for(20 * MB)
@@ -82,7 +82,7 @@ async def test_a_body_larger_than_the_budget_has_all_of_it() -> None:
     assert decoding.taken == 0
 
 
-async def test_room_is_held_until_a_cancelled_work_has_ended() -> None:
+async def test_room_is_reserved_until_cancelled_work_has_ended() -> None:
     decoding = Decoding()
     may_end, entered = threading.Event(), asyncio.Event()
 
