@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from fanion.server.connection import (
-    HEAD_S_MAX,
-    IDLE_S_MAX,
-    Answer,
-    Connection,
-    PassOn,
-    RenderError,
-)
+from fanion.server.connection import HEAD_S_MAX, IDLE_S_MAX, Connection, PassOn
 from fanion.server.errors import (
     ClientDisconnected,
     HeadTooLarge,
@@ -29,6 +22,7 @@ from fanion.server.flow_control import STALLED_S_MAX, BufferBudget
 from fanion.server.head import HEAD_BYTES_MAX
 from fanion.server.parser import HeadCache
 from fanion.server.request import Request
+from fanion.server.server import Answer, RenderError
 from fanion.web.application import error_response
 
 JSON = ("content-type", "application/json")

@@ -17,12 +17,6 @@ HEAD_S_MAX = 30.0
 LINE_BYTES_MAX = 8 * 1024  # of an incomplete request line
 FLUSH_S = 0.01  # how often a connection that is to be handed over is checked for unsent bytes
 
-# True when the answer held the GIL for tens of milliseconds.
-Answer = Callable[[Request], Coroutine[Any, Any, bool | None]]
-
-# Makes the response to a request that the server refuses by itself.
-RenderError = Callable[[HttpError], Response]
-
 # Called with a connection, the path of its next request and the bytes read of that. True when
 # another process has the connection now.
 PassOn = Callable[["Connection", str, bytes], bool]
@@ -31,8 +25,12 @@ PassOn = Callable[["Connection", str, bytes], bool]
 class Server(Protocol):
     """What a connection needs of its server.
 
-    now:     seconds of a monotonic clock
-    pass_on: None when all connections stay in this process
+    pass_on:      None when all connections stay in this process
+    now:          seconds of a monotonic clock
+    date:         the header line
+    answer:       True when it held the GIL for tens of milliseconds
+    render_error: makes the response to a request that the server refuses by itself
+    opened:       returns why the connection cannot be served
     """
 
     is_ending: bool
@@ -40,15 +38,11 @@ class Server(Protocol):
     head_cache: HeadCache
     buffers: BufferBudget
 
+    def now(self) -> float: ...
+    def date(self) -> str: ...
     def answer(self, request: Request, /) -> Coroutine[Any, Any, bool | None]: ...
     def render_error(self, error: HttpError, /) -> Response: ...
-    def now(self) -> float: ...
-    def date(self) -> str:
-        """The header line."""
-
-    def opened(self, connection: "Connection") -> HttpError | None:
-        """Why it cannot be served."""
-
+    def opened(self, connection: "Connection") -> HttpError | None: ...
     def closed(self, connection: "Connection") -> None: ...
 
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from typing import Any, Protocol
 
-from fanion.server.connection import Answer, Connection, PassOn, RenderError
+from fanion.server.connection import Connection, PassOn
 from fanion.server.errors import HttpError, Overloaded
 from fanion.server.flow_control import BufferBudget
 from fanion.server.forwarded import network_of, read_address
 from fanion.server.head import RequestHead
 from fanion.server.parser import HeadCache
 from fanion.server.request import FastPath, Request
+from fanion.server.response import Response
 
 # Each takes a file descriptor and a few kilobytes, even while it is idle.
 CONNECTIONS_MAX = 16_384
@@ -94,11 +95,15 @@ def check_port(host: str, port: int) -> None:
             raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
+Answer = Callable[[Request], Coroutine[Any, Any, bool | None]]
+RenderError = Callable[[HttpError], Response]
+
+
 class Handler(Protocol):
     """An application that answers requests."""
 
     def answer(self, request: Request) -> Coroutine[Any, Any, bool | None]:
-        """As `connection.Answer`."""
+        """True when it held the GIL for tens of milliseconds."""
 
     def fast_path(self, head: RequestHead) -> FastPath | None:
         """None when requests with this head need a task."""
