@@ -50,7 +50,7 @@ async def test_stored_flags_that_validation_refuses_are_found(home: Home) -> Non
         ),
         (
             "less",
-            'rollback_conditions__0__operator: "less" is not a valid choice. Allowed are: lt, gt.',
+            'rollback_conditions__0__operator: "less" is not a valid choice. Allowed are: gt, lt.',
         ),
     ]
 

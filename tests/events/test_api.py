@@ -329,7 +329,7 @@ async def test_events_of_long_ago_are_chosen_too(home: Home) -> None:
     assert numbers(await home.events(properties=json.dumps([leaf("plan", "pro")]))) == [1]
 
 
-ONLY = "Only properties of events and persons can be asked for."
+ONLY = "Only conditions on properties of events and persons are supported."
 UNREADABLE: dict[str, tuple[str, str]] = {
     "no JSON": ("{", "Properties are unparsable!"),
     "a word": ("plan", "Properties are unparsable!"),
@@ -356,7 +356,10 @@ UNREADABLE: dict[str, tuple[str, str]] = {
     "a cohort": ('[{"key": "id", "type": "cohort", "value": 1}]', ONLY),
     "a flag": ('[{"key": "f", "type": "flag", "value": true}]', ONLY),
     "behaviour": ('[{"key": "f", "type": "behavioral"}]', ONLY),
-    "too many": (json.dumps([leaf("a", 1)] * 101), "There are more than 100 properties."),
+    "too many": (
+        json.dumps([leaf("a", 1)] * 101),
+        "Ensure there are at most 100 properties, not 101.",
+    ),
 }
 
 

@@ -222,12 +222,12 @@ REFUSED: dict[str, tuple[Json, Json]] = {
     ),
     "too many groups": (
         {"filters": {"groups": [{}] * 201}},
-        of_filters("There are more than 200 groups."),
+        of_filters("Ensure there are at most 200 groups, not 201."),
     ),
     "two group types": (
         {"filters": {"aggregation_group_type_index": 0}, "group_type_index": 1},
         of_filters(
-            "Must equal aggregation_group_type_index of the filters, or be left out.",
+            "Must equal aggregation_group_type_index of the filters, or be omitted.",
             "group_type_index",
         ),
     ),

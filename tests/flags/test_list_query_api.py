@@ -58,9 +58,19 @@ async def test_what_was_asked_for_is_in_the_links(team: Team) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "code", "detail"),
     [
-        ("type", "x", "invalid_choice", '"x" is not a valid choice.'),
-        ("active", "x", "invalid_choice", '"x" is not a valid choice.'),
-        ("tags", "x", "invalid_input", "Must be a JSON list of texts."),
+        (
+            "type",
+            "x",
+            "invalid_choice",
+            '"x" is not a valid choice. Allowed are: boolean, experiment, multivariant.',
+        ),
+        (
+            "active",
+            "x",
+            "invalid_choice",
+            '"x" is not a valid choice. Allowed are: STALE, false, true.',
+        ),
+        ("tags", "x", "invalid_input", 'tags must be a JSON list of texts, such as ["a"].'),
     ],
 )
 async def test_what_cannot_be_asked_is_refused(

@@ -77,7 +77,7 @@ STATUS = {"operation": "update_status", "value": True}
 LATE = "A change must be scheduled later than now, and within five years."
 DISORDER = "Each step must be later than the one before it, and within five years."
 REQUIRED = "This field is required."
-PERCENTAGE = "A percentage must be between 0 and 100."
+PERCENTAGE = "A percentage must be between 0 and 100, not {}."
 REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
     "an unknown name": (
         {"scheduled_for": SOON, "payload": STATUS},
@@ -148,19 +148,23 @@ REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
     ),
     "more than everybody": (
         {"scheduled_at": SOON, "payload": {"operation": ROLLOUT, "value": 100.1}},
-        ("invalid_input", PERCENTAGE, "payload__value"),
+        ("invalid_input", PERCENTAGE.format(100.1), "payload__value"),
     ),
     "less than nobody": (
         {"payload": {"operation": ROLLOUT, "steps": [step(SOON, 1), step(LATER, -1)]}},
-        ("invalid_input", PERCENTAGE, "payload__steps__1__value"),
+        ("invalid_input", PERCENTAGE.format(-1), "payload__steps__1__value"),
     ),
     "no steps": (
         {"payload": {"operation": ROLLOUT, "steps": []}},
-        ("invalid_input", f"Ensure there are 1 to {STEPS_MAX} steps.", "payload__steps"),
+        ("invalid_input", f"Ensure there are 1 to {STEPS_MAX} steps, not 0.", "payload__steps"),
     ),
     "too many steps": (
         {"payload": {"operation": ROLLOUT, "steps": [step(SOON, 1)] * (STEPS_MAX + 1)}},
-        ("invalid_input", f"Ensure there are 1 to {STEPS_MAX} steps.", "payload__steps"),
+        (
+            "invalid_input",
+            f"Ensure there are 1 to {STEPS_MAX} steps, not {STEPS_MAX + 1}.",
+            "payload__steps",
+        ),
     ),
     "two steps at once": (
         {"payload": {"operation": ROLLOUT, "steps": [step(SOON, 1), step(SOON, 2)]}},

@@ -243,7 +243,7 @@ async def test_there_are_only_so_many_changes_of_a_flag(records: Records) -> Non
     flag_id = await create_flag(records)
     for _ in range(WAITING_MAX):
         await schedule(records, flag_id)
-    with pytest.raises(Invalid, match="There are 100 scheduled changes"):
+    with pytest.raises(Invalid, match="has 100 scheduled changes that are not"):
         await schedule(records, flag_id)
 
     await scheduler(records).work_once()

@@ -28,7 +28,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "less": (
         {"rollback_conditions": [{**NEVER_PAID, "operator": "less"}]},
         "rollback_conditions__0__operator",
-        "lt, gt",
+        "gt, lt",
     ),
     "enabled": ({"enabled": False}, "enabled", 'Unknown field "enabled"'),
     "isActive": ({"isActive": False}, "isActive", '"active"'),

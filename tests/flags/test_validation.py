@@ -288,8 +288,8 @@ def test_a_key_of_other_characters_is_refused(key: str) -> None:
 
 AT = "rollback_conditions__0"
 WRONG_ROLLBACKS: dict[str, tuple[Any, str, str]] = {
-    "less": ([{**ABOVE, "operator": "less"}], f"{AT}__operator", "lt, gt"),
-    "an operator that is a list": ([{**ABOVE, "operator": ["lt"]}], f"{AT}__operator", "lt, gt"),
+    "less": ([{**ABOVE, "operator": "less"}], f"{AT}__operator", "gt, lt"),
+    "an operator that is a list": ([{**ABOVE, "operator": ["lt"]}], f"{AT}__operator", 'mean "lt"'),
     "no operator": ([{**ABOVE, "operator": None}], f"{AT}__operator", "required"),
     "sentry": ([{**ABOVE, "threshold_type": "sentry"}], f"{AT}__threshold_type", "insight"),
     "an unknown name": ([{**ABOVE, "treshold": 5}], f"{AT}__treshold", '"threshold"'),
@@ -308,7 +308,7 @@ WRONG_ROLLBACKS: dict[str, tuple[Any, str, str]] = {
     "a number": ([5], AT, "dictionary"),
     "text": ("less", "rollback_conditions", "list"),
     "the second": ([ABOVE, {}], "rollback_conditions__1__threshold_type", "required"),
-    "one alone": ({**ABOVE, "operator": "<"}, f"{AT}__operator", "lt, gt"),
+    "one alone": ({**ABOVE, "operator": "<"}, f"{AT}__operator", "gt, lt"),
     "too many": ([ABOVE] * (CONDITIONS_MAX + 1), "rollback_conditions", "at most 20"),
 }
 

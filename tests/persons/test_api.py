@@ -303,7 +303,7 @@ async def test_no_properties_choose_all_persons(home: Home, text: str) -> None:
     assert names(page) == ["p4", "p3", "p2", "p1", "p0"]
 
 
-ONLY = "Only properties of persons can be asked for."
+ONLY = "Only conditions on properties of persons are supported."
 
 
 @pytest.mark.parametrize(

@@ -329,7 +329,7 @@ async def test_each_refused_entry_is_reported(home: Home) -> None:
         'flag odd: filters__groups__0__rollout: Unknown field "rollout". Did you mean '
         '"rollout_percentage"?',
         'flag less: rollback_conditions__0__operator: "less" is not a valid choice. Allowed are: '
-        "lt, gt.",
+        "gt, lt.",
     ]
     assert (await exported(home)).flags == []
 

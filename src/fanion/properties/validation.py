@@ -56,10 +56,12 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
     except ValueError as error:
         raise Invalid(f"Properties cannot be read: {error}.", attr=_NAME) from None
     if len(leaves) > CONDITIONS_MAX:
-        raise Invalid(f"There are more than {CONDITIONS_MAX} properties.", attr=_NAME)
+        raise Invalid(
+            f"Ensure there are at most {CONDITIONS_MAX} properties, not {len(leaves)}.", attr=_NAME
+        )
     found = tuple(leaf for leaf in leaves if isinstance(leaf, Property) and leaf.type != "group")
     if len(found) < len(leaves):
-        raise Invalid(f"Only properties of {of} can be asked for.", attr=_NAME)
+        raise Invalid(f"Only conditions on properties of {of} are supported.", attr=_NAME)
     for place, leaf in enumerate(raw or ()):
         check_names(leaf, f"{_NAME}__{place}")
         check_comparison(leaf, f"{_NAME}__{place}")

@@ -14,7 +14,7 @@ from fanion.flags.validation.filters import same
 from fanion.flags.validation.posthog_fields import OF_ROLLBACK_CONDITION
 from fanion.insights.date_range import DateRange
 from fanion.insights.trends.query import TrendsQuery, parse_trends
-from fanion.rest.unknown_fields import require_known, shortened
+from fanion.rest.unknown_fields import no_choice, require_known
 
 _FIELD = "rollback_conditions"
 # Of one flag; each is a question to the event store.
@@ -102,9 +102,7 @@ def _check_condition(raw: object, at: str) -> None:
             raise Invalid("This field is required.", code="required", attr=f"{at}__{name}")
     for name, allowed in (("threshold_type", THRESHOLD_TYPES), ("operator", OPERATORS)):
         if raw[name] not in allowed:
-            choices = ", ".join(allowed)
-            problem = f'"{shortened(raw[name])}" is not a valid choice. Allowed are: {choices}.'
-            raise Invalid(problem, code="invalid_choice", attr=f"{at}__{name}")
+            raise no_choice(raw[name], allowed, f"{at}__{name}")
     threshold, metric = raw["threshold"], raw["threshold_metric"]
     if isinstance(threshold, bool) or not isinstance(threshold, int | float):
         raise Invalid("A valid number is required.", attr=f"{at}__threshold")

@@ -154,7 +154,10 @@ def _steps(data: NewScheduledChange) -> list[Step]:
     if sent.value is not UNSET:
         raise Invalid("Set value inside each step, not on the payload.", attr="payload__value")
     if not 1 <= len(sent.steps) <= STEPS_MAX:
-        raise Invalid(f"Ensure there are 1 to {STEPS_MAX} steps.", attr="payload__steps")
+        raise Invalid(
+            f"Ensure there are 1 to {STEPS_MAX} steps, not {len(sent.steps)}.",
+            attr="payload__steps",
+        )
     return [
         Step(
             scheduled_at=step.scheduled_at,
@@ -172,7 +175,7 @@ def _value(operation: Operation, value: object, attr: str) -> Value:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Invalid("A valid number is required.", attr=attr)
     if not 0 <= value <= 100:
-        raise Invalid("A percentage must be between 0 and 100.", attr=attr)
+        raise Invalid(f"A percentage must be between 0 and 100, not {value}.", attr=attr)
     return value
 
 

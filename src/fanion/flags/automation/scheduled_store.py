@@ -184,7 +184,10 @@ def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
         .where(theirs, _change.due_at.is_not(None))
     )
     if (waiting or 0) >= WAITING_MAX:
-        raise Invalid(f"There are {WAITING_MAX} scheduled changes of this feature flag already.")
+        raise Invalid(
+            f"This feature flag has {WAITING_MAX} scheduled changes that are not executed yet: no "
+            "more can be scheduled."
+        )
     done = select(_change.id).where(theirs, _change.due_at.is_(None))
     oldest = done.order_by(_change.id.desc()).offset(DONE_MAX - 1)
     connection.execute(

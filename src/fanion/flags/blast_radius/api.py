@@ -71,7 +71,7 @@ class BlastRadiusApi(Controller):
         `aggregation_group_type_index`."""
         body = await request.values()
         if body.form:
-            raise Invalid("A condition is sent as JSON.")
+            raise Invalid("Send the condition as JSON, not as a form.")
         values: Any = body.values
         reach = read_reach(values, FlagChanges.__struct_fields__)
         found = await blast_radius.of(request.project, reach, request.app.state.now())

@@ -118,7 +118,7 @@ def _reach_of_flag(body: dict[str, Any]) -> Reach:
     own, sent = filters.get("aggregation_group_type_index"), body.get("group_type_index")
     if sent is not None and sent != own:
         raise Invalid(
-            "Must equal aggregation_group_type_index of the filters, or be left out.",
+            "Must equal aggregation_group_type_index of the filters, or be omitted.",
             attr="group_type_index",
         )
     return _reach(groups, own, "filters")
@@ -127,10 +127,9 @@ def _reach_of_flag(body: dict[str, Any]) -> Reach:
 def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
     """attr: the field that the conditions come from"""
     raw = [_properties(condition, attr) for condition in conditions]
-    if sum(map(len, raw)) > LEAVES_MAX:
-        raise Invalid(f"There are more than {LEAVES_MAX} properties.", attr=attr)
-    if len(raw) > LEAVES_MAX:
-        raise Invalid(f"There are more than {LEAVES_MAX} groups.", attr=attr)
+    for name, count in (("properties", sum(map(len, raw))), ("groups", len(raw))):
+        if count > LEAVES_MAX:
+            raise Invalid(f"Ensure there are at most {LEAVES_MAX} {name}, not {count}.", attr=attr)
     index = _group_type_index(raw_index, attr)
     parsed = [[_parsed(leaf, attr) for leaf in leaves] for leaves in raw]
     for leaf in chain.from_iterable(parsed):

@@ -13,6 +13,7 @@ import msgspec
 
 from fanion.errors import Invalid
 from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime, FlagRow, grouped_filters
+from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import INTEGER_CHARS_MAX
 
 Kind = Literal["boolean", "multivariant", "experiment"]
@@ -161,7 +162,7 @@ def _variants(filters: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _choice(text: str | None, choices: Collection[str], parameter: str) -> str:
     if text and text not in choices:
-        raise Invalid(f'"{text}" is not a valid choice.', code="invalid_choice", attr=parameter)
+        raise no_choice(text, choices, parameter)
     return text or ""
 
 
@@ -185,7 +186,9 @@ def _names(text: str | None, parameter: str) -> list[str]:
     try:
         return msgspec.json.decode(text, type=list[str])
     except (msgspec.DecodeError, RecursionError):
-        raise Invalid("Must be a JSON list of texts.", attr=parameter) from None
+        raise Invalid(
+            f'{parameter} must be a JSON list of texts, such as ["a"].', attr=parameter
+        ) from None
 
 
 def stale_reason(

@@ -104,7 +104,9 @@ def _days(bounds: tuple[str, str | None], zone: ZoneInfo, now: datetime) -> list
         raise Invalid("Invalid date: all", attr="date_from")
     found = cut(resolve(since, until, "day", RangeClock(now, zone)), "day", zone).days
     if len(found) > DAYS_MAX:
-        raise Invalid(f"There are more than {DAYS_MAX} days.", attr="date_from")
+        raise Invalid(
+            f"Ensure there are at most {DAYS_MAX} days, not {len(found)}.", attr="date_from"
+        )
     return [date.fromisoformat(day) for day in found]
 
 

@@ -58,7 +58,7 @@ def _check_plain_fields(leaf: Mapping[str, Any], at: str) -> None:
     if negation is not None and not isinstance(negation, bool):
         raise Invalid("Must be a valid boolean.", attr=f"{at}__negation")
     if leaf["type"] in ("person", "group") and not (isinstance(key, str) and key):
-        raise Invalid("A condition needs the name of a property.", attr=f"{at}__key")
+        raise Invalid("key must be the name of a property.", attr=f"{at}__key")
 
 
 def _value_kind(leaf: Mapping[str, Any], at: str) -> ValueKind:

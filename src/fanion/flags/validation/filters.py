@@ -214,7 +214,7 @@ def _check_unsupported(filters: Mapping[str, Any], before: StoredParts) -> None:
             raise Invalid(f'"{name}" is not supported. {instead}', attr=f"filters__{name}")
     if filters.get("properties") and not before.has_entry("properties", filters["properties"]):
         raise Invalid(
-            "Conditions beside groups are not evaluated. Put them into a condition set in groups.",
+            "properties next to groups are not evaluated. Put them into a condition set in groups.",
             attr="filters__properties",
         )
     multivariate = filters.get("multivariate")
