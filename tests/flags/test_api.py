@@ -84,7 +84,7 @@ CHANGES: dict[str, tuple[Json, Json]] = {
         {"filters": {"groups": [{"rollout_percentage": 5}]}, "rollout_percentage": 5},
     ),
     "filters without groups": ({"filters": {"payloads": {}}}, {}),
-    "filters that match nobody": (
+    "filters that match no person": (
         {"filters": {"groups": []}},
         {"filters": {"groups": []}, "is_simple_flag": False},
     ),

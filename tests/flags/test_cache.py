@@ -1,4 +1,4 @@
-"""Compiled flags go on answering while they are read anew, and survive in a file."""
+"""Compiled flags go on answering while they are read again, and survive in a file."""
 
 import asyncio
 import sqlite3
@@ -78,11 +78,11 @@ async def test_a_change_from_elsewhere_is_read_while_the_former_flags_answer(sto
     store.asked.clear()
     catching_up = asyncio.create_task(flag_sets.catch_up())
     await store.asked.wait()
-    meanwhile = await keys(flag_sets)
+    former = await keys(flag_sets)
     store.gate.set()
     await catching_up
 
-    assert (meanwhile, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
+    assert (former, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
 
 
 async def test_requests_share_one_read(store: Held) -> None:
@@ -214,7 +214,7 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
     for token in ("phc_new", f"phc_{PROJECT}"):
         assert await later.project(token) == changed
     assert await later.projects() == [changed, project(8)]
-    assert await later.project("phc_") is None  # which stands in each
+    assert await later.project("phc_") is None  # a prefix of each
 
 
 async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:

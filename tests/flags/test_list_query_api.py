@@ -1,4 +1,4 @@
-"""Lists of flags that are asked for something."""
+"""Lists of flags with search, filters and order."""
 
 import pytest
 

@@ -41,15 +41,15 @@ async def test_flags_are_compiled_while_others_are_answered() -> None:
     flag_sets = FlagSets(store)
     large = asyncio.create_task(flag_sets.built(LARGE))
     await store.read.wait()
-    meanwhile = 0
+    answered = 0
 
     while not large.done():
         assert len((await flag_sets.of(SMALL)).flags) == 1
-        meanwhile += 1
+        answered += 1
         await asyncio.sleep(0)
 
     assert len((await large).flag_set.by_key) == FLAGS
-    assert meanwhile >= 5  # on the loop it would be two at most
+    assert answered >= 5  # on the loop it would be two at most
 
 
 @pytest.mark.parametrize("path", ["/decide?v=3", "/flags/?v=2"])

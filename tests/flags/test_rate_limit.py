@@ -1,4 +1,4 @@
-"""How often one key may ask for flags, where the operator limits it."""
+"""Requests of one key for flags, where the operator limits their rate."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

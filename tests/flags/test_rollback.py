@@ -1,4 +1,4 @@
-"""Rollback conditions: which are looked at, and when one holds."""
+"""Rollback conditions: which are checked, and when one holds."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a scheduled change may ask for, and what it makes of a flag."""
+"""The fields of a scheduled change, and what it changes of a flag."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -146,11 +146,11 @@ REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
         {"scheduled_at": SOON, "payload": {"operation": ROLLOUT, "value": None}},
         ("invalid_input", "A valid number is required.", "payload__value"),
     ),
-    "more than everybody": (
+    "a percentage above 100": (
         {"scheduled_at": SOON, "payload": {"operation": ROLLOUT, "value": 100.1}},
         ("invalid_input", PERCENTAGE.format(100.1), "payload__value"),
     ),
-    "less than nobody": (
+    "a percentage below 0": (
         {"payload": {"operation": ROLLOUT, "steps": [step(SOON, 1), step(LATER, -1)]}},
         ("invalid_input", PERCENTAGE.format(-1), "payload__steps__1__value"),
     ),
@@ -170,11 +170,11 @@ REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
         {"payload": {"operation": ROLLOUT, "steps": [step(SOON, 1), step(SOON, 2)]}},
         ("invalid_input", DISORDER, "payload__steps"),
     ),
-    "a time beside the steps": (
+    "a time next to the steps": (
         {"scheduled_at": SOON, "payload": {"operation": ROLLOUT, "steps": [step(SOON, 1)]}},
         ("invalid_input", "Set scheduled_at inside each step, not on the change.", "scheduled_at"),
     ),
-    "a value beside the steps": (
+    "a value next to the steps": (
         {"payload": {"operation": ROLLOUT, "value": 1, "steps": [step(SOON, 1)]}},
         ("invalid_input", "Set value inside each step, not on the payload.", "payload__value"),
     ),

@@ -40,7 +40,7 @@ PERSON_KEYS: dict[str, list[Any]] = {
 
 
 class Agreement:
-    """One generated project, asked through both evaluators."""
+    """One generated project, evaluated by both evaluators."""
 
     def __init__(self, seed: int) -> None:
         self.choose = random.Random(seed)

@@ -9,7 +9,11 @@ from tests.support.rich_project import NEVER_PAID
 
 MISTAKES: dict[str, tuple[Json, str, str]] = {
     "filtres": ({"filtres": {"groups": [{}]}}, "filtres", '"filters"'),
-    "a share beside filters": ({"rollout_percentage": 30}, "rollout_percentage", "not 30"),
+    "a share without filters": (
+        {"rollout_percentage": 30},
+        "rollout_percentage",
+        "not 30",
+    ),
     "a share that disagrees": (
         {"rollout_percentage": 30, "filters": {"groups": [{"rollout_percentage": 40}]}},
         "rollout_percentage",

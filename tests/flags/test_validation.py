@@ -40,7 +40,7 @@ PROPERTY = "filters__groups__0__properties__0"
 VARIANT = "filters__multivariate__variants__0"
 MISTAKES: dict[str, tuple[Json, str, str]] = {
     "group for groups": ({"groups": [], "group": [{}]}, "filters__group", '"groups"'),
-    "variants beside multivariate": (
+    "variants next to multivariate": (
         {"groups": [{}], "multivariat": None},
         "filters__multivariat",
         '"multivariate"',
@@ -88,7 +88,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "filters__holdout_groups__0__rollout",
         "rollout_percentage",
     ),
-    "conditions beside groups": (
+    "conditions next to groups": (
         {"groups": [{}], "properties": [PLAN]},
         "filters__properties",
         "groups",
