@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from dateutil.relativedelta import relativedelta
 
 from fanion.errors import Invalid
+from fanion.properties.cohort_sql import MICROSECOND
 from fanion.properties.values import parse_date
 from fanion.rest.unknown_fields import no_choice
 
@@ -34,7 +35,6 @@ _DAYS = {"d": 1, "w": 7}
 _FIRST = date(1900, 1, 2)
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HOUR = timedelta(hours=1)
-_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def _end(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
         exact = _instant(bound.moment, clock.zone)
         if interval != "hour":
             return midnight(_next(_day(exact, clock)), clock.zone)
-        return exact + (_TICK if exact.microsecond else timedelta(seconds=1))
+        return exact + (MICROSECOND if exact.microsecond else timedelta(seconds=1))
     if bound.unit == "h":
         return _hour(bound, clock) + (timedelta() if bound.position else _HOUR)
     day = _snapped(_counted_back(bound, clock), bound)

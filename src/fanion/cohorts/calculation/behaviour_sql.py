@@ -26,14 +26,14 @@ from fanion.cohorts.criteria.behaviour import (
     StoppedPerforming,
 )
 from fanion.cohorts.criteria.time_window import StartBound, TimeWindow
+from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.properties.cohort_sql import MICROSECOND, Bindings, micros, property_condition
 from fanion.properties.filters import Property
 
 # What `uniqUpTo` can count to; larger numbers are counted exactly, which takes more memory.
 UNIQUE_MAX = 100
-_NO_PERSON = "toUUID('00000000-0000-0000-0000-000000000000')"
 _MICROS = "toUnixTimestamp64Micro(timestamp)"
-_SURVIVOR = f"if(moved.new_person = {_NO_PERSON}, found.person_id, moved.new_person)"
+_SURVIVOR = f"if(moved.new_person = {NO_PERSON}, found.person_id, moved.new_person)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _by_period(parts: _BehaviourParts, project: str, bits: str) -> str:
 def _gathered(parts: _BehaviourParts, project: str) -> str:
     columns = [f"{parts.period} AS period"] if parts.period else []
     columns += [parts.gather] if parts.gather else []
-    conditions = "\n  AND ".join((project, f"person_id != {_NO_PERSON}", *parts.where))
+    conditions = "\n  AND ".join((project, f"person_id != {NO_PERSON}", *parts.where))
     return (
         f"SELECT {', '.join(['person_id', *columns])}\nFROM events\nWHERE {conditions}\n"
         f"GROUP BY person_id{', period' if parts.period else ''}"

@@ -21,6 +21,7 @@ from fanion.insights.date_range import (
 from fanion.insights.series import Series
 from fanion.insights.series_sql import OTHER
 from fanion.insights.trends.query import TrendsQuery, parse_trends
+from fanion.properties.cohort_sql import MICROSECOND
 from fanion.rest.unknown_fields import no_choice
 
 Status = Literal["new", "returning", "resurrecting", "dormant"]
@@ -54,7 +55,6 @@ WINDOW_DAYS = 14
 WINDOW_DAYS_MAX = 3_650
 STICKINESS_MAX = 10_000
 
-_TICK = timedelta(microseconds=1)
 # Longer than any interval.
 _MONTH = timedelta(days=32)
 
@@ -137,8 +137,8 @@ def _with_previous_interval(
     target: Bound, interval: Interval, clock: RangeClock
 ) -> tuple[DateRange, tuple[datetime, ...]]:
     at = resolve(target, target, interval, clock).start
-    start = cut(DateRange(at, at + _TICK), interval, clock.zone).starts[0]
-    before = cut(DateRange(start - _TICK, start), interval, clock.zone).starts[0]
+    start = cut(DateRange(at, at + MICROSECOND), interval, clock.zone).starts[0]
+    before = cut(DateRange(start - MICROSECOND, start), interval, clock.zone).starts[0]
     end = cut(DateRange(start, start + _MONTH), interval, clock.zone).starts[1]
     return DateRange(before, end), (before, start)
 

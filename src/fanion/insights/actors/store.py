@@ -8,7 +8,7 @@ source: cohorts.md section 10, "Other ways"
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -39,11 +39,10 @@ from fanion.insights.trends.store import Trends
 from fanion.insights.validation import check_insight_filters
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.properties.cohort_sql import micros
+from fanion.properties.cohort_sql import MICROSECOND, micros
 from fanion.rest.body_reader import is_deep
 from fanion.rest.unknown_fields import QUERY_NAMES
 
-_MICROSECOND = timedelta(microseconds=1)
 _SURVIVOR = f"if(moved.new_person = {NO_PERSON}, found.person_id, moved.new_person)"
 
 # Rows of `found`: an interval and a person, each once.
@@ -234,7 +233,7 @@ def _funnel_actors(query: SeriesQuery, point: FunnelPoint) -> InsightStatement:
         no_person=NO_PERSON,
         any_step=" OR ".join(steps),
         project=compiler.project,
-        window=point.window // _MICROSECOND * ticks + slack,
+        window=point.window // MICROSECOND * ticks + slack,
         levels=", ".join(f"step = {number}" for number in numbers),
         test=f"{'=' if point.only else '>='} {level}",
     )
