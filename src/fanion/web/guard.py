@@ -42,7 +42,10 @@ def access_guard(authentication: Authentication, projects: Projects) -> Guard:
         if handler.opt.get("public"):
             return
         assert isinstance(connection, ManagementRequest)
-        query = dict(parse_qsl(connection.scope["query_string"].decode("latin-1")))
+        sent_query = parse_qsl(
+            connection.scope["query_string"].decode("latin-1"), keep_blank_values=True
+        )
+        query = {name: value for name, value in sent_query if value}
         caller = _ConnectionCaller(connection)
         principal = await _authenticate(connection, query, authentication, caller)
         connection.principal = connection.scope["state"]["principal"] = principal
@@ -63,8 +66,8 @@ def access_guard(authentication: Authentication, projects: Projects) -> Guard:
             raise
         if project is not None:
             connection.project = project
-        if connection.scope["query_string"]:
-            require_known_query(_sent_query(connection), _parameters_of(handler))
+        if sent_query:
+            require_known_query(sent_query, _parameters_of(handler))
         if connection.method not in _SAFE_METHODS and not _reads_body(handler):
             require_only((await connection.values()).values, handler.opt.get("body_names", ()))
 
@@ -119,12 +122,6 @@ async def _find_project(named: str, principal: Principal, projects: Projects) ->
     if project is None:
         raise NotFound("Project not found.")
     return project
-
-
-def _sent_query(connection: ASGIConnection[Any, Any, Any, Any]) -> list[tuple[str, str]]:
-    """Including those without a value."""
-    text = connection.scope["query_string"].decode("latin-1")
-    return parse_qsl(text, keep_blank_values=True)
 
 
 def _parameters_of(handler: BaseRouteHandler) -> frozenset[str]:
