@@ -20,7 +20,7 @@ from fanion.server.head import HeaderFields
 from fanion.server.request import Request
 from fanion.server.response import Response
 from fanion.web.landing_page import LandingPage, prefers_html
-from fanion.web.probes import OK, Check, Checked, Probes, State
+from fanion.web.probes import OK, Check, CheckResult, Probes, State
 from tests.support.application import BASE_URL, Home, error
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -33,8 +33,8 @@ async def refresh() -> None:
 
 def probes(**states: State) -> Probes:
     def answers(state: State) -> Check:
-        async def check() -> Checked:
-            return Checked(state)
+        async def check() -> CheckResult:
+            return CheckResult(state)
 
         return check
 
@@ -172,8 +172,8 @@ async def test_the_page_names_a_store_that_is_not_ready(state: State, found: str
 
 
 async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> None:
-    async def away() -> Checked:
-        return Checked(State.UNREACHABLE, is_needed=False)
+    async def away() -> CheckResult:
+        return CheckResult(State.UNREACHABLE, is_needed=False)
 
     page = LandingPage(Probes({"events": away}, Metrics(), refresh), BaseUrl(TrustedProxies()))
 
@@ -187,7 +187,7 @@ async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> No
 async def test_a_store_that_hangs_does_not_delay_the_page() -> None:
     hanging = asyncio.Event()
 
-    async def hang() -> Checked:
+    async def hang() -> CheckResult:
         await hanging.wait()
         return OK
 

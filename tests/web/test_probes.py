@@ -13,7 +13,7 @@ from fanion.events.storage.store import EventStore
 from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import mask
 from fanion.server.request import Request
-from fanion.web.probes import OK, Checked, Probes, State
+from fanion.web.probes import OK, CheckResult, Probes, State
 from tests.support.application import Home, Site, open_home, open_site
 
 
@@ -76,12 +76,12 @@ async def nothing() -> None:
 async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None:
     """Error texts of stores contain addresses, users and statements."""
     found = [
-        Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
-        Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        CheckResult(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        CheckResult(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
         OK,
     ]
 
-    async def records() -> Checked:
+    async def records() -> CheckResult:
         return found.pop(0)
 
     probes = Probes({"records": records}, Metrics(), nothing)
@@ -104,7 +104,7 @@ async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None
 async def test_concurrent_requests_share_one_check_of_the_stores() -> None:
     asked, may_answer = 0, asyncio.Event()
 
-    async def records() -> Checked:
+    async def records() -> CheckResult:
         nonlocal asked
         asked += 1
         await may_answer.wait()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fanion.web.routes import CAPTURE_PATHS, DISCARDED_PATHS, AnsweredBy, shared_routes
+from fanion.web.routes import CAPTURE_PATHS, DISCARDED_PATHS, AnsweredBy, worker_routes
 from tests.support.application import Home
 
 ORIGIN = "https://shop.example"
@@ -148,7 +148,7 @@ def test_web_workers_answer_captures_and_flags_that_no_limit_leaves_to_the_serve
         decide=SimpleNamespace(decide=0, flags=0), ofrep=SimpleNamespace(bulk=0, single=0)
     )
 
-    routes = shared_routes(capture, flags, evaluation)
+    routes = worker_routes(capture, flags, evaluation)
 
     evaluating = {"/decide", "/flags", "/ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags/key"}
     found = {path: route.answered_by for path in POSTED if (route := routes.find(path))}

@@ -16,13 +16,13 @@ from fanion.server.request import Request
 from fanion.server.response import Response
 from fanion.web.application import Application
 from fanion.web.landing_page import LandingPage
-from fanion.web.probes import OK, Check, Checked, Probes, State
+from fanion.web.probes import OK, Check, CheckResult, Probes, State
 from fanion.web.routes import (
     AnsweredBy,
     Routes,
     public_routes,
     routes_without_stores,
-    shared_routes,
+    worker_routes,
 )
 
 
@@ -88,7 +88,7 @@ def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: Flag
     """What web workers answer too. A limit on evaluations can only be held by one process: with
     one, the server alone evaluates flags."""
     evaluation = AnsweredBy.HERE if settings.decide_per_s == 0 else AnsweredBy.SERVER
-    return shared_routes(capture, flags.endpoints, evaluation)
+    return worker_routes(capture, flags.endpoints, evaluation)
 
 
 def landing_page(settings: Settings, probes: Probes, proxies: TrustedProxies) -> LandingPage:
@@ -103,17 +103,17 @@ def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
     return BaseUrl(proxies, settings.public_url, settings.local_address.removeprefix("http://"))
 
 
-async def check_records(records: Records) -> Checked:
+async def check_records(records: Records) -> CheckResult:
     try:
         await records.ping()
     except RecordsUnavailable as error:
-        return Checked(State.UNREACHABLE, str(error))
+        return CheckResult(State.UNREACHABLE, str(error))
     return OK
 
 
-async def check_unreachable() -> Checked:
-    return Checked(State.UNREACHABLE)
+async def check_unreachable() -> CheckResult:
+    return CheckResult(State.UNREACHABLE)
 
 
-async def check_opening() -> Checked:
-    return Checked(State.OPENING)
+async def check_opening() -> CheckResult:
+    return CheckResult(State.OPENING)

@@ -39,7 +39,7 @@ from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application
 from fanion.web.management import Management, management_app
-from fanion.web.probes import OK, Check, Checked, State
+from fanion.web.probes import OK, Check, CheckResult, State
 from fanion.webhooks.api import WebhooksApi
 
 CONTROLLERS = (
@@ -88,21 +88,21 @@ def server_application(server: Server) -> Application:
 
 
 def _checks(server: Server) -> Mapping[str, Check]:
-    async def check_events() -> Checked:
+    async def check_events() -> CheckResult:
         try:
             await server.events.ping()
         except EventStoreUnavailable as error:
             # Capture and flags do not need it, and no other server can reach it either.
-            return Checked(State.UNREACHABLE, str(error), is_needed=False)
+            return CheckResult(State.UNREACHABLE, str(error), is_needed=False)
         return OK
 
-    async def check_accept_log() -> Checked:
+    async def check_accept_log() -> CheckResult:
         try:
             waiting = sum(lane.bytes for lane in await server.backlogs())
         except OSError as error:
-            return Checked(State.UNREACHABLE, str(error))
+            return CheckResult(State.UNREACHABLE, str(error))
         is_full = waiting >= server.public.context.settings.accept_log_bytes_max
-        return Checked(State.FULL) if is_full else OK
+        return CheckResult(State.FULL) if is_full else OK
 
     records = partial(check_records, server.public.records)
     return {"records": records, "events": check_events, "accept_log": check_accept_log}

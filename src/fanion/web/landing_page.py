@@ -17,7 +17,7 @@ from fanion.server.forwarded import BaseUrl
 from fanion.server.request import Request
 from fanion.server.response import Response
 from fanion.web.pages import content_security_policy, html_document
-from fanion.web.probes import Checked, Probes, State
+from fanion.web.probes import CheckResult, Probes, State
 
 # A store that does not answer must not delay the page that reports it.
 CHECKS_S_MAX = 2.0
@@ -62,7 +62,7 @@ _STATES: Mapping[State, str] = {
 }
 _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*")
 
-States = Mapping[str, Checked]
+States = Mapping[str, CheckResult]
 
 
 @dataclass(frozen=True, slots=True)

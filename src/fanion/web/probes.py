@@ -25,10 +25,8 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """Result of a check.
-
-    reason:    for the log only
+class CheckResult:
+    """reason:    for the log only
     is_needed: whether the server is only ready for requests while the state is OK
     """
 
@@ -37,8 +35,8 @@ class Checked:
     is_needed: bool = True
 
 
-OK = Checked(State.OK)
-Check = Callable[[], Awaitable[Checked]]
+OK = CheckResult(State.OK)
+Check = Callable[[], Awaitable[CheckResult]]
 
 
 @dataclass(slots=True)
@@ -46,8 +44,8 @@ class Probes:
     checks: Mapping[str, Check]
     metrics: Metrics
     refresh: Callable[[], Awaitable[None]]
-    _reported: dict[str, Checked] = field(default_factory=dict)
-    _checking: "asyncio.Future[dict[str, Checked]] | None" = None
+    _reported: dict[str, CheckResult] = field(default_factory=dict)
+    _checking: "asyncio.Future[dict[str, CheckResult]] | None" = None
 
     async def health(self, _: Request) -> Response:
         """Liveness: 200 while the event loop runs."""
@@ -61,7 +59,7 @@ class Probes:
         status = "not ready" if failing else "ready"
         return json_response({"status": status, "checks": checks}, 503 if failing else 200)
 
-    async def check(self) -> Mapping[str, Checked]:
+    async def check(self) -> Mapping[str, CheckResult]:
         """Concurrent requests share one run of the checks, so that load on the probes is no load on
         the stores."""
         if self._checking is None:
@@ -73,7 +71,7 @@ class Probes:
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(200, self.metrics.render(), content_type=kind)
 
-    async def _check(self) -> dict[str, Checked]:
+    async def _check(self) -> dict[str, CheckResult]:
         try:
             found = {name: await check() for name, check in self.checks.items()}
         finally:
@@ -83,7 +81,7 @@ class Probes:
                 self._report(name, checked)
         return found
 
-    def _report(self, name: str, checked: Checked) -> None:
+    def _report(self, name: str, checked: CheckResult) -> None:
         """Log a change of state."""
         self._reported[name] = checked
         log = structlog.get_logger()

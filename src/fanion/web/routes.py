@@ -117,7 +117,7 @@ def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, page: Landing
     return Routes(table, flag_patterns(flags))
 
 
-def shared_routes(
+def worker_routes(
     capture: CaptureEndpoints, flags: FlagEndpoints, evaluation: AnsweredBy
 ) -> Routes:
     """Routes that web workers answer as well as the server.
