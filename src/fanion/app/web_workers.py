@@ -1,6 +1,6 @@
-"""Supervises web workers: processes of a server that answer capture and flags too, on cores of
-their own. It hands connections to them, and sends them each change before the request that made
-it is answered."""
+"""Supervises web workers: processes of a server that answer capture and flags too, on other cores.
+The server hands connections to them, and sends them each change before it answers the request that
+made the change."""
 
 import asyncio
 import os
@@ -39,9 +39,9 @@ from fanion.processes.shared_counters import SharedCounters
 from fanion.runtime.change_bus import Topic
 from fanion.server.connection import Connection
 from fanion.server.server import HttpServer
-from fanion.web.routes import AnsweredBy, Routes
+from fanion.web.routes import AnsweredBy
 
-# How long this process leaves flags to its workers after it has compiled or answered very many.
+# For how long this process leaves flags to its workers after it has compiled or answered very many.
 COSTLY_S = 10.0
 
 
@@ -50,16 +50,12 @@ async def web_workers(
     public: Services, http: HttpServer, stop: asyncio.Event
 ) -> AsyncGenerator[None]:
     """stop: when it is set the workers end too"""
-    settings = public.context.settings
-    count = settings.answering - 1
+    count = public.context.settings.answering - 1
     if count < 1:
         yield
         return
     with tempfile.TemporaryFile() as file:
-        counters = SharedCounters.create(file.fileno(), count)
-        values = msgspec.to_builtins(settings, enc_hook=str)
-        routes = web_worker_routes(settings, public.capture, public.flags)
-        workers = WebWorkers(counters, count, values, routes, public, http)
+        workers = WebWorkers(SharedCounters.create(file.fileno(), count), count, public, http)
         workers.start()
         ending = asyncio.create_task(_end(workers, stop))
         try:
@@ -75,32 +71,27 @@ async def _end(workers: "WebWorkers", stop: asyncio.Event) -> None:
 
 
 class WebWorkers:
-    """Connections that ask for `shared` go to the worker that has the fewest of them; those that
-    ask for flags stay here when this process has fewer. All others stay, and come back when they
-    ask for something else.
+    """Hands connections to the worker that has the fewest.
 
-    Captures are left to workers: in this process, where ingestion holds the GIL for 10 to 25 ms at
-    a time, they wait twice as long. Clients that ask for very many flags ask this process, and
-    meanwhile the other flags are left to workers too.
+    Only connections with captures and flags are handed over, and a worker hands them back when
+    they ask for something else. All captures go to workers: in this process, where ingestion holds
+    the GIL for 10 to 25 ms at a time, they wait twice as long. Connections that ask for flags stay
+    here while fewer of them are here than at each worker. Requests for very many flags are answered
+    in this process, and meanwhile all other flags go to workers too.
     """
 
     def __init__(
-        self,
-        counters: SharedCounters,
-        workers: int,
-        settings: Mapping[str, Any],
-        shared: Routes,
-        public: Services,
-        http: HttpServer,
+        self, counters: SharedCounters, count: int, public: Services, http: HttpServer
     ) -> None:
+        settings: dict[str, Any] = msgspec.to_builtins(public.context.settings, enc_hook=str)
         self._counters = counters
         self._workers = [
-            WebWorkerProcess(number, counters, settings, self._receive) for number in range(workers)
+            WebWorkerProcess(number, counters, settings, self._receive) for number in range(count)
         ]
-        self._shared = shared
+        self._shared = web_worker_routes(public.context.settings, public.capture, public.flags)
         self._public = public
         self._http = http
-        self._own: set[Connection] = set()  # that ask for flags and stay here
+        self._own: set[Connection] = set()  # those that ask for flags and stay here
         self._measured_before: Measured = {}  # by workers that have ended
         self._busy_until = 0.0
         self._is_ending = False
@@ -148,24 +139,31 @@ class WebWorkers:
         if not ready:
             return False
         worker = ready[0] if len(ready) == 1 else min(ready, key=lambda one: one.connections)
-        is_own, own = connection in self._own, len(self._own)
-        is_busy = self._http.now() < self._busy_until
-        if is_own and not is_busy and worker.connections + 1 >= own:
+        if self._stays(connection, path, worker):
             return False
-        route = self._shared.find(path)
-        if route is None:
-            return False
-        if route.answered_by is AnsweredBy.HERE:
-            if connection.is_costly:
-                self._be_busy()
-                return False
-            if not is_own and not is_busy and worker.connections >= own:
-                self._own.add(connection)
-                return False
         client = connection.detach()
         if client is None:
             return False
         worker.hand_over(client, first)
+        return True
+
+    def _stays(self, connection: Connection, path: str, worker: "WebWorkerProcess") -> bool:
+        """Whether this process answers the request. worker: the one with the fewest connections"""
+        is_own, own = connection in self._own, len(self._own)
+        is_busy = self._http.now() < self._busy_until
+        if is_own and not is_busy and worker.connections + 1 >= own:
+            return True
+        route = self._shared.find(path)
+        if route is None:
+            return True
+        if route.answered_by is not AnsweredBy.HERE:
+            return False
+        if connection.is_costly:
+            self._be_busy()
+            return True
+        if is_own or is_busy or worker.connections < own:
+            return False
+        self._own.add(connection)
         return True
 
     def _be_busy(self, _: int = 0) -> None:
@@ -232,10 +230,7 @@ Receive = Callable[["WebWorkerProcess", ToServer, int | None], None]
 
 
 class WebWorkerProcess:
-    """One web worker, as the server sees it.
-
-    measured: as last reported
-    """
+    """One web worker and the channel to it. measured: its metrics, as last reported"""
 
     def __init__(
         self, number: int, counters: SharedCounters, settings: Mapping[str, Any], receive: Receive
@@ -300,4 +295,4 @@ class WebWorkerProcess:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
-        self._child.send_kill()  # it does not read any more
+        self._child.send_kill()  # it may run, and not read any more
