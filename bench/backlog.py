@@ -26,7 +26,7 @@ FILL_S = 5  # of load between two looks
 FILLS_MAX = 200
 
 _HOLD = """
-  UPDATE log_positions SET holder = 'nobody', held_until = '2999-01-01 00:00:00.000000'
+  UPDATE log_positions SET holder = 'none', held_until = '2999-01-01 00:00:00.000000'
 """
 _RELEASE = "UPDATE log_positions SET holder = '', held_until = '1970-01-01 00:00:00.000000'"
 

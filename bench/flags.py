@@ -92,7 +92,7 @@ def _many() -> Iterator[Row]:
 
 
 def _neighbour() -> Row:
-    """A project of extreme size is asked, and changed, again and again."""
+    """Flags of a very large project are evaluated and changed repeatedly."""
     with TemporaryDirectory() as folder:
         server = servers.whole(Path(folder) / "data")
         keys = server.setup()
@@ -113,7 +113,7 @@ def _neighbour() -> Row:
             neighbour.join(60)
         finally:
             server.close()
-    case = f"p99 beside {LARGE:,} flags (alone {alone.p99_ms:.1f} ms)"
+    case = f"p99 with {LARGE:,} flags in another project (alone {alone.p99_ms:.1f} ms)"
     return _at_most(case, found.p99_ms, P99_MS_MAX, "ms")
 
 

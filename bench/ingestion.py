@@ -64,7 +64,7 @@ def batches(keys: Keys, events: int, item: Item) -> Iterator[bytes]:
 
 
 def item(number: int, chance: random.Random) -> dict[str, object]:
-    """Of a random person, who is given properties now and then."""
+    """Of a random person; some events set properties."""
     person = chance.randrange(PERSONS)
     made = event(person)
     if number % 20 == 0:

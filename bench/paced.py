@@ -17,7 +17,7 @@ import uvloop
 CONNECTIONS = 32
 WARM_S = 1.0
 END_S_MAX = 30.0  # after the last one was due
-# The loop knows no shorter time: asked for one it turns without a pause, and takes a processor.
+# The event loop cannot sleep for less: it would turn without a pause, and use a whole processor.
 TICK_S = 0.001
 
 

@@ -53,7 +53,7 @@ def _live(url: str, keys: Keys) -> tuple[multiprocessing.Process, Connection]:
 
 
 def item(number: int, chance: random.Random) -> dict[str, object]:
-    """Of a hundred one is of a visitor who then turns out to be a person, five identify one."""
+    """One in a hundred merges an anonymous visitor into a person, five identify a person."""
     hundred, place = divmod(number, 100)
     visitor = f"visitor-{hundred}"
     made = event(chance.randrange(PERSONS))

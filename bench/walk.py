@@ -12,7 +12,7 @@ threads of an executor are passed over. Waking a task that waits for an event is
 
 Each path is made warm, then taken SAMPLES times, and of each pair of caller and function the
 median counts. A request lasts until nothing is called for a while but what is called anyway: that,
-loops that tick, is measured while nothing is asked, and taken away at its rate. The calculation of
+loops that tick, is measured without requests, and subtracted at its rate. The calculation of
 a cohort is one turn of a loop that ticks too; there only calls of that loop count.
 
 For the answer to a capture alone, ingestion is held up: another program locks the records store
@@ -119,7 +119,7 @@ class Walk:
         return self._requests(lambda: self.client.ask("GET", path), QUIET_S)
 
     def patch_flag(self) -> Calls:
-        """Before flags are asked for, so that no loop compiles them anew."""
+        """Before flags are evaluated, so that no loop compiles them again."""
         path = self._flag_path("changed")
 
         def change() -> None:
@@ -218,7 +218,7 @@ class Walk:
         })  # fmt: skip
 
     def _flag_path(self, key: str) -> str:
-        """Of a flag that is made when it is first asked for."""
+        """Of a flag that is created on first use."""
         path = f"/api/projects/{self.keys.project_id}/feature_flags/"
         if key not in self._flags:
             made = self.client.ask("POST", path, {"key": key, "filters": _filters(100)})
@@ -239,7 +239,7 @@ PATHS: dict[str, tuple[str, Callable[[Walk], Calls]]] = {
     "cohort": ("one cohort calculated", Walk.cohort),
 }
 
-# As they are taken: flags are asked for after they are changed.
+# In this order: flags are evaluated after they are changed.
 ORDER = ("capture", "capture-stored", "get-flag", "patch-flag", "flags", "cohort")
 
 

@@ -53,7 +53,7 @@ class Controller:
         self.environment = environment
         self._listener = listener
         self._streams: list[_Stream] = []
-        # Calls a second while nothing is asked.
+        # Calls a second without requests.
         self.idle: Mapping[Call, float] = {}
 
     @property
@@ -97,7 +97,7 @@ class Controller:
         raise AssertionError(f"the server was not quiet for {quiet_s} s within {SETTLED_S_MAX} s")
 
     def busy(self, recording: Recording) -> list[Entry]:
-        """Entries that do not occur while nothing is asked."""
+        """Entries that do not occur without requests."""
         return sorted(entry for entry in recording.entries if entry[2:] not in self.idle)
 
     def request(self, recording: Recording) -> dict[Call, float]:

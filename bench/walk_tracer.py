@@ -124,7 +124,7 @@ class Recorder:
         return f"{code.co_filename.removeprefix(self._root)}:{code.co_qualname}"
 
     def _pass_on_callers(self) -> None:
-        """To the threads of executors, whose context is not that of who submits."""
+        """To the threads of executors, whose context is not that of the submitter."""
         submit = ThreadPoolExecutor.submit
 
         def passing_on(

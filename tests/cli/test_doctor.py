@@ -110,9 +110,7 @@ async def test_a_server_that_hangs_is_reported(tmp_path: Path) -> None:
 
     assert not found["server"].ok
     assert f"process {os.getpid()}" in found["server"].found
-    assert found["server"].advice == (
-        "Look at its log. One that hangs has to be stopped and started again."
-    )
+    assert found["server"].advice == ("See its log. If it hangs, stop it and start it again.")
 
 
 async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:

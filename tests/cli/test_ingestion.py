@@ -83,7 +83,7 @@ async def test_dead_letters_are_listed_dropped_and_retried_while_the_server_runs
     assert newest["id"] > oldest["id"]
     assert oldest["error"].startswith("InvalidPayload: ")
     assert '[{"event": "paid", "distinct_id": "u1"}, \ufffd[31m' in returned
-    assert (dropped, retried, left) == ("1 dropped.\n", "1 will be tried again.\n", "None.\n")
+    assert (dropped, retried, left) == ("1 dropped.\n", "1 will be retried.\n", "None.\n")
     assert [event["event"] for event in ingested] == ["paid"]
     assert json.loads(reported) == [
         {
@@ -104,7 +104,7 @@ async def test_dead_letters_are_listed_dropped_and_retried_while_the_server_runs
     [
         (["drop"], "fanion: Give dead-letter ids, or --all.\n"),
         (["retry", "1", "--all"], "fanion: Give dead-letter ids, or --all.\n"),
-        (["drop", "7"], "fanion: 0 dropped; 1 of them are no dead letters.\n"),
+        (["drop", "7"], "fanion: 0 dropped; 1 of the ids are not dead letters.\n"),
         (
             ["show", "7"],
             "fanion: There is no dead letter 7; `fanion dead-letters list` shows them.\n",

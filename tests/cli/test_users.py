@@ -169,7 +169,7 @@ def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str
 ROLE_REFUSALS: list[tuple[list[str], str]] = [
     (["add", "makers"], "There is already a role with this name."),
     (["add", ""], "The name must have 1 to 200 characters."),
-    (["add", "x", "--access", "all"], "--access: 'all' is no access level; use view or edit."),
+    (["add", "x", "--access", "all"], "--access: 'all' is not an access level; use view or edit."),
     (["remove", "none"], "There is no role none; `fanion roles list` shows them."),
     (["add-member", "none", OWNER], "There is no role none; `fanion roles list` shows them."),
     (["add-member", "Makers", ADA], f"There is no user {ADA}; `fanion users list` shows them."),

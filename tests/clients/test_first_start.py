@@ -323,7 +323,7 @@ GIVEN = [
     (
         ("--password", "p w é"),
         "",
-        "fanion: a password on the command line is seen in the process list; "
+        "fanion: a password on the command line is visible in the process list; "
         "use --password-stdin.\n",
     ),
 ]

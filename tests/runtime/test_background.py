@@ -88,8 +88,8 @@ async def test_unexpected_errors_are_logged_with_their_traceback_and_backed_off(
     growing = [first, first * 2, first * 4, first * 8, FAILURE_BACKOFF_MAX_S, FAILURE_BACKOFF_MAX_S]
     assert rounds.waits == [*growing, INTERVAL_S, first]
     assert [line["exc_info"] for line in lines[:6]] == defects
-    assert {line["event"] for line in lines} == {"follower_failed"}
-    assert {line["follower"] for line in lines} == {"Rounds.work"}
+    assert {line["event"] for line in lines} == {"background_task_failed"}
+    assert {line["task"] for line in lines} == {"Rounds.work"}
 
 
 async def test_an_event_wakes_a_loop_before_its_interval_is_over() -> None:
@@ -155,4 +155,4 @@ async def test_a_task_that_fails_is_logged_and_ends_no_other() -> None:
             may_end.set()
             await asyncio.wait_for(ended.wait(), 5)
 
-    assert [line["event"] for line in lines] == ["follower_failed"]
+    assert [line["event"] for line in lines] == ["background_task_failed"]

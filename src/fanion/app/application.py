@@ -37,7 +37,10 @@ class Readiness(Enum):
     OPENING = "The server is still starting. Please retry.", 1
     # What web workers answer too. Only a pipelined request gets here: the next connection goes to
     # the server.
-    WEB_WORKER = "This was asked before the answer was out. Please retry.", 0
+    WEB_WORKER = (
+        "This request was pipelined behind one that another process answers. Please retry.",
+        0,
+    )
     SERVING = "", 0
 
     async def refuse(self, _: Request) -> Response:

@@ -50,7 +50,7 @@ from fanion.projects.store import ProjectStore
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import create_data_dir, require_records
 
-NAME_CHARS_MAX = 200  # as the API has it
+NAME_CHARS_MAX = 200  # as in the API
 
 app = typer.Typer(
     help=HELP,
@@ -77,7 +77,7 @@ def fanion(
         ),
     ] = False,
 ) -> None:
-    """Options of the command itself, before the name of what is to be done."""
+    """Options of the command itself, before the name of a subcommand."""
     open_command_logs()
 
 
@@ -89,7 +89,7 @@ app.add_typer(users, name="users")
 app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")
 
-Email = Annotated[str | None, typer.Option(help="Whose; the first user's by default.")]
+Email = Annotated[str | None, typer.Option(help="A user's e-mail; the first user by default.")]
 
 
 @app.command()
@@ -98,10 +98,10 @@ def setup(
     email: Annotated[str, typer.Option(help="The owner's e-mail address.")] = "admin@fanion.local",
     password: Annotated[
         str | None,
-        typer.Option(help="Shown by the process list; `-` is standard input. None by default."),
+        typer.Option(help="Visible in the process list; `-` is standard input. None by default."),
     ] = None,
     password_file: Annotated[
-        Path | None, typer.Option(help="A file with the password; `-` is standard input.")
+        Path | None, typer.Option(help="A file with the password; `-` reads standard input.")
     ] = None,
     password_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
@@ -109,8 +109,9 @@ def setup(
     project: Annotated[str, typer.Option(help="The project's name.")] = "Default project",
     as_json: AsJson = False,
 ) -> None:
-    """Do what the first start does, and print the keys. Fails if that has been done already. A
-    password is stored as a hash for a later version; this one has no sign-in."""
+    """Create the organization with its owner, project and keys, as the first start does, and print
+    the keys. Fails if they exist. A password is stored as a hash for a later version; this one has
+    no sign-in."""
     if not 1 <= len(project) <= NAME_CHARS_MAX:
         refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
     given = given_password(password, password_file, from_stdin=password_stdin)
@@ -135,7 +136,7 @@ def setup(
 
 @app.command()
 def migrate(data: Data = None) -> None:
-    """Bring the records store to this version's schema; `serve` does it too."""
+    """Migrate the records store to this version's schema; `serve` does so too."""
 
     async def work() -> None:
         require_records(settings)
@@ -169,14 +170,15 @@ app.command("import-posthog")(import_posthog)
 def create_key(
     label: Annotated[str, typer.Option(help="What the key is for.")] = "Command line",
     email: Email = None,
-    scope: Annotated[list[str] | None, typer.Option(help="Repeat; all by default.")] = None,
+    scope: Annotated[list[str] | None, typer.Option(help="Repeatable; all by default.")] = None,
     expires: Annotated[
-        str | None, typer.Option(help="In `90d` or `12h`, or at a date or time; never by default.")
+        str | None,
+        typer.Option(help="After `90d` or `12h`, or at a date or time; or never."),
     ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a personal API key and print it, this once."""
+    """Create a personal API key and print it. It is not shown again."""
     now = utc_now()
     try:
         expires_at = None if expires is None else read_expiry(expires, now)
@@ -254,7 +256,7 @@ def create_project(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a project in the organization of a user."""
+    """Create a project in the organization of a user."""
     if not 1 <= len(name) <= NAME_CHARS_MAX:
         refuse(f"The name must have 1 to {NAME_CHARS_MAX} characters.")
     if timezone not in available_timezones():
@@ -277,8 +279,7 @@ FormerValidS = Annotated[
     typer.Option(
         min=0,
         max=FORMER_VALID_S_MAX,
-        help="Seconds for which the former key stays valid; 0 ends it at once, "
-        "and all former ones.",
+        help="Seconds for which the former key stays valid; 0 ends all former keys at once.",
     ),
 ]
 
@@ -290,7 +291,8 @@ def reset_project_key(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a project another key, and print it. Running servers follow within seconds."""
+    """Replace the API key of a project, and print the new one. Running servers follow within
+    seconds."""
 
     async def work(records: Records) -> dict[str, Any]:
         store, now = ProjectStore(records), utc_now()
@@ -310,8 +312,8 @@ def reset_project_key(
 def make_secret_key(
     project_id: int, former_valid_s: FormerValidS = 0, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """Make a key that reads flag definitions, and print it, this once. All former ones end,
-    unless the present one is to go on."""
+    """Create a key that reads flag definitions, and print it. It is not shown again. Former keys
+    end, unless `--former-valid-s` lets the current one stay valid."""
 
     async def work(records: Records) -> dict[str, Any]:
         if project_id not in await ProjectStore(records).by_ids([project_id]):

@@ -45,7 +45,7 @@ from fanion.server.forwarded import TrustedProxies, format_networks
 from fanion.web.probes import State
 from fanion.web.proxy_warning import ignored_headers
 
-READY_S_MAX = 5.0  # a server that takes longer to answer is reported
+READY_S_MAX = 5.0  # a server that answers later is reported as not answering
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,11 @@ def _server(found: RunningServer, settings: Settings) -> Finding:
         return Finding("server", True, text)
     runs = f"runs on this folder: {process}, {holder.address}"
     if found.failure:
-        advice = "Look at its log. One that hangs has to be stopped and started again."
+        advice = "See its log. If it hangs, stop it and start it again."
         return Finding("server", False, f"{runs}; does not answer: {found.failure}", advice)
     states = ", ".join(f"{name} {state}" for name, state in found.checks.items())
     if not found.is_ready:
-        advice = "Its log tells why (store_not_ready); one that starts needs some seconds."
+        advice = "See store_not_ready in its log; a start takes some seconds."
         return Finding("server", False, f"{runs}; not ready: {states}", advice)
     is_other = holder.address != settings.local_address
     advice = "It was started with another address than these settings have." if is_other else ""
@@ -154,7 +154,7 @@ def _server(found: RunningServer, settings: Settings) -> Finding:
 
 
 def _settings(settings: Settings) -> Finding:
-    """Those that were chosen. URLs of stores may hold passwords."""
+    """Settings that differ from their defaults. URLs of stores may contain passwords."""
     defaults = Settings()
     chosen = {
         name: getattr(settings, name)
@@ -203,7 +203,7 @@ def _permissions(settings: Settings) -> Finding:
         advice = f"The first keys lie in {secrets}; delete it." if secrets.exists() else ""
         return Finding("permissions", True, "only this user may read the data", advice)
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    advice = "A start closes them; those of another user: chown, then chmod go= them."
+    advice = "The next start restricts them; files of another user need chown, then chmod go=."
     return Finding("permissions", False, f"others may read {found[0]}{more}", advice)
 
 

@@ -1,4 +1,4 @@
-"""`fanion import-posthog`: a project of a server that speaks PostHog's API, taken over."""
+"""`fanion import-posthog`: copies a project from a server with PostHog's API."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -53,7 +53,7 @@ Time = Annotated[str | None, typer.Option(help="ISO 8601; of events, their own t
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line asks for. since, until: only with events"""
+    """The options of the command. since, until: only with events"""
 
     project_id: int
     email: str | None
@@ -76,7 +76,7 @@ def import_posthog(
     host: Annotated[str, typer.Option(help="Its address, such as https://eu.posthog.com.")],
     personal_key: Annotated[
         str,
-        typer.Option(envvar="POSTHOG_PERSONAL_API_KEY", help="Of a user who may read it all."),
+        typer.Option(envvar="POSTHOG_PERSONAL_API_KEY", help="Of a user who may read everything."),
     ],
     project: Annotated[str, typer.Option(help="Its id there.")],
     into: Annotated[int, typer.Option(help="The id of the project here.")],
@@ -88,10 +88,10 @@ def import_posthog(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take over a project's definitions from PostHog, or from another Fanion.
+    """Import a project's definitions from PostHog, or from another Fanion.
 
-    As `fanion import` does; what cannot be used here is left out and reported with the reason.
-    Events keep their ids and times: copying them again adds nothing, and goes on where it was.
+    As `fanion import` does; what cannot be used here is skipped and reported with the reason.
+    Events keep their ids and times: copying them again adds nothing, and continues where it ended.
     """
     wanted = _wanted(into, email, dry_run, events, since, until)
     settings = settings_of(data=data)
@@ -131,7 +131,7 @@ class _TakeOver:
         return done
 
     async def _copy_events(self, author: Author, document: Document, done: ImportOutcome) -> None:
-        """Members of static cohorts may be known only once their events are here."""
+        """Then import members of static cohorts again: some exist only once events are ingested."""
         wanted, source = self.wanted, self.source
         progress = ProgressStore(self.records, wanted.project_id, source.name)
         project = await project_of(self.records, wanted.project_id)
@@ -149,7 +149,7 @@ class _TakeOver:
 
     @asynccontextmanager
     async def _sink(self, project: Project) -> AsyncGenerator[Sink]:
-        """A log in PostgreSQL is shared; a file is the process's that has locked the folder."""
+        """A log in PostgreSQL is shared; a file belongs to the process that locked the folder."""
         bytes_max = self.settings.body_bytes_max
         is_shared = self.records.dialect == "postgresql"
         async with AsyncExitStack() as stack:
@@ -179,7 +179,7 @@ async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes
     headers = {
         "content-type": "application/json",
         "user-agent": f"fanion/{__version__}",
-        # Events without an address of their own are not given ours.
+        # Events without an address do not get the address of this process.
         ADDRESS_HEADER: NO_ADDRESS,
     }
     client = httpx.AsyncClient(base_url=address, headers=headers, timeout=SEND_S, trust_env=False)

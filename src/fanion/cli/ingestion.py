@@ -1,5 +1,5 @@
-"""`fanion ingestion` and `fanion dead-letters`: what became of accepted events. They work on
-the records store, whether a server runs or not."""
+"""`fanion ingestion` and `fanion dead-letters`: the outcomes of accepted events. They use the
+records store directly, whether a server runs or not."""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -30,9 +30,9 @@ def ingestion(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report what became of the items that were accepted lately, and why some are not stored.
+    """Report the outcomes of recently accepted items, and why some were not stored.
 
-    What still waits in the accept log is not among them.
+    Items that still wait in the accept log are not included.
     """
 
     async def work(records: Records) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def ingestion(
 @dead_letters.command("list")
 def list_letters(
     project: Project = None,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 100,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -98,16 +98,16 @@ def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> N
 def retry_letters(
     ids: Ids = None, every: All = False, project: Project = None, data: Data = None
 ) -> None:
-    """Have the running server try dead letters again, or the next one that is started.
+    """Have the running server retry dead letters, or the next one that is started.
 
-    Their events get the ids that they would have had the first time: nothing is stored twice.
+    Their events get the same ids as at the first attempt: nothing is stored twice.
     """
     chosen = _chosen(ids, every, project)
 
     async def work(records: Records) -> int:
         return await DeadLetters(records).mark(chosen, utc_now())
 
-    _print_count(with_records(settings_of(data=data), work), chosen, "will be tried again")
+    _print_count(with_records(settings_of(data=data), work), chosen, "will be retried")
 
 
 @dead_letters.command("drop")
@@ -132,7 +132,7 @@ def _chosen(ids: list[int] | None, every: bool, project: int | None) -> Chosen:
 def _print_count(count: int, chosen: Chosen, done: str) -> None:
     if chosen.ids is not None and count < len(set(chosen.ids)):
         missing = len(set(chosen.ids)) - count
-        refuse(f"{count} {done}; {missing} of them are no dead letters.")
+        refuse(f"{count} {done}; {missing} of the ids are not dead letters.")
     print(f"{count} {done}.")
 
 

@@ -27,12 +27,12 @@ from fanion.server.server import PortTaken
 T = TypeVar("T")
 
 REFUSED = 2
-_COLUMNS_MAX = 10_000  # of a table that is no terminal's
-PASSWORD_BYTES_MAX = 4096  # longer than any password, and a wrong file is not read to its end
+_COLUMNS_MAX = 10_000  # of a table that is printed elsewhere than to a terminal
+PASSWORD_BYTES_MAX = 4096  # longer than any password: a wrong file is not read to its end
 
 NOT_SET_UP = "Run `fanion setup` first."
 
-Data = Annotated[Path | None, typer.Option(help="The folder that holds everything.")]
+Data = Annotated[Path | None, typer.Option(help="The data folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -48,7 +48,7 @@ def with_records(
     work: Callable[[Records], Coroutine[Any, Any, T]],
     prepare: Callable[[Settings], None] = require_records,
 ) -> T:
-    """prepare: what is done about the data folder before the records are opened"""
+    """prepare: checks or creates the data folder before the records are opened"""
 
     async def opened() -> T:
         prepare(settings)
@@ -88,7 +88,7 @@ def given_password(typed: str | None, file: Path | None, *, from_stdin: bool) ->
     if file is not None:
         typed = _read_password(file)
     elif typed:
-        warn("a password on the command line is seen in the process list; use --password-stdin.")
+        warn("a password on the command line is visible in the process list; use --password-stdin.")
     if typed is not None and not typed:
         refuse("The password is empty.")
     return typed
@@ -165,7 +165,7 @@ def _show_rows(found: list[dict[str, Any]]) -> None:
 
 
 def write_out(text: bytes) -> None:
-    """All of it: an unbuffered standard output takes of a long text what fits into the pipe."""
+    """The whole text: an unbuffered standard output accepts as much as fits into the pipe."""
     rest = memoryview(text)
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
@@ -173,7 +173,7 @@ def write_out(text: bytes) -> None:
 
 
 def printable(value: object) -> str:
-    """What clients sent must not steer the operator's terminal."""
+    """Without control characters: values that clients sent must not control the terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in str(value))
 
 

@@ -1,5 +1,5 @@
-"""`fanion export` and `fanion import`: a project's definitions as one document. They work on
-the records store, whether a server runs or not."""
+"""`fanion export` and `fanion import`: a project's definitions as one document. They use the
+records store directly, whether a server runs or not."""
 
 import sys
 from dataclasses import asdict
@@ -55,12 +55,12 @@ Email = Annotated[
 
 def export_project(
     project: Annotated[int, typer.Option(help="Its id.")],
-    output: Annotated[Path | None, typer.Option(help="A file; else it is printed.")] = None,
+    output: Annotated[Path | None, typer.Option(help="A file; printed by default.")] = None,
     data: Data = None,
 ) -> None:
     """Write a project's flags, cohorts, definitions, roles and dashboards as one document.
 
-    The same project gives the same text. Events and persons are not in it.
+    The same project gives the same text. Events and persons are not included.
     """
 
     async def work(records: Records) -> Document:
@@ -76,16 +76,17 @@ def export_project(
 
 
 def import_project(
-    file: Annotated[Path, typer.Argument(help="What `fanion export` wrote; - is standard input.")],
+    file: Annotated[Path, typer.Argument(help="Of `fanion export`; - is standard input.")],
     project: Annotated[int, typer.Option(help="The id of the project to import into.")],
     dry_run: DryRun = False,
     email: Email = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make and change what a document tells; nothing is removed, and twice is as good as once.
+    """Create and change the objects of a document. Nothing is deleted, and a second import of the
+    same document changes nothing.
 
-    All of it is checked first and written in one transaction.
+    The whole document is checked first, and written in one transaction.
     """
     try:
         document = read_document(_read(file))

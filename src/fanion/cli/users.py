@@ -1,5 +1,5 @@
-"""`fanion users` and `fanion roles`: who may use the management API, and what for. They work on
-the records store, whether a server runs or not."""
+"""`fanion users` and `fanion roles`: the users of the management API and their permissions. They
+use the records store directly, whether a server runs or not."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -43,19 +43,20 @@ RoleName = Annotated[str, typer.Argument(help="The role's name, in any case.")]
 
 @users.command("add")
 def add_user(
-    email: Annotated[str, typer.Argument(help="What they are known by, in any case.")],
+    email: Annotated[str, typer.Argument(help="Identifies the user, in any case.")],
     level: Annotated[str, typer.Option(help="member, admin or owner.")] = "member",
     name: Annotated[
-        str | None, typer.Option(help="First name; what stands before the @ by default.")
+        str | None, typer.Option(help="First name; the part before the @ by default.")
     ] = None,
     label: Annotated[str, typer.Option(help="What the key is for.")] = "Command line",
     expires: Annotated[
-        str | None, typer.Option(help="Of the key: as of `fanion keys create`.")
+        str | None, typer.Option(help="When the key expires, as for `fanion keys create`.")
     ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a user to the organization, and print a personal API key for them, this once."""
+    """Add a user to the organization, and print a personal API key for them. It is not shown
+    again."""
     now = utc_now()
     expiry = partial(read_expiry, now=now)
     new = NewMember(
@@ -110,21 +111,20 @@ def set_level(
 
 @users.command("disable")
 def disable_user(email: Email, data: Data = None) -> None:
-    """Let a user's keys in no more, until `fanion users enable`. Running servers follow within
-    seconds."""
+    """Refuse a user's keys until `fanion users enable`. Running servers follow within seconds."""
     print(f"{printable(_set_active(data, email, is_active=False).email)} is disabled.")
 
 
 @users.command("enable")
 def enable_user(email: Email, data: Data = None) -> None:
-    """Let the keys of a user who was disabled in again."""
+    """Accept the keys of a disabled user again."""
     print(f"{printable(_set_active(data, email, is_active=True).email)} is active.")
 
 
 @users.command("remove")
 def remove_user(email: Email, data: Data = None) -> None:
-    """Take a user out of the organization and its roles, and delete their keys. What they made
-    stays, and goes on naming them."""
+    """Remove a user from the organization and its roles, and delete their keys. What they created
+    stays, and still names them."""
 
     async def work(records: Records, organization_id: UUID) -> None:
         await _members(records).remove(organization_id, _stored(email), utc_now())
@@ -135,7 +135,7 @@ def remove_user(email: Email, data: Data = None) -> None:
 
 @roles.command("list")
 def list_roles(data: Data = None, as_json: AsJson = False) -> None:
-    """List roles by name, with who is in them and the flags that they may edit."""
+    """List roles by name, with their members and the flags that they may edit."""
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
         found, _ = await _roles(records).page(organization_id, ROLES_LISTED_MAX, 0)
@@ -150,14 +150,14 @@ def add_role(
     access: Annotated[
         str | None,
         typer.Option(
-            help="edit: all flags; view: only those given to the role. By default what the "
-            "organization allows everybody."
+            help="edit: all flags; view: only the flags granted to the role. The organization's "
+            "default access if not set."
         ),
     ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a role, without members."""
+    """Create a role, without members."""
     if not 1 <= len(name) <= ROLE_NAME_CHARS_MAX:
         refuse(f"The name must have 1 to {ROLE_NAME_CHARS_MAX} characters.")
     level = None if access is None else _read("--access", _access_level, access)
@@ -171,7 +171,7 @@ def add_role(
 
 @roles.command("remove")
 def remove_role(name: RoleName, data: Data = None) -> None:
-    """Delete a role, with its memberships and the flags that it was given."""
+    """Delete a role, with its memberships and its access to flags."""
 
     async def work(records: Records, organization_id: UUID) -> None:
         store = _roles(records)
@@ -184,7 +184,7 @@ def remove_role(name: RoleName, data: Data = None) -> None:
 
 @roles.command("add-member")
 def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
-    """Put a user of the organization into a role."""
+    """Add a user of the organization to a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
         store, wanted = _roles(records), _stored(email)
@@ -201,7 +201,7 @@ def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
 
 @roles.command("remove-member")
 def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
-    """Take a user out of a role."""
+    """Remove a user from a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
         store, wanted = _roles(records), _stored(email)
@@ -252,7 +252,7 @@ def _of_user(data: Data, email: str, work: Callable[[Records, UUID], Awaitable[T
 
 
 def _in_organization(data: Data, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
-    """In the first organization, which is the only one that setup makes."""
+    """In the first organization, the only one that setup creates."""
 
     async def found(records: Records) -> T:
         organization_id = await first_organization(records)
@@ -284,7 +284,7 @@ def _access_level(text: str) -> AccessLevel:
     try:
         return AccessLevel[text.strip().upper()]
     except KeyError:
-        raise ValueError(f"{text!r} is no access level; use view or edit.") from None
+        raise ValueError(f"{text!r} is not an access level; use view or edit.") from None
 
 
 def _user_row(member: Member) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def _user_row(member: Member) -> dict[str, Any]:
 
 
 def _role_row(role: Role, as_json: bool) -> dict[str, Any]:
-    """Lists as such in JSON, as a line of text else."""
+    """Lists stay lists in JSON, and become a line of text otherwise."""
     members = [one.user.email for one in role.members]
     flags = [one.key for one in role.associated_flags]
     return {

@@ -33,11 +33,11 @@ Load = Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]
 
 @dataclass(frozen=True, slots=True)
 class DataLoaderLimits:
-    """timeout_s: from asking to the answer, waiting for a free read included"""
+    """timeout_s: from the request to the result, including the wait for a free read"""
 
     timeout_s: float
     keys_max: int = 64  # a statement; PostgreSQL: 32 keys in 0.9 ms, 200 in 8 ms
-    reads_max: int = 2  # at a time; 51 k/s for 32 askers on SQLite, with 1 33 k/s, with 4 50 k/s
+    reads_max: int = 2  # at a time; 51 k/s for 32 callers on SQLite, with 1 33 k/s, with 4 50 k/s
     waiting_max: int = 10_000  # callers
 
 

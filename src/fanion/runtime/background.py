@@ -66,7 +66,7 @@ async def run_loop(
 
     work:          returns True when there is more to do at once, without waiting
     failure_event: the name under which expected errors are logged, as warnings
-    expected:      stores that do not answer: work is tried again after the interval; other errors
+    expected:      of stores that do not answer: work is retried after the interval; other errors
                    are logged with their traceback, and retried with backoff
     wake:          begins the next round when it is set
     wait:          for an event, some seconds at most; tests pass their own
@@ -100,4 +100,4 @@ async def _logged(task: BackgroundTask) -> None:
 
 def _log_failure(task: Callable[..., object], error: Exception) -> None:
     name = getattr(task, "__qualname__", repr(task))
-    structlog.get_logger().error("follower_failed", follower=name, exc_info=error)
+    structlog.get_logger().error("background_task_failed", task=name, exc_info=error)

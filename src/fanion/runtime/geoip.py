@@ -19,7 +19,7 @@ _NOWHERE: Place = {}
 
 
 class GeoIpUnreadable(Exception):
-    """The file is not there, or no database; the text is one line that says what to do."""
+    """The file does not exist, or is not a database. The text is one line."""
 
 
 def open_geoip(path: Path) -> GeoIp:

@@ -1,4 +1,4 @@
-"""The table of who changed what."""
+"""Tables of the activity log, and of copies of events from another server."""
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, PrimaryKeyConstraint, String, Table, Uuid
 

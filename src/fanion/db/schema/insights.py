@@ -76,7 +76,7 @@ dashboard_tiles = Table(
     sqlite_autoincrement=True,
 )
 
-# What was calculated last, by what was asked; the oldest make room.
+# Results by query. The oldest are deleted to make room.
 insight_results = Table(
     "insight_results",
     metadata,

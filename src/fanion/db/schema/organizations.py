@@ -1,4 +1,4 @@
-"""Tables of roles: who is in one, what it may do, and the flags that it was given."""
+"""Tables of roles: members, access levels, and the flags that a role may edit."""
 
 from sqlalchemy import (
     Column,

@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, Table
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# The highest version that a deleted person of the project has had. Who is new, or comes back,
-# starts above it, so that nothing older can pass for newer in the event store.
+# The highest version that a deleted person of the project has had. A new person, or one that comes
+# back, starts above it, so that no older row wins in the event store.
 person_floors = Table(
     "person_floors",
     metadata,
