@@ -22,7 +22,7 @@ UNAVAILABLE = error(
     "server_error", "unavailable", "The service is temporarily unavailable. Please retry."
 )
 NOT_STORED = error("server_error", "unavailable", "Events cannot be stored now. Please retry.")
-LOG_FULL = error("server_error", "log_full", "Too many events wait for ingestion. Please retry.")
+LOG_FULL = error("server_error", "log_full", "The ingestion backlog is full. Please retry.")
 NO_PROJECT = error("server_error", "fetch_team_fail", "Unable to fetch team from database.")
 
 

@@ -10,18 +10,18 @@ from fanion.events.definitions.model import (
     OCCURRENCES_MAX,
     READ_AGAIN,
     UNTRACKED,
-    KnownProperties,
     NewProperties,
+    ProjectProperties,
+    PropertyCache,
     PropertyType,
-    StoredProperties,
 )
 from tests.support.management import NOW
 
 NUMERIC, STRING = PropertyType.NUMERIC, PropertyType.STRING
 
 
-def recorded(**types: PropertyType | None) -> StoredProperties:
-    return StoredProperties(dict(types))
+def recorded(**types: PropertyType | None) -> ProjectProperties:
+    return ProjectProperties(dict(types))
 
 
 def seen(*occurrences: dict[str, Any], event: str = "paid") -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_a_flood_of_names_is_cut() -> None:
 
 
 def test_memory_is_read_again_after_a_while() -> None:
-    known = KnownProperties()
+    known = PropertyCache()
     known.refresh(NOW)
     known.put(1, recorded(plan=STRING))
 

@@ -10,14 +10,14 @@ from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.event import NO_PERSON, Event
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch, without_duplicates
 from fanion.ingest.pipeline.prepare import Drop
-from fanion.ingest.pipeline.resolve import Known, Resolution, Resolved, distinct_ids
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution, Resolved, distinct_ids
 from fanion.persons.merge import person_uuid
 from fanion.projects.model import IngestionSettings
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 BEFORE = NOW - timedelta(minutes=5)
 FIRST, SECOND = UUID(int=1, version=4), UUID(int=2, version=4)
-NOTHING = Known({}, {}, {})
+NOTHING = ProjectState({}, {}, {})
 
 
 def entry(number: int, *items: dict[str, Any], project_id: int = 1) -> LogEntry:
@@ -35,7 +35,7 @@ def run_of(*entries: LogEntry) -> PreparedBatch:
     return prepare_batch(entries, lambda _: rules)
 
 
-def resolve(run: PreparedBatch, known: Known) -> tuple[list[Event], Resolved]:
+def resolve(run: PreparedBatch, known: ProjectState) -> tuple[list[Event], Resolved]:
     resolution = Resolution(1, run.arrived[1], known)
     return list(resolution.events()), resolution.outcome()
 
@@ -126,7 +126,7 @@ def test_groups_become_columns_and_new_types_take_the_next_index() -> None:
     grouped = event(properties={"$groups": {"company": "acme", "team": "a"}})
     run = run_of(entry(1, grouped))
 
-    events, resolved = resolve(run, Known({}, {"company": 0}, {}))
+    events, resolved = resolve(run, ProjectState({}, {"company": 0}, {}))
 
     properties = msgspec.json.decode(events[0].properties)
     assert (properties["$group_0"], properties["$group_1"]) == ("acme", "a")

@@ -133,7 +133,7 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.ingest.pipeline.batch_writer import _blocks
 from fanion.ingest.pipeline.batch import Budget
 from fanion.projects.model import IngestionSettings
-from fanion.ingest.pipeline.resolve import Known, Resolution
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.accept_log.port import LogEntry, Envelope
 
@@ -144,7 +144,7 @@ def measure(item, body_bytes, object_bytes):
     place = {f"$geoip_{n}": "value" for n in range(13)} if object_bytes else None
     tracemalloc.start()
     run = prepare_batch([one], lambda _: IngestionSettings(), place and (lambda _: place))
-    resolution = Resolution(1, run.arrived.get(1, []), Known({}, {}, {}))
+    resolution = Resolution(1, run.arrived.get(1, []), ProjectState({}, {}, {}))
     for block in _blocks(NativeEncoder(), run, [resolution]):
         pass
     resolution.outcome()

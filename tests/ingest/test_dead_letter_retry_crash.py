@@ -11,7 +11,11 @@ from msgspec import json
 
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import open_records
-from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
+from fanion.ingest.ledger.dead_letters_store import (
+    DeadLetterFilter,
+    DeadLetters,
+    insert_dead_letter,
+)
 from tests.support.outcome import check
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, project_client
@@ -61,9 +65,9 @@ async def put_aside_all(
             entry = LogEntry(entry_id, envelope)
             async with records.write() as connection:
                 items = len(request.items)
-                await connection.run_sync(put_aside, entry, items, "ValueError", now)
+                await connection.run_sync(insert_dead_letter, entry, items, "ValueError", now)
             request.tries = request.acknowledged = 1
-        await DeadLetters(records).mark(Chosen(), now)
+        await DeadLetters(records).mark(DeadLetterFilter(), now)
     finally:
         await records.close()
 

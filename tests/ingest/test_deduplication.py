@@ -13,7 +13,11 @@ from msgspec import json
 
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.storage.store import EventStore
-from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
+from fanion.ingest.ledger.dead_letters_store import (
+    DeadLetterFilter,
+    DeadLetters,
+    insert_dead_letter,
+)
 from fanion.ingest.ledger.store import Ledger, totals_of
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 from tests.support.application import Home, Json, Site, open_home, open_site
@@ -120,7 +124,7 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
         await first.capture(item(1), item(2))
         await failed(site, project_id, item(1), item(3), {"event": "a", "distinct_id": "ann"})
     async with dying(records_url, events, tmp_path) as site:
-        await DeadLetters(site.records).mark(Chosen(project_id), LATER)
+        await DeadLetters(site.records).mark(DeadLetterFilter(project_id), LATER)
 
     async with after_the_death(records_url, events, first, tmp_path) as home:
         await settled(home)
@@ -137,7 +141,7 @@ async def failed(site: Site, project_id: int, *items: Json) -> None:
     """Makes a dead letter."""
     entry = LogEntry(17, envelope(project_id, 30, *items))
     async with site.records.write() as connection:
-        await connection.run_sync(put_aside, entry, len(items), "ValueError", NOW)
+        await connection.run_sync(insert_dead_letter, entry, len(items), "ValueError", NOW)
 
 
 async def settled(home: Home) -> None:

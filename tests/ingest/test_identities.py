@@ -18,11 +18,11 @@ from sqlalchemy import select
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import person_overrides
-from fanion.events.definitions.model import KnownProperties
+from fanion.events.definitions.model import PropertyCache
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.resolve import Resolution
-from fanion.ingest.pipeline.store import IngestStore, Written
+from fanion.ingest.pipeline.store import IngestStore, ProjectChanges
 from fanion.persons.list_store import PersonQuery, find_persons
 from fanion.projects.model import IngestionSettings
 from tests.support.identities import OTHER_ID, Identities
@@ -89,9 +89,9 @@ class Persons(RuleBasedStateMachine):
 
     def begin(self) -> None:
         """A server starts."""
-        recent, properties = PersonCache(), KnownProperties()
+        recent, properties = PersonCache(), PropertyCache()
         self.store = IngestStore(self.site.records, "live", "one", recent, properties)
-        self.position = self.site.run(self.store.take(NOW)).at
+        self.position = self.site.run(self.store.acquire(NOW)).at
 
     @rule(own=IDS, update=UPDATES, age=AGES)
     def send(self, own: str, update: dict[str, Any], age: int) -> None:
@@ -136,12 +136,12 @@ class Persons(RuleBasedStateMachine):
     async def _store(self) -> None:
         """As the consumer does, but for the event store."""
         run = prepare_batch(self.waiting, lambda _: IngestionSettings())
-        known = await self.store.known(run.arrived, NOW)
+        known = await self.store.load(run.arrived, NOW)
         [(project_id, arrived)] = run.arrived.items()
         resolution = Resolution(project_id, arrived, known[project_id])
         events = list(resolution.events())
         resolved = resolution.outcome()
-        written = [Written(resolved, await self.store.overrides(resolved))]
+        written = [ProjectChanges(resolved, await self.store.overrides(resolved))]
         await self.store.claim(self.position, run.last, NOW)
         async with self.store.writing(written, run.tally, self.position, run.last, NOW):
             self.persons.update({str(one.uuid): one.person_id for one in events})

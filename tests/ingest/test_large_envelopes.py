@@ -14,7 +14,7 @@ from fanion.db.schema.tables import dead_letters
 from fanion.events.event import EventRejected
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
-from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters
+from fanion.ingest.ledger.dead_letters_store import DeadLetterFilter, DeadLetters
 from fanion.ingest.pipeline.batch import Budget
 from fanion.ingest.pipeline.position_store import ingested_upto
 from tests.support.application import Home, Json, Site, open_home, open_site
@@ -165,7 +165,7 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
         limit(site)
         refusing.refused = b"nothing of that"
         letters = DeadLetters(site.records)
-        assert await letters.mark(Chosen(), NOW) == 1
+        assert await letters.mark(DeadLetterFilter(), NOW) == 1
         await until_soon(lambda: all_tried(site), "the letters stay")
 
         assert await names(home) == [f"e{n}" for n in range(9) if n not in (1, 7)]

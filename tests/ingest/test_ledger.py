@@ -13,9 +13,9 @@ from fanion.ingest.ledger.model import (
     MEANING,
     Dropped,
     LedgerCount,
-    NotMade,
+    SkippedChange,
+    SkipReason,
     Tally,
-    Undone,
     example_of,
     joined,
     minute_of,
@@ -23,7 +23,7 @@ from fanion.ingest.ledger.model import (
     tally_of,
     time_of,
 )
-from fanion.ingest.ledger.store import minutes_of, not_made_of, reasons_of, totals_of
+from fanion.ingest.ledger.store import minutes_of, reasons_of, skipped_changes_of, totals_of
 from fanion.ingest.pipeline.batch import (
     PreparedBatch,
     count_items,
@@ -103,7 +103,7 @@ def test_what_arrived_and_was_not_stored_was_erased() -> None:
 
 
 def test_every_reason_has_a_meaning_in_words() -> None:
-    assert {*Drop, *NotMade} <= MEANING.keys()
+    assert {*Drop, *SkipReason} <= MEANING.keys()
 
 
 def test_the_newest_examples_are_stored() -> None:
@@ -180,7 +180,7 @@ def test_changes_that_were_not_made_are_in_no_sum_of_items() -> None:
     assert (totals.accepted, totals.stored, totals.dropped) == (5, 5, 0)
     assert [(one.minute, one.accepted) for one in minutes] == [(NOON, 5)]
     assert reasons_of(counts) == []
-    assert [(one.reason, one.items) for one in not_made_of(counts)] == [
+    assert [(one.reason, one.items) for one in skipped_changes_of(counts)] == [
         ("merge_left_out", 7),
         ("person_too_large", 2),
         ("group_too_large", 1),
@@ -195,10 +195,12 @@ def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
         1,
         [
             *(
-                Undone(NotMade.PERSON_TOO_LARGE, one, "person: p", 1, ["a"])
+                SkippedChange(SkipReason.PERSON_TOO_LARGE, one, "person: p", 1, ["a"])
                 for one in run.arrived[1]
             ),
-            Undone(NotMade.MERGE_LEFT_OUT, run.arrived[1][0], "person: " + "x" * 9_000, 120, long),
+            SkippedChange(
+                SkipReason.MERGE_LEFT_OUT, run.arrived[1][0], "person: " + "x" * 9_000, 120, long
+            ),
         ],
     )
 

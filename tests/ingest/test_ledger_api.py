@@ -168,7 +168,10 @@ async def test_a_report_of_no_date_is_refused(home: Home) -> None:
 
     assert answer.status_code == 400
     assert answer.json() == error(
-        "validation_error", "invalid_input", '"yesterdayish" is no date.', "from"
+        "validation_error",
+        "invalid_input",
+        "Enter a valid date or a relative one such as -4h.",
+        "from",
     )
 
 

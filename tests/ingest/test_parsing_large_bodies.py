@@ -16,7 +16,7 @@ from fanion.ingest.capture.parsing import (
     LargeCapture,
     read_capture,
     read_large,
-    write_anew,
+    rewrite,
 )
 from fanion.ingest.capture.v1 import read_items_v1, read_large_v1, read_v1, v1_answer
 from fanion.ingest.items import iter_items, outline_of, read_items
@@ -75,7 +75,7 @@ def request(body: bytes, **headers: str) -> Request:
 
 def read_both_phases(body: bytes, *, engage: bool = False) -> Capture:
     large = read_large(request(body), is_engage=engage)
-    return large.capture if large.item_bytes is None else write_anew(large)
+    return large.capture if large.item_bytes is None else rewrite(large)
 
 
 def reported(read: Any, body: bytes, engage: bool) -> Any:
@@ -230,9 +230,9 @@ def test_one_item_that_is_to_be_written_anew_has_a_limit() -> None:
     large: LargeCapture = read_large(request(body))
 
     assert large.item_bytes is not None
-    assert write_anew(large).items == 1
+    assert rewrite(large).items == 1
     with pytest.raises(DecodedTooLarge):
-        write_anew(large, large.item_bytes // 2)
+        rewrite(large, large.item_bytes // 2)
 
 
 def test_what_is_passed_over_takes_no_memory() -> None:

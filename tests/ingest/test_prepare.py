@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from fanion.groups.model import GroupIdentify
-from fanion.ingest.pipeline.prepare import Context, Drop, Prepared, prepare
+from fanion.ingest.pipeline.prepare import Context, Drop, PreparedEvent, prepare
 from fanion.persons.merge import Merge, MergeKind, PersonCommand
 from fanion.projects.model import IngestionSettings
 
@@ -16,9 +16,9 @@ NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 CONTEXT = Context(project_id=1, entry_id=77, received_at=NOW)
 
 
-def stored(item: Mapping[str, Any], context: Context = CONTEXT, index: int = 0) -> Prepared:
+def stored(item: Mapping[str, Any], context: Context = CONTEXT, index: int = 0) -> PreparedEvent:
     prepared = prepare(item, context, index)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedEvent)
     return prepared
 
 

@@ -22,7 +22,7 @@ from fanion.errors import AppError
 from fanion.ingest.capture.parsing import Capture, read_capture
 from fanion.ingest.capture.v1 import read_v1, v1_answer
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
-from fanion.ingest.pipeline.resolve import Known, Resolution
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.projects.model import IngestionSettings
 from fanion.server.request import Request
 from tests.support.lz64 import compress_to_base64
@@ -218,7 +218,7 @@ def ingested(capture: Capture) -> PreparedBatch:
     envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at, capture.items_json)
     run = prepare_batch([LogEntry(1, envelope)], lambda _: RULES)
     for project_id, arrived in run.arrived.items():
-        resolution = Resolution(project_id, arrived, Known({}, {}, {}))
+        resolution = Resolution(project_id, arrived, ProjectState({}, {}, {}))
         list(resolution.events())
         resolution.outcome()
     return run

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanion.ingest.pipeline.prepare import Context, Prepared, prepare
+from fanion.ingest.pipeline.prepare import Context, PreparedEvent, prepare
 from fanion.persons.merge import PersonUpdate
 
 CONTEXT = Context(project_id=1, entry_id=77, received_at=datetime(2024, 3, 1, tzinfo=UTC))
@@ -13,10 +13,10 @@ CONTEXT = Context(project_id=1, entry_id=77, received_at=datetime(2024, 3, 1, tz
 
 def stored(
     properties: dict[str, Any], name: str = "paid", top: dict[str, Any] | None = None
-) -> Prepared:
+) -> PreparedEvent:
     item = {"event": name, "distinct_id": "u1", "properties": properties, **(top or {})}
     prepared = prepare(item, CONTEXT)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedEvent)
     return prepared
 
 

@@ -17,10 +17,10 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
 from fanion.ingest.pipeline import preparer_codec
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
-from fanion.ingest.pipeline.prepare import Drop, Prepared
+from fanion.ingest.pipeline.prepare import Drop, PreparedEvent
 from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request, respond
 from fanion.ingest.pipeline.resolve import (
-    Known,
+    ProjectState,
     Resolution,
     Resolved,
     properties_by_name,
@@ -58,7 +58,7 @@ def prepared_here(entries: Sequence[LogEntry]) -> PreparedBatch:
     return prepare_batch(entries, lambda _: RULES)
 
 
-def resolved(run: PreparedBatch, known: Known) -> tuple[list[Any], Resolved, Resolution]:
+def resolved(run: PreparedBatch, known: ProjectState) -> tuple[list[Any], Resolved, Resolution]:
     brought = None if run.preparer_result is None else run.preparer_result.projects[1]
     resolution = Resolution(1, run.arrived[1], known, brought)
     persons = (
@@ -114,7 +114,7 @@ def test_the_process_prepares_what_would_be_prepared_here(batches: list[list[Ite
         expected.tally,
     )
     ann = PersonState(5, person_uuid(1, "ann"), {"plan": "old"}, False, NOW, 3)
-    known, same = (Known({"ann": msgspec_copy(ann)}, TYPES, {}) for _ in range(2))
+    known, same = (ProjectState({"ann": msgspec_copy(ann)}, TYPES, {}) for _ in range(2))
     persons, outcome, _ = resolved(run, known)
     expected_persons, expected_outcome, _ = resolved(expected, same)
     assert persons == expected_persons
@@ -184,7 +184,7 @@ def test_groups_are_written_when_their_types_are_known() -> None:
     expected = GroupIdentify("org", "o1", {"plan": "pro"}, second.prepared.timestamp)
     assert second.prepared.group_identify == expected
     assert any(b'"$group_1":"t1"' in block.data for block in rows(run, [NO_PERSON] * 2))
-    assert resolved(run, Known({}, TYPES, {}))[2].is_valid
+    assert resolved(run, ProjectState({}, TYPES, {}))[2].is_valid
 
 
 @pytest.mark.parametrize("types", [{}, {1: {"org": 0}}, {2: TYPES}])
@@ -200,8 +200,8 @@ def test_it_does_not_hold_when_the_types_were_others() -> None:
     run = prepared_by_process([entry(1, {"event": "paid", "distinct_id": "ann"})])
 
     assert run is not None
-    assert not resolved(run, Known({}, {"org": 1, "team": 0}, {}))[2].is_valid
-    assert resolved(run, Known({}, {**TYPES, "more": 2}, {}))[2].is_valid
+    assert not resolved(run, ProjectState({}, {"org": 1, "team": 0}, {}))[2].is_valid
+    assert resolved(run, ProjectState({}, {**TYPES, "more": 2}, {}))[2].is_valid
 
 
 def test_events_of_several_projects_get_their_own_persons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_a_project_with_all_its_group_types_may_name_more() -> None:
     assert run is not None
     [block] = rows(run, [NO_PERSON])
     assert b'"$group_1":"t1"' in block.data
-    assert resolved(run, Known({}, full, {}))[2].is_valid
+    assert resolved(run, ProjectState({}, full, {}))[2].is_valid
 
 
 def test_samples_stand_for_all_occurrences() -> None:
@@ -335,4 +335,4 @@ def test_an_event_is_sent_with_all_but_its_properties(item: Item) -> None:
     [event] = prepared_here([entry(1, item)]).arrived[1]
     row: Any = preparer_codec._row(event.prepared)
 
-    assert Prepared(*row) == msgspec.structs.replace(event.prepared, properties={})
+    assert PreparedEvent(*row) == msgspec.structs.replace(event.prepared, properties={})

@@ -6,7 +6,7 @@ from fanion.ingest.pipeline.reader import (
     BATCH_BYTES_MAX,
     BUSY_BATCH_BYTES_MAX,
     LAG_MAX_S,
-    REST,
+    REST_FACTOR,
     Throttle,
 )
 
@@ -15,8 +15,8 @@ from fanion.ingest.pipeline.reader import (
     ("answered", "run_s", "lag_s", "rest_s"),
     [
         (999, 0.5, 1.0, 0.0),
-        (1000, 0.5, 1.0, REST * 0.5),
-        (50_000, 0.1, 1.0, REST * 0.1),
+        (1000, 0.5, 1.0, REST_FACTOR * 0.5),
+        (50_000, 0.1, 1.0, REST_FACTOR * 0.1),
         (50_000, 0.5, LAG_MAX_S - 0.25, 0.25),
         (50_000, 0.5, LAG_MAX_S, 0.0),
         (50_000, 0.5, LAG_MAX_S + 60, 0.0),

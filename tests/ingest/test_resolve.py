@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from fanion.events.event import Erasure
-from fanion.ingest.pipeline.prepare import Arrived, Prepared
+from fanion.ingest.pipeline.prepare import PreparedEvent, ReceivedEvent
 from fanion.ingest.pipeline.resolve import without_erased
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 from tests.support.management import NOW
@@ -15,7 +15,7 @@ from tests.support.management import NOW
 UPDATE = PersonUpdate({"a": 1}, {})
 
 
-def arrived(distinct_id: str, seconds: int = 0, **prepared: Any) -> Arrived:
+def arrived(distinct_id: str, seconds: int = 0, **prepared: Any) -> ReceivedEvent:
     fields: dict[str, Any] = {
         "name": "seen",
         "uuid": UUID(int=1),
@@ -28,7 +28,7 @@ def arrived(distinct_id: str, seconds: int = 0, **prepared: Any) -> Arrived:
         "group_identify": None,
         "makes_person": True,
     }
-    return Arrived(Prepared(**{**fields, **prepared}), NOW + timedelta(seconds=seconds))
+    return ReceivedEvent(PreparedEvent(**{**fields, **prepared}), NOW + timedelta(seconds=seconds))
 
 
 def erasure(*, with_events: bool = True) -> Erasure:
@@ -46,7 +46,7 @@ def erasure(*, with_events: bool = True) -> Erasure:
 JOINS = Merge(MergeKind.ALIAS, "alias")
 SILENT: dict[str, Any] = {"update": None, "makes_person": False}
 
-CASES: dict[str, tuple[Arrived, Erasure, Arrived | None]] = {
+CASES: dict[str, tuple[ReceivedEvent, Erasure, ReceivedEvent | None]] = {
     "its event goes": (arrived("gone"), erasure(), None),
     "by any of its ids": (arrived("alias", -60), erasure(), None),
     "a personless one too": (arrived("gone", makes_person=False), erasure(), None),

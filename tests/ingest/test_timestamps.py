@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanion.ingest.pipeline.prepare import Context, Prepared, prepare
+from fanion.ingest.pipeline.prepare import Context, PreparedEvent, prepare
 from fanion.ingest.timestamps import (
     IgnoredTime,
     event_time,
@@ -40,7 +40,7 @@ def test_a_time_that_is_not_stored_is_reported(case: dict[str, Any]) -> None:
 
     prepared = prepare(item, Context(1, 1, RECEIVED, sent_at))
 
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedEvent)
     reported = prepared.ignored_time
     given = item.get("timestamp") or item.get("offset")
     if "ignored" not in case:

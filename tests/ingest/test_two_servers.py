@@ -16,16 +16,16 @@ from sqlalchemy import delete, select, update
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions, person_distinct_ids, persons
-from fanion.events.definitions.model import KnownProperties
+from fanion.events.definitions.model import PropertyCache
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import PersonCache
-from fanion.ingest.pipeline.position_store import HELD, HISTORICAL, LIVE, NotOurs
-from fanion.ingest.pipeline.resolve import Known, Resolution
-from fanion.ingest.pipeline.store import IngestStore, Written
+from fanion.ingest.pipeline.position_store import HISTORICAL, LEASE_DURATION, LIVE, NotLeaseHolder
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution
+from fanion.ingest.pipeline.store import IngestStore, ProjectChanges
 from fanion.persons.state_store import PersonsChanged
 from fanion.projects.model import IngestionSettings
 from tests.support.application import Home, Json, open_home, open_site
@@ -46,7 +46,7 @@ MOMENT = timedelta(seconds=1)
 
 def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
     """Of one server."""
-    recent, properties = PersonCache(), KnownProperties()
+    recent, properties = PersonCache(), PropertyCache()
     return {
         lane: IngestStore(records, lane, holder, recent, properties) for lane in (LIVE, HISTORICAL)
     }
@@ -55,29 +55,29 @@ def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
 @pytest.mark.every_engine
 async def test_who_ingests_one_lane_keeps_the_idle_one_too(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].take(NOW)
-    await one[HISTORICAL].take(NOW)
+    await one[LIVE].acquire(NOW)
+    await one[HISTORICAL].acquire(NOW)
 
-    await one[LIVE].claim(0, 5, NOW + HELD)
+    await one[LIVE].claim(0, 5, NOW + LEASE_DURATION)
 
     for lane in (LIVE, HISTORICAL):
-        with pytest.raises(NotOurs):
-            await other[lane].take(NOW + HELD + MOMENT)
-    await one[HISTORICAL].claim(0, 3, NOW + HELD + MOMENT)
+        with pytest.raises(NotLeaseHolder):
+            await other[lane].acquire(NOW + LEASE_DURATION + MOMENT)
+    await one[HISTORICAL].claim(0, 3, NOW + LEASE_DURATION + MOMENT)
 
 
 @pytest.mark.every_engine
 async def test_a_lane_is_not_free_before_the_other_one_was_released(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].take(NOW)
+    await one[LIVE].acquire(NOW)
 
     await one[LIVE].release(NOW)
-    with pytest.raises(NotOurs):
-        await other[LIVE].take(NOW + MOMENT)
+    with pytest.raises(NotLeaseHolder):
+        await other[LIVE].acquire(NOW + MOMENT)
     await one[HISTORICAL].release(NOW)
-    await other[HISTORICAL].take(NOW + MOMENT)
+    await other[HISTORICAL].acquire(NOW + MOMENT)
 
-    with pytest.raises(NotOurs):
+    with pytest.raises(NotLeaseHolder):
         await one[LIVE].claim(0, 5, NOW + MOMENT)
 
 
@@ -86,28 +86,28 @@ async def test_who_has_nothing_to_ingest_keeps_both_lanes_as_long_as_it_lives(
     records: Records,
 ) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].take(NOW)
+    await one[LIVE].acquire(NOW)
 
-    await one[LIVE].renew(NOW + HELD - MOMENT)
-    with pytest.raises(NotOurs):
-        await other[HISTORICAL].take(NOW + HELD)
-    await other[LIVE].take(NOW + 2 * HELD)
+    await one[LIVE].renew(NOW + LEASE_DURATION - MOMENT)
+    with pytest.raises(NotLeaseHolder):
+        await other[HISTORICAL].acquire(NOW + LEASE_DURATION)
+    await other[LIVE].acquire(NOW + 2 * LEASE_DURATION)
 
-    with pytest.raises(NotOurs):
-        await one[LIVE].renew(NOW + 2 * HELD)
+    with pytest.raises(NotLeaseHolder):
+        await one[LIVE].renew(NOW + 2 * LEASE_DURATION)
 
 
 @pytest.mark.every_engine
 async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].take(NOW)
-    await one[HISTORICAL].take(NOW)
+    await one[LIVE].acquire(NOW)
+    await one[HISTORICAL].acquire(NOW)
 
-    await other[LIVE].take(NOW + HELD)
+    await other[LIVE].acquire(NOW + LEASE_DURATION)
 
     for lane in (LIVE, HISTORICAL):
-        with pytest.raises(NotOurs):
-            await one[lane].claim(0, 5, NOW + HELD)
+        with pytest.raises(NotLeaseHolder):
+            await one[lane].claim(0, 5, NOW + LEASE_DURATION)
 
 
 # ── Versions of persons ──────────────────────────────────────────────────────────────────
@@ -118,24 +118,24 @@ class Ingester:
 
     def __init__(self, records: Records) -> None:
         self.recent = PersonCache()
-        self.store = IngestStore(records, LIVE, "one", self.recent, KnownProperties())
+        self.store = IngestStore(records, LIVE, "one", self.recent, PropertyCache())
         self.position = 0
 
     async def ingest(self, *items: Json) -> None:
         await self.write(await self.resolved(*items))
 
-    async def resolved(self, *items: Json) -> Written:
+    async def resolved(self, *items: Json) -> ProjectChanges:
         known = await self.known(*items)
         resolution = Resolution(PROJECT, self._arrived(*items), known)
         list(resolution.events())
         resolved = resolution.outcome()
-        return Written(resolved, await self.store.overrides(resolved))
+        return ProjectChanges(resolved, await self.store.overrides(resolved))
 
-    async def known(self, *items: Json) -> Known:
-        return (await self.store.known({PROJECT: self._arrived(*items)}, NOW))[PROJECT]
+    async def known(self, *items: Json) -> ProjectState:
+        return (await self.store.load({PROJECT: self._arrived(*items)}, NOW))[PROJECT]
 
-    async def write(self, written: Written) -> None:
-        await self.store.take(NOW)
+    async def write(self, written: ProjectChanges) -> None:
+        await self.store.acquire(NOW)
         run = prepare_batch([self._entry()], lambda _: IngestionSettings())
         done = self.position + 1
         async with self.store.writing([written], run.tally, self.position, done, NOW) as written_:
@@ -198,9 +198,9 @@ async def test_a_person_met_by_another_distinct_id_is_not_the_remembered_one(
 ) -> None:
     """Remembered as ann, changed, then met as bob for the first time."""
     [bob] = ingester.recent.find(PROJECT, ["bob"])[0].values()
-    ingester.recent.let_go(PROJECT, {"bob": bob}, {(bob.id, bob.version)})
-    ingester.recent.keep(PROJECT, {"ann": bob})
-    ingester.recent.same({"ann": bob})
+    ingester.recent.evict(PROJECT, {"bob": bob}, {(bob.id, bob.version)})
+    ingester.recent.put(PROJECT, {"ann": bob})
+    ingester.recent.canonical({"ann": bob})
     await edit(records)
 
     known = (await ingester.known(seen("bob"))).persons
@@ -331,10 +331,10 @@ async def test_an_idle_server_renews_what_it_holds(pair: Pair) -> None:
     async def is_held() -> bool:
         held = select(log_positions.c.held_until).where(log_positions.c.consumer == LIVE)
         [row] = await site.records.fetch(held)
-        return bool(row.held_until == site.clock.now() + HELD)
+        return bool(row.held_until == site.clock.now() + LEASE_DURATION)
 
     await until_soon(is_held, "nothing is held")
-    site.clock.move(seconds=HELD.total_seconds() - 1)
+    site.clock.move(seconds=LEASE_DURATION.total_seconds() - 1)
 
     await until_soon(is_held, "it is not renewed")
 

@@ -60,7 +60,7 @@ def setting(name: str, **values: Any) -> Command:
 
 
 def reported(changes: Changes) -> list[tuple[bool, int, tuple[str, ...]]]:
-    return [(one.is_merge, one.count, one.names) for one in changes.not_made]
+    return [(one.is_merge, one.count, one.names) for one in changes.omitted]
 
 
 # ── By table ─────────────────────────────────────────────────────────────────────────────
@@ -104,9 +104,7 @@ def test_an_event_whose_change_is_not_made_still_makes_its_person() -> None:
     changes = changes_of({}, setting("u", big="x" * PROPERTIES_BYTES_MAX))
 
     assert [one.properties for one in changes.created] == [{}]
-    assert [(one.person, one.names) for one in changes.not_made] == [
-        (person_uuid(1, "u"), ("big",))
-    ]
+    assert [(one.person, one.names) for one in changes.omitted] == [(person_uuid(1, "u"), ("big",))]
 
 
 def test_an_event_whose_change_is_not_made_still_identifies() -> None:
@@ -162,7 +160,7 @@ def test_of_many_properties_only_some_are_named() -> None:
 
     changes = changes_of({}, Command("u", NOW, PersonUpdate(many, {})))
 
-    [one] = changes.not_made
+    [one] = changes.omitted
     assert (one.count, one.names) == (8_000, tuple(many)[:NAMES_LISTED_MAX])
 
 
@@ -227,8 +225,8 @@ def test_a_merge_is_always_made_and_leaves_the_survivor_whole(
     assert len(changes.merged) == 1
     assert all(survivor.properties[name] == value for name, value in remaining.items())
     left_out = {**other, **remaining}.keys() - survivor.properties.keys()
-    assert sum(one.count for one in changes.not_made) == len(left_out)
-    assert {name for one in changes.not_made for name in one.names} == left_out
+    assert sum(one.count for one in changes.omitted) == len(left_out)
+    assert {name for one in changes.omitted for name in one.names} == left_out
 
 
 @given(st.dictionaries(IDS, PROPERTIES, max_size=3), COMMANDS)

@@ -14,7 +14,7 @@ from tests.support.management import NOW
 
 FULL = PROPERTIES_BYTES_MAX - len('{"big":""}')  # of the value of `big`
 PERSON_MEANING = (
-    "Its person would have had more than 512 KB of properties, and kept those that it had. "
+    "Its person would have exceeded 512 KB of properties, so that its properties were not changed. "
     "The event is stored."
 )
 
@@ -38,8 +38,8 @@ def grouping(**values: Any) -> Json:
 
 def too_large(size: int, attr: str = "properties") -> Json:
     detail = (
-        "The properties of a person may have 524288 bytes as JSON; "
-        f"with this change they would have {size}."
+        "Ensure the properties of a person have no more than 524288 bytes as JSON "
+        f"(this change makes it {size})."
     )
     return error("validation_error", "invalid_input", detail, attr)
 

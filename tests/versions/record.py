@@ -17,7 +17,7 @@ import httpx
 from fanion import __version__
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import open_records
-from fanion.ingest.ledger.dead_letters_store import put_aside
+from fanion.ingest.ledger.dead_letters_store import insert_dead_letter
 from tests.support.awaited import has_caught_up, until
 from tests.support.server import Keys, RealServer
 from tests.versions.answers import FOLDER, Asked, Record, questions, write_record
@@ -111,7 +111,9 @@ async def _put_aside(folder: Path, project_id: int) -> None:
     entry = LogEntry(1_000_000, Envelope(project_id, now, "192.0.2.1", "curl", None, body))
     try:
         async with records.write() as connection:
-            await connection.run_sync(put_aside, entry, 1, "ValueError: made for a test", now)
+            await connection.run_sync(
+                insert_dead_letter, entry, 1, "ValueError: made for a test", now
+            )
     finally:
         await records.close()
 

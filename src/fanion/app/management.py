@@ -156,7 +156,7 @@ def _of_data(server: Server) -> dict[str, object]:
         "events": EventReading(events, partial(persons_of_events, records)),
         "definitions": Definitions(records, events),
         "persons": PersonChanges(
-            records, events, server.turn, server.recent.drop, server.erasing.finished
+            records, events, server.turn, server.recent.evict_person, server.erasing.finished
         ),
         "ingestion": IngestionReports(server.ledger, DeadLetters(records), server.backlogs),
         "cohorts": server.cohorts,

@@ -16,7 +16,7 @@ from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore, FlagChecks
-from fanion.events.definitions.model import KnownProperties
+from fanion.events.definitions.model import PropertyCache
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
@@ -26,7 +26,7 @@ from fanion.flags.management.role_access_store import active_flags_using, guard_
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.enrichment_worker import Enrichment
-from fanion.ingest.erasure_worker import Erasing
+from fanion.ingest.erasure_worker import ErasureWorker
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.pipeline.consumer import Consumer
 from fanion.ingest.pipeline.person_cache import PersonCache
@@ -62,7 +62,7 @@ class Server:
     recent: PersonCache
     consumers: tuple[Consumer, ...]
     ledger: Ledger
-    erasing: Erasing
+    erasing: ErasureWorker
     cohorts: CohortService
     calculator: Calculator
     insights: InsightService
@@ -89,7 +89,7 @@ def build_server(public: Services, events: EventStore) -> Server:
     preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
     turn, recent = asyncio.Lock(), PersonCache()
     consumers = _build_consumers(public, events, preparer, turn, recent)
-    ledger, erasing = Ledger(records, now), Erasing(records, events, public.log, now)
+    ledger, erasing = Ledger(records, now), ErasureWorker(records, events, public.log, now)
     cohorts = _build_cohorts(public, events)
     trends, dashboards = Trends(records, events), DashboardStore(records)
     results = ResultCache(trends, ResultStore(records))
@@ -140,7 +140,7 @@ def _build_consumers(
 ) -> tuple[Consumer, ...]:
     """One for each lane."""
     records, flags = public.records, public.flags
-    properties = KnownProperties()
+    properties = PropertyCache()
     # The data folder has one process at a time: it is the same holder after a restart.
     holder = "embedded" if records.dialect == "sqlite" else uuid4().hex
     return tuple(

@@ -9,8 +9,8 @@ import typer
 
 from fanion.cli.output import AsJson, Data, refuse, settings_of, show, time_text, with_records
 from fanion.db.engine import Records
-from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetter, DeadLetters
-from fanion.ingest.ledger.store import Ledger, not_made_of, reasons_of, totals_of
+from fanion.ingest.ledger.dead_letters_store import DeadLetter, DeadLetterFilter, DeadLetters
+from fanion.ingest.ledger.store import Ledger, reasons_of, skipped_changes_of, totals_of
 from fanion.runtime.clock import utc_now
 
 ERROR_CHARS = 80
@@ -54,7 +54,7 @@ def ingestion(
                     "dead_lettered": totals.dead_lettered,
                     "reasons": why,
                     "changes_not_made": ", ".join(
-                        f"{one.reason} {one.items}" for one in not_made_of(own)
+                        f"{one.reason} {one.items}" for one in skipped_changes_of(own)
                     ),
                 }
             )
@@ -73,7 +73,7 @@ def list_letters(
     """List dead letters, the newest first."""
 
     async def work(records: Records) -> list[dict[str, Any]]:
-        found, _ = await DeadLetters(records).page(Chosen(project), limit, 0)
+        found, _ = await DeadLetters(records).page(DeadLetterFilter(project), limit, 0)
         return [_row(one, ERROR_CHARS) for one in found]
 
     show(with_records(settings_of(data=data), work), as_json)
@@ -84,7 +84,7 @@ def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> N
     """Print one dead letter with its whole error and the body of the request."""
 
     async def work(records: Records) -> dict[str, Any]:
-        letters, chosen = DeadLetters(records), Chosen(ids=[letter_id])
+        letters, chosen = DeadLetters(records), DeadLetterFilter(ids=[letter_id])
         found, _ = await letters.page(chosen, 1, 0)
         body = await letters.body(chosen)
         if not found or body is None:
@@ -123,13 +123,13 @@ def drop_letters(
     _print_count(with_records(settings_of(data=data), work), chosen, "dropped")
 
 
-def _chosen(ids: list[int] | None, every: bool, project: int | None) -> Chosen:
+def _chosen(ids: list[int] | None, every: bool, project: int | None) -> DeadLetterFilter:
     if bool(ids) == every:
         refuse("Give dead-letter ids, or --all.")
-    return Chosen(project, ids or None)
+    return DeadLetterFilter(project, ids or None)
 
 
-def _print_count(count: int, chosen: Chosen, done: str) -> None:
+def _print_count(count: int, chosen: DeadLetterFilter, done: str) -> None:
     if chosen.ids is not None and count < len(set(chosen.ids)):
         missing = len(set(chosen.ids)) - count
         refuse(f"{count} {done}; {missing} of the ids are not dead letters.")

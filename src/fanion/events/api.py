@@ -1,4 +1,4 @@
-"""Reading back what was captured.
+"""Captured events over HTTP.
 
 source: capture.md section 8
 """
@@ -28,7 +28,7 @@ from fanion.rest.pagination import read_limit
 
 # Decoding more than this takes more than a millisecond or two, which the event loop has not.
 DECODED_ON_LOOP_BYTES_MAX = 256 * 1024
-# Clocks differ a little; an event of this moment must not be missing.
+# Clocks differ a little; an event of the current moment must not be missing.
 FUTURE = timedelta(seconds=5)
 
 
@@ -166,7 +166,7 @@ def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event])
     bound = "after" if query.ascending else "before"
     written = {"limit": str(query.limit)}  # as it was served
     for name, time in (("after", query.after), ("before", query.before)):
-        if time is not None:  # what is relative must not move from page to page
+        if time is not None:  # relative times must not change between pages
             written[name] = time.isoformat()
     last = found[-1]
     parameters = [
@@ -192,7 +192,7 @@ def _is_ascending(order_by: str | None) -> bool:
 def _time(text: str | None, name: str, now: datetime) -> datetime | None:
     if not text:
         return None
-    # In a query a plus sign stands for a blank.
+    # In a query string a plus sign stands for a space.
     value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
     if value is None:
         raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)

@@ -1,4 +1,4 @@
-"""One event as it is stored, and the questions the event store answers."""
+"""Events and persons as stored by the event store, its queries and its errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ DAYS = 30
 
 class Event(Struct, frozen=True, gc=False):
     """timestamp and received_at: aware, UTC; properties: JSON object; person_id: NO_PERSON
-    for an event that makes no person.
+    for an event without a person.
 
-    values: the properties, decoded, of an event that is to be stored; cheaper with than without
+    values: the decoded properties of an event to be stored; without them encoding costs more
     """
 
     project_id: int
@@ -35,12 +35,12 @@ class Event(Struct, frozen=True, gc=False):
 
 
 class EventQuery(Struct, frozen=True):
-    """Newest first unless `ascending`; `after` and `before` exclude their own instant.
+    """Newest first unless `ascending`; `after` and `before` are exclusive.
 
     person_id:  the surviving person; events of persons merged into it count as its own
     properties: conditions on the event or its person, all of which hold
-    cursor:     last row of the page before: of the instant of `before` (ascending: of `after`),
-                events that the order places behind this one are included
+    cursor:     last row of the previous page: of the instant of `before` (ascending: of `after`),
+                events behind this one in the order are included
     """
 
     event: str | None = None
@@ -79,29 +79,30 @@ class Override(Struct, frozen=True):
 
 
 class EventStoreUnavailable(Exception):
-    """The store cannot answer now (gone, full, out of memory or time); nothing was refused.
+    """The store cannot answer now (unreachable, full, out of memory or time); the data is not at
+    fault.
 
-    The text is one line and holds no event's content. The same call may succeed later.
+    The text is one line without content of events. The same call may succeed later.
     """
 
 
 class StatementFailed(EventStoreUnavailable):
-    """The store is there, but did not carry this one statement out: it took too much memory or
-    time, or is not understood. Another one may well succeed."""
+    """The store is available, but failed to execute this statement: it took too much memory or
+    time, or is not supported. Others may succeed."""
 
 
 class EventRejected(Exception):
-    """Some row of this insert can never be stored; halving the batch finds it."""
+    """A row of this insert can never be stored; halving the batch finds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
-    """A person that was deleted, as long as something of it may be left somewhere.
+    """The deletion of a person, until all stores have completed it.
 
     persons:      the person and all that were merged into it
-    version:      the highest that any of them can have; a person that comes back has a higher one
-    with_events:  whether its events go too
-    requested_at: what was accepted up to here is meant; a person that comes back later is new
+    version:      the highest that any of them can have; a person that returns has a higher one
+    with_events:  whether its events are deleted too
+    requested_at: applies to what was accepted until then; a person that returns later is new
     """
 
     id: int
@@ -115,7 +116,7 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The days that end with today, in a time zone. start and end: UTC, [start, end)"""
+    """The last days, up to today, in a time zone. start and end: UTC, [start, end)"""
 
     zone: str
     first: date

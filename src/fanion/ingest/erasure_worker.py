@@ -1,8 +1,8 @@
-"""Finishing what the deletion of a person has begun: nothing of it stays anywhere.
+"""Completes the deletion of persons in all stores.
 
-A person and its distinct ids are gone from the records at once. What was accepted before the
-deletion and waits in the accept log passes ingestion, which leaves it out; then the event
-store and the dead letters are cleared.
+A person and its distinct ids are deleted from the records at once. Ingestion leaves out what was
+accepted before the deletion and still waits in the accept log; then this worker deletes from the
+event store, the dead letters and the examples of the ledger.
 """
 
 import asyncio
@@ -35,15 +35,15 @@ from fanion.persons.erasure_store import (
 )
 from fanion.runtime.background import Backoff, run_loop
 
-SHOWN_WHOLE = 100  # characters; the ledger's 400 bytes hold at least so many
+SHOWN_WHOLE = 100  # characters; the 400 bytes of an example hold at least so many
 LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
 
 LANES = {"live": False, "historical": True}
 ANSWER_S = 10.0  # how long a request waits for the end; then it is answered with 202
 LOOK_FIRST_S, LOOK_MAX_S = 0.02, 0.5
 LOOK_EVERY_S = 10.0
-# A request that was under way at the moment of the deletion is appended to the log this much
-# later at most; ingestion heeds the deletion as long.
+# A request that was in progress at the moment of the deletion is appended to the log at most this
+# much later; ingestion applies the deletion for as long.
 HEEDED = timedelta(minutes=1)
 
 _FAILURES = (EventStoreUnavailable, RecordsUnavailable, OSError)
@@ -56,13 +56,13 @@ _example = ingestion_examples.c
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """body: what may stay of it, None for nothing; items: how many"""
+    """body: what remains, None for nothing; items: their number"""
 
     body: bytes | None
     items: int
 
 
-class Erasing:
+class ErasureWorker:
     """now: the time of day"""
 
     def __init__(
@@ -82,7 +82,7 @@ class Erasing:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def finished(self, erasure: Erasure) -> bool:
-        """Whether it could be finished within `answer_s`; `run` goes on otherwise."""
+        """Whether it could be finished within `answer_s`; otherwise `run` continues."""
         give_up, backoff = monotonic() + self._answer_s, Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         try:
             while not await self._is_ingested(erasure.requested_at):
@@ -100,11 +100,11 @@ class Erasing:
         return True
 
     async def run(self) -> Never:
-        """Finish erasures that any process left unfinished, until cancelled."""
+        """Finish erasures that any process has left unfinished, until cancelled."""
         await run_loop(self.finish_all, LOOK_EVERY_S, "erasure_waits", _FAILURES)
 
     async def finish_all(self) -> None:
-        """Everything that can be finished now. raises: one of the stores' failures"""
+        """Finish whatever can be finished now. raises: failures of the stores"""
         async with self._records.read() as connection:
             found = await connection.run_sync(unfinished_erasures)
         for erasure in found:
@@ -129,7 +129,7 @@ class Erasing:
         self._log.info("person_erased", project=erasure.project_id, erasure=erasure.id)
 
     async def _is_ingested(self, upto: datetime) -> bool:
-        """Whether nothing that was accepted up to then waits in the log."""
+        """Whether everything that was accepted up to then is ingested."""
         positions = await self._positions()
         for consumer, historical in LANES.items():
             backlog = await self._accepted.backlog(
@@ -189,7 +189,7 @@ def _replace(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
     of_letter = _letter.id == letter.id
     counted = connection.scalar(select(_letter["items"]).where(of_letter).with_for_update())
     if counted is None:
-        return  # settled or dropped meanwhile
+        return  # ingested or discarded meanwhile
     if left.body is None:
         connection.execute(delete(dead_letters).where(of_letter))
     else:
@@ -216,15 +216,15 @@ def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
 
 
 def scrubbed(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
-    """An accepted body without the items of these users. None when it has none of them.
+    """An accepted body without the items of these distinct ids. None when it has none of them.
 
-    One that cannot be read goes as a whole when it names one of them.
+    A body that cannot be read is deleted as a whole when it contains one of the ids.
     """
     try:
         items = read_items(body)
         remaining = [item for item in items if distinct_id_of(item) not in distinct_ids]
     except Exception:
-        # It was put aside because something in it fails: whatever that was may fail here too.
+        # Something in a dead letter fails, and may fail here too.
         return Scrubbed(None, 0) if _names_one(body, distinct_ids) else None
     if len(remaining) == len(items):
         return None
@@ -243,7 +243,7 @@ def without_examples(
 
 
 def _begins_one(beginning: str | None, distinct_ids: Collection[str]) -> bool:
-    """Examples show only the beginning of long ids."""
+    """Examples contain only the beginning of long ids."""
     if not beginning or len(beginning) < SHOWN_WHOLE:
         return beginning in distinct_ids
     return any(name.startswith(beginning) for name in distinct_ids)

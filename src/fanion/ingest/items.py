@@ -1,4 +1,4 @@
-"""The items of a capture body: which they are, and which refuse a whole request."""
+"""The items of a capture body, their validation, and outlines of large bodies."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -37,9 +37,9 @@ def read_items(body: bytes) -> list[dict[str, Any]]:
 
 
 def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list[dict[str, Any]]]:
-    """As `read_items`, some at a time: never more of them than WINDOW_BYTES of JSON, or one.
+    """As `read_items`, in lists of at most WINDOW_BYTES of JSON, or of one item.
 
-    bytes_max: what one item may take up as Python objects
+    bytes_max: memory that one item may take as Python objects
     raises:    InvalidPayload; DecodedTooLarge
     """
     if len(body) <= WINDOW_BYTES:
@@ -56,17 +56,17 @@ def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list
 
 @dataclass(slots=True)
 class RequestOutline:
-    """What a request says, without what its items hold.
+    """A request without the content of its items.
 
-    top:      the object, the names of `_OUTLINED` alone; another value whole; of an array []
-    batch_at: where the array of items begins that is not within `top`
-    first:    the first item of that array; of an object the names of `_OUTLINED` alone
-    items:    how many it has
+    top:      an object, reduced to the names of `_OUTLINED`; [] for an array; any other value whole
+    batch_at: position of the array of items, if it is not contained in `top`
+    first:    the first item of that array, reduced to the names of `_OUTLINED` if it is an object
+    items:    number of items
     fault:    as `fault_of`
-    is_empty: nothing at all was sent
-    is_clean: every reader of JSON can read it
-    item_bytes: estimate of what the largest item takes up as Python objects, of those that do
-              not fit into a window; 0 when all do
+    is_empty: nothing was sent
+    is_clean: it is strictly valid JSON
+    item_bytes: estimated memory of the largest item as Python objects, of those that do not fit
+              into a window; 0 if all do
     """
 
     top: Any = None
@@ -79,7 +79,7 @@ class RequestOutline:
     item_bytes: int = 0
 
 
-# What of an object decides over its request. Of the properties it is the key alone.
+# The fields of an object that matter for its request. Of `properties` only the key does.
 _OUTLINED = frozenset(
     {"$token", "token", "api_key", "project_id", "sent_at", "historical_migration"}
     | {"batch", "uuid", "properties"}
@@ -87,7 +87,7 @@ _OUTLINED = frozenset(
 
 
 def outline_of(body: bytes) -> RequestOutline:
-    """Reads all of it, a window at a time. raises: InvalidPayload"""
+    """Read a body window by window. raises: InvalidPayload"""
     pieces = PullParser(body)
     rest = iter(pieces)
     outline = RequestOutline()
@@ -137,7 +137,7 @@ def _outline_object(outline: RequestOutline, pieces: PullParser, rest: Iterator[
 
 
 def _outline_rest(outline: RequestOutline, pieces: PullParser) -> None:
-    """Of an object whose batch, if it has any, was small."""
+    """Outline the items of an object whose batch, if any, fits into a window."""
     items = items_of(outline.top)
     if isinstance(items, list):
         outline.first, outline.items = next(iter(items), None), len(items)
@@ -147,7 +147,7 @@ def _outline_rest(outline: RequestOutline, pieces: PullParser) -> None:
 
 
 def _outline_items(outline: RequestOutline, pieces: PullParser, rest: Iterator[Piece]) -> None:
-    """Of the array that was just opened."""
+    """Outline the items of the array that was just opened."""
     for kind, value in rest:
         if kind is Kind.CLOSE:
             return
@@ -179,7 +179,7 @@ def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str
 
 
 def items_of(value: Any) -> Any:
-    """A batch, an array or one item; not a list when `batch` is something else.
+    """The items of a batch, an array or a single item; not a list if `batch` is something else.
 
     source: capture.md 1.6
     """
@@ -189,7 +189,7 @@ def items_of(value: Any) -> Any:
 
 
 def fault_of(items: Any) -> str | None:
-    """Why these items refuse their request, if they do. source: capture.md 1.7"""
+    """Why a request with these items is refused, None if it is not. source: capture.md 1.7"""
     if not isinstance(items, list):
         return NOT_AN_OBJECT
     return next((fault for fault in map(item_fault, items) if fault), None)
@@ -208,7 +208,7 @@ def item_fault(item: Any) -> str | None:
 
 
 def parse_uuid(value: object) -> UUID | None:
-    """Also in braces, as a URN or without dashes, as Python reads it."""
+    """In any notation that Python reads: also in braces, as a URN, without dashes."""
     try:
         return convert(value, UUID)  # a third of the price of UUID(value)
     except ValidationError:

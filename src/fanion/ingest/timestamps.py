@@ -1,4 +1,4 @@
-"""When an event happened: the client's words, its clock and our own."""
+"""The time of an event, from its timestamp, the client's clock and the time of arrival."""
 
 import re
 from collections.abc import Mapping
@@ -23,9 +23,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class IgnoredTime(Struct, frozen=True, array_like=True):
-    """A time that was sent and is not stored. is_ahead: too far; else it cannot be read
+    """A time that was sent but not stored.
 
-    given: the beginning of it
+    is_ahead: it is too far in the future; otherwise it cannot be read
+    given:    the beginning of its text
     """
 
     is_ahead: bool
@@ -57,7 +58,7 @@ def ignored_time(
     received_at: datetime,
     sent_at: datetime | None,
 ) -> IgnoredTime | None:
-    """Why `event_time` gave the time of arrival; None when the item claims no other."""
+    """Why `event_time` is the time of arrival; None when the item has no other time."""
     given = item.get("timestamp") or item.get("offset")
     if not given:
         return None
@@ -102,7 +103,7 @@ def parse_timestamp(value: object) -> datetime:
     else:
         number = _number(value)
     if number is None:
-        raise ValueError("a time is text or a number")
+        raise ValueError("a time must be text or a number")
     is_seconds = abs(number) < _MILLISECONDS_MIN
     return _EPOCH + (timedelta(seconds=number) if is_seconds else timedelta(milliseconds=number))
 

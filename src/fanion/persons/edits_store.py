@@ -1,4 +1,4 @@
-"""Changes of persons through the API. Ingestion changes them too: neither may lose the other's."""
+"""Changes of persons through the API, concurrent with those of ingestion."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,8 +28,8 @@ from fanion.persons.state_store import (
 from fanion.persons.store import Person
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
-TRIES_MAX = 10  # against another server that changes the same person
-# A run that read the person earlier may have mirrored it with the next version.
+TRIES_MAX = 10  # when another server changes the same person
+# A batch that read the person earlier may have mirrored it with the next version.
 VERSION_STEP = 2
 
 _person = persons.c
@@ -40,12 +40,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PersonTooLarge(Invalid):
-    """attr: the field that brings the properties"""
+    """attr: the field that holds the properties"""
 
     def __init__(self, properties_bytes: int, attr: str = "properties") -> None:
         super().__init__(
-            f"The properties of a person may have {PROPERTIES_BYTES_MAX} bytes as JSON; "
-            f"with this change they would have {properties_bytes}.",
+            f"Ensure the properties of a person have no more than {PROPERTIES_BYTES_MAX} bytes as "
+            f"JSON (this change makes it {properties_bytes}).",
             attr=attr,
         )
         self.properties_bytes = properties_bytes
@@ -53,7 +53,7 @@ class PersonTooLarge(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class PersonChanges:
-    """turn:     held while persons are changed in this process
+    """turn:     lock that is held while persons are changed in this process
     changed:  called with the project, the person's number and its distinct ids
     finished: called with an erasure that was begun; returns whether it is done everywhere
     """
@@ -73,9 +73,9 @@ class PersonChanges:
         raise Unavailable
 
     async def erase(self, author: Author, person: UUID | int, *, with_events: bool) -> bool:
-        """Remove a person, for good. What is not done at once is done in the background.
+        """Delete a person permanently. What cannot be done at once is done in the background.
 
-        returns: whether it is gone everywhere already
+        returns: whether nothing of it is left
         raises:  NotFound
         """
         async with self.turn:
@@ -89,7 +89,7 @@ class PersonChanges:
 
     async def _update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
         """Mirrored first, as ingestion does: if the second step fails, the next change of the
-        person puts the mirror right."""
+        person corrects the mirror."""
         project_id = author.project_id
         found, distinct_ids = await self._find(project_id, person)
         before = found.version

@@ -1,5 +1,5 @@
-"""Deleting persons from the records store, and what has to be remembered until they are gone
-from everywhere."""
+"""Deletes persons from the records store, and records erasures until all stores have completed
+them."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ def begin_erasure(
 ) -> Erasure | None:
     """Remove a person, its distinct ids and the overrides that lead to it.
 
-    returns: what is left to do; None when there is no such person
+    returns: the erasure to complete; None if there is no such person
     """
     project_id = author.project_id
     person = connection.execute(
@@ -53,7 +53,7 @@ def begin_erasure(
     forget_waiting(connection, project_id, distinct_ids)
     _forget_results(connection, project_id)
     record(connection, _deleted(author, person.uuid))
-    # A run that read the person earlier may have mirrored it with the next version.
+    # A batch that read the person earlier may have mirrored it with the next version.
     floor = _raise_floor(connection, project_id, person.version + 1)
     return _remember(
         connection, author, (person.uuid, *merged), distinct_ids, floor, with_events=with_events
@@ -61,14 +61,14 @@ def begin_erasure(
 
 
 def load_floors(connection: Connection, project_ids: Sequence[int]) -> dict[int, int]:
-    """The version above which new persons start, for projects that have deleted any. It moves
-    with every deletion."""
+    """The version above which new persons start, of projects with deleted persons. It rises with
+    every deletion."""
     statement = select(_floor.project_id, _floor.version).where(_floor.project_id.in_(project_ids))
     return {row.project_id: row.version for row in connection.execute(statement)}
 
 
 def load_erasures(connection: Connection, project_ids: Sequence[int]) -> dict[int, list[Erasure]]:
-    """Those that ingestion has to heed, by project."""
+    """Erasures that ingestion must apply, by project."""
     found: dict[int, list[Erasure]] = {}
     statement = _erasures().where(_erasure.project_id.in_(project_ids))
     for row in connection.execute(statement):
@@ -94,14 +94,14 @@ def finish_erasure(connection: Connection, erasure_id: int, now: datetime) -> No
 
 
 def forget_erasures(connection: Connection, finished_before: datetime) -> None:
-    """Their rows hold distinct ids, and go too."""
+    """Delete their rows, which contain distinct ids."""
     connection.execute(delete(person_erasures).where(_erasure.finished_at < finished_before))
 
 
 def current_overrides(
     connection: Connection, project_id: int, uuids: Sequence[UUID]
 ) -> list[Override]:
-    """Those that name one of these persons again, because it has come back since."""
+    """Overrides of these persons that were created after their deletion, because they came back."""
     found: list[Override] = []
     for start in range(0, len(uuids), UUIDS_MAX):
         some = uuids[start : start + UUIDS_MAX]
@@ -118,7 +118,7 @@ def _tuples(rows: Iterable[Row[Any]]) -> Iterable[tuple[UUID, UUID, int]]:
 
 
 def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID) -> None:
-    """Other tables let go of the person by themselves: their rows go with it."""
+    """Rows of other tables are deleted by cascade."""
     connection.execute(delete(person_distinct_ids).where(_link.person_id == person_id))
     connection.execute(
         delete(person_overrides).where(
@@ -130,12 +130,12 @@ def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID)
 
 
 def _forget_results(connection: Connection, project_id: int) -> None:
-    """A breakdown that was calculated before may name a value of the person."""
+    """Results calculated before may contain a property value of the person."""
     connection.execute(delete(insight_results).where(insight_results.c.project_id == project_id))
 
 
 def _raise_floor(connection: Connection, project_id: int, version: int) -> int:
-    """Above `version`, and above what it was."""
+    """Raise it above `version` and above its former value."""
     known = connection.scalar(
         select(_floor.version).where(_floor.project_id == project_id).with_for_update()
     )
@@ -184,7 +184,7 @@ def _remember(
 
 
 def _deleted(author: Author, uuid: UUID) -> ActivityRecord:
-    """Named by its id only: the entry outlives the person."""
+    """Contains only the id: the entry outlives the person."""
     return ActivityRecord(
         author=author, scope="Person", item_id=str(uuid), activity="deleted", name=str(uuid)
     )

@@ -1,4 +1,4 @@
-"""Lists of persons in the records store, and of those that have certain properties."""
+"""Lists of persons in the records store, optionally filtered by properties."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
@@ -19,11 +19,11 @@ from fanion.persons.store import Person, person_rows, with_distinct_ids
 from fanion.properties.cohort_sql import Bindings, property_condition
 from fanion.properties.filters import Property
 
-# Persons read at a time where they are chosen by their properties.
+# Persons read at a time when filtering by properties.
 SCAN_MAX = 1_000
-# Of properties that a page holds in memory as text. 10,000 persons of 2 KB come to a third of it.
+# Properties of a page in memory as text; 10,000 persons of 2 KB take a third of it.
 PAGE_BYTES_MAX = 64 * 2**20
-# What is read at a time, and how many persons at least: of the largest these are 50 MB.
+# Read at a time, with a minimum number of persons: of the largest these are 50 MB.
 PORTION_BYTES = 4 * 2**20
 PORTION_ROWS_MIN = 100
 
@@ -32,7 +32,7 @@ _link = person_distinct_ids.c
 
 
 class PersonKey(Protocol):
-    """What lists are made of before the persons are read: narrow rows, in their order."""
+    """A narrow row of a list, read before the persons themselves."""
 
     @property
     def id(self) -> int: ...
@@ -43,17 +43,17 @@ class PersonKey(Protocol):
 
 
 Choose = Callable[[Sequence[PersonKey]], Awaitable[Sequence[PersonKey]]]
-# By which lists are ordered: the newest first.
+# The position of a person in a list: lists are ordered by it, the newest first.
 Place = tuple[datetime, int]
-# Up to so many persons from behind a place on, or from the beginning.
+# Reads up to a number of persons behind a position, or from the beginning.
 Read = Callable[[Place | None, int], Awaitable[Sequence[PersonKey]]]
 
 
 @dataclass(frozen=True, slots=True)
 class PersonsPage:
-    """seen:   how many places of the list these are; some may have gone meanwhile
-    last:   at the last of them
-    is_cut: whether the list goes on
+    """seen:   number of rows of the list; persons deleted meanwhile are included
+    last:   the last of them
+    is_cut: whether the list continues
     """
 
     persons: list[Person]
@@ -105,7 +105,7 @@ async def read_page(
     distinct_ids_max: int | None = None,
     bytes_max: int = PAGE_BYTES_MAX,
 ) -> PersonsPage:
-    """The persons of a page. It ends early, after a portion, when their properties come to
+    """The persons of a page. It ends early, after a portion, when their properties exceed
     `bytes_max`."""
     found: list[Person] = []
     seen = size = 0
@@ -125,8 +125,8 @@ async def in_portions(
     keys: Sequence[PersonKey],
     distinct_ids_max: int | None = None,
 ) -> AsyncGenerator[tuple[list[Person], int]]:
-    """Persons in the order of their keys, without those that are gone, some at a time; and how
-    many keys these were. As many as come to PORTION_BYTES, going by those before."""
+    """Persons in the order of their keys, without deleted ones, in portions of about PORTION_BYTES,
+    estimated from the previous portion; each with its number of keys."""
     start, rows = 0, PORTION_ROWS_MIN
     while start < len(keys):
         some = keys[start : start + rows]
@@ -156,7 +156,7 @@ async def read_keys(records: Records, statement: Select[Any]) -> Sequence[Person
 
 
 def having(properties: Sequence[Property], events: EventStore, project_id: int) -> Choose:
-    """Those who have all of the properties, as the event store knows and compares them.
+    """Selects persons that have all of the properties, as the event store compares them.
 
     raises (the choice): Invalid, EventStoreUnavailable
     """
@@ -182,7 +182,7 @@ def having(properties: Sequence[Property], events: EventStore, project_id: int) 
 async def choose_page(
     read: Read, choose: Choose, place: Place | None, limit: int, offset: int
 ) -> list[PersonKey]:
-    """Some persons at a time, until the page is full. Those before it are only counted."""
+    """Read persons in portions until the page is full. Those before `offset` are only counted."""
     found: list[PersonKey] = []
     before = offset
     while len(found) < limit:
@@ -197,7 +197,7 @@ async def choose_page(
 
 
 async def place_of(records: Records, project_id: int, person: UUID | None) -> Place | None:
-    """None for a person that is gone."""
+    """None if the person was deleted."""
     if person is None:
         return None
     statement = keys_of(project_id).where(_person.uuid == person)
@@ -207,7 +207,7 @@ async def place_of(records: Records, project_id: int, person: UUID | None) -> Pl
 
 
 def newest_first(statement: Select[Any], place: Place | None) -> Select[Any]:
-    """In the order of lists, from behind a place on."""
+    """In the order of lists, behind a position."""
     ordered = statement.order_by(_person.created_at.desc(), _person.id.desc())
     if place is None:
         return ordered
@@ -233,6 +233,6 @@ def owns(project_id: int, distinct_id: str) -> ColumnElement[bool]:
 
 
 def has_email(text: str, *, whole: bool) -> ColumnElement[bool]:
-    """In any letter case. whole: or is the text a part of it"""
+    """Case-insensitive. whole: the text is the whole address, otherwise a part of it"""
     email = _person.email
     return email == text.lower() if whole else email.contains(text.lower(), autoescape=True)

@@ -1,12 +1,12 @@
-"""Who is who: what a batch of events makes of the persons that it names.
+"""Identity resolution: the changes that a batch of events makes to persons.
 
-`Population` is a working copy. It is loaded with the persons behind the distinct ids of a
-batch, takes the batch's commands in arrival order, and says what the store has to write.
-The same persons and commands always give the same changes, person ids included.
+`Population` is a unit of work. It is loaded with the persons of the distinct ids in a batch,
+applies the batch's commands in order of arrival, and returns the changes to be written. It is
+deterministic, ids of new persons included.
 
-A person's properties are limited (`properties.size`). What one event says of its person is one
-change, made whole or not at all; it is not made when the person would be larger than the limit
-and larger than before. A merge always is; of the vanishing person it leaves out what does not fit.
+A person's properties are limited (`properties.size`). The update of one event is applied whole or
+not at all: not if the person would then exceed the limit and be larger than before. A merge is
+always applied; properties of the merged person that do not fit are left out.
 """
 
 from collections.abc import Collection, Mapping
@@ -42,7 +42,7 @@ _ILLEGAL_IN_ANY_CASE = frozenset(
     ]
 )
 _ILLEGAL_AS_WRITTEN = frozenset(["[object Object]", "NaN", "None", "none", "null", "0"])
-NAMES_LISTED_MAX = 40  # of the properties that a person did not get
+NAMES_LISTED_MAX = 40  # of omitted properties
 
 
 class PersonUpdate(msgspec.Struct, frozen=True, gc=False):
@@ -60,16 +60,16 @@ class MergeKind(StrEnum):
 
 
 class Merge(msgspec.Struct, frozen=True, gc=False):
-    """The person of `other_id` shall become one with that of the event's distinct id."""
+    """Merge the person of `other_id` into that of the event's distinct id."""
 
     kind: MergeKind
     other_id: str
 
 
 class PersonCommand(Protocol):
-    """What one event means for persons.
+    """The effect of one event on persons.
 
-    timestamp:    aware, UTC; a person that the event makes is as old as the event
+    timestamp:    aware, UTC; a person that the event creates is as old as the event
     makes_person: False for events without a person profile, which change nothing
     """
 
@@ -87,10 +87,10 @@ class PersonCommand(Protocol):
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class PersonState(SizedProperties):
-    """A person in memory; `Population` owns and changes it.
+    """A person in memory, owned and changed by `Population`.
 
-    id:      in the records store; None while it is not stored
-    version: as stored, 0 for one that is not; in `Changes` the version to write
+    id:      in the records store; None until it is stored
+    version: as stored, 0 until it is stored; in `Changes` the version to write
     """
 
     id: int | None
@@ -106,7 +106,7 @@ class PersonState(SizedProperties):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A stored person that is gone: every distinct id of `person` moves to `into`."""
+    """A stored person that was merged: all distinct ids of `person` move to `into`."""
 
     person: PersonState
     into: PersonState
@@ -114,11 +114,11 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class OmittedProperties:
-    """What a person did not get, because its properties would have been too large.
+    """Properties that were not set because the person would have become too large.
 
-    command:  of the event that would have changed it
-    is_merge: these are properties of a person that became this one; otherwise the event's own
-    count:    how many properties; names: the first NAMES_LISTED_MAX of them
+    command:  of the event that would have set them
+    is_merge: they are those of a merged person; otherwise the event's own
+    count:    number of properties; names: the first NAMES_LISTED_MAX of them
     """
 
     command: "PersonCommand"
@@ -130,13 +130,13 @@ class OmittedProperties:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What the store has to write, in this order. Persons carry their new version.
+    """The changes to write, in this order. Persons have their new version.
 
     attached:  distinct ids seen for the first time, with their persons
     overrides: merged person → surviving person, those included that this batch has created;
                earlier overrides to a merged person must follow
     expected:  number → version of the stored persons that this is based on
-    not_made:  in the order of the commands
+    omitted:  in the order of the commands
     """
 
     created: tuple[PersonState, ...]
@@ -145,11 +145,11 @@ class Changes:
     merged: tuple[Merged, ...]
     overrides: Mapping[UUID, UUID]
     expected: Mapping[int, int] = field(default_factory=dict)
-    not_made: tuple[OmittedProperties, ...] = ()
+    omitted: tuple[OmittedProperties, ...] = ()
 
 
 class Population:
-    """The persons that a batch names.
+    """The persons that a batch names, as a unit of work.
 
     persons:       by distinct id; two distinct ids of a person must share one PersonState
     version_floor: new persons get a higher version; a deleted one may have had the same UUID
@@ -171,10 +171,13 @@ class Population:
         self._created: list[PersonState] = []
         self._touched: dict[PersonState, None] = {}
         self._vanished: list[PersonState] = []
-        self._not_made: list[OmittedProperties] = []
+        self._omitted: list[OmittedProperties] = []
 
     def apply(self, command: PersonCommand) -> UUID:
-        """The person that the event counts for. source: capture.md sections 3.2, 3.4 and 4"""
+        """Apply the command of an event; returns the event's person.
+
+        source: capture.md sections 3.2, 3.4 and 4
+        """
         if not command.makes_person:
             existing = self._find(command.distinct_id)
             return NO_PERSON if existing is None else existing.uuid
@@ -193,7 +196,7 @@ class Population:
         return person.uuid
 
     def changes(self) -> Changes:
-        """To be taken once, when every command has been applied."""
+        """To be called once, after all commands."""
         stored = [person for person in self._touched if person.id is not None]
         created = [person for person in self._created if person._merged_into is None]
         merged = [person for person in self._vanished if person.id is not None]
@@ -212,11 +215,11 @@ class Population:
             merged=tuple(Merged(person, _survivor(person)) for person in merged),
             overrides={person.uuid: _survivor(person).uuid for person in self._vanished},
             expected=expected,
-            not_made=tuple(self._not_made),
+            omitted=tuple(self._omitted),
         )
 
     def persons(self) -> dict[str, PersonState]:
-        """Who owns each distinct id now."""
+        """The person of each distinct id now."""
         return {
             name: person if person._merged_into is None else _survivor(person)
             for name, person in self._persons.items()
@@ -235,7 +238,7 @@ class Population:
             return other, False
         may_vanish = not other.is_identified or merge.kind is MergeKind.DANGEROUSLY
         if survivor is not other and may_vanish:
-            self._absorb(command, survivor, other)
+            self._merge(command, survivor, other)
         return survivor, False
 
     def _update(
@@ -250,8 +253,8 @@ class Population:
         else:
             self._note(command, person, (*edit.put, *edit.removed), is_merge=False)
 
-    def _absorb(self, command: PersonCommand, survivor: PersonState, other: PersonState) -> None:
-        """Cheap however many distinct ids `other` has: they follow it when they are asked for."""
+    def _merge(self, command: PersonCommand, survivor: PersonState, other: PersonState) -> None:
+        """Constant time: distinct ids of `other` are resolved when they are looked up."""
         taken, size = fitting(
             survivor.properties_bytes, survivor.properties, other.properties, self._bytes_max
         )
@@ -265,7 +268,7 @@ class Population:
         survivor.properties.update(taken)
         survivor.properties_bytes = size
         survivor.created_at = min(survivor.created_at, other.created_at)
-        # Of all versions that a person and those merged into it have had, its own is the highest.
+        # A person's version is higher than those of all persons merged into it.
         survivor._version_min = max(survivor._version_min, other.version, other._version_min)
         other._merged_into = survivor
         self._vanished.append(other)
@@ -276,7 +279,7 @@ class Population:
         self, command: PersonCommand, person: PersonState, names: Collection[str], *, is_merge: bool
     ) -> None:
         some = tuple(islice(names, NAMES_LISTED_MAX))
-        self._not_made.append(OmittedProperties(command, person.uuid, is_merge, len(names), some))
+        self._omitted.append(OmittedProperties(command, person.uuid, is_merge, len(names), some))
 
     def _find(self, distinct_id: str) -> PersonState | None:
         person = self._persons.get(distinct_id)
@@ -297,17 +300,18 @@ class Population:
 
 
 def person_uuid(project_id: int, distinct_id: str) -> UUID:
-    """The id of the person that the first event of a distinct id makes: a repeat after a
-    crash makes the same one."""
-    # As `uuid.uuid5` makes it, in half of the time.
+    """The id of a person that is created for a distinct id; the same when a batch is repeated."""
+    # As `uuid.uuid5`, in half the time.
     name = f"{project_id}:{distinct_id}".encode()
     digest = sha1(_PERSON_NAMESPACE + name, usedforsecurity=False).digest()
     return uuid_of(int.from_bytes(digest[:16]) & _WITHOUT_KIND | _KIND)
 
 
 def is_legal_id(distinct_id: str) -> bool:
-    """Whether a distinct id may be merged: it must not be what broken clients send for many
-    users at once. source: capture.md section 4"""
+    """Whether a distinct id may be merged: not if faulty clients send it for many users.
+
+    source: capture.md section 4
+    """
     bare = distinct_id.strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"":
         bare = bare[1:-1].strip()
@@ -321,11 +325,11 @@ def _may_merge(distinct_id: str, other_id: str) -> bool:
 
 
 def _survivor(person: PersonState) -> PersonState:
-    """The person that this one has become, however many merges later."""
+    """Follow all merges of a person, with path compression."""
     end = person
     while end._merged_into is not None:
         end = end._merged_into
-    while person._merged_into is not None:  # the next one to ask takes a single step
+    while person._merged_into is not None:
         following = person._merged_into
         person._merged_into = end
         person = following
@@ -333,10 +337,10 @@ def _survivor(person: PersonState) -> PersonState:
 
 
 class Edit(msgspec.Struct, frozen=True, gc=False):
-    """What an update changes of a person's properties.
+    """The effective change of a person's properties.
 
-    put: none of them is there with this value; removed: all of them are there
-    bytes_after: of all properties, once it is made
+    put:         properties with other values than before; removed: names of existing properties
+    bytes_after: size of all properties after it
     """
 
     put: dict[str, Any]
@@ -357,7 +361,7 @@ class Edit(msgspec.Struct, frozen=True, gc=False):
 
 
 def edit_of(person: PersonState, update: PersonUpdate, is_new: bool) -> Edit | None:
-    """None when nothing changes. is_new: the event that says it has made the person
+    """None if nothing changes. is_new: the event of the update has created the person
 
     source: capture.md 3.2
     """

@@ -1,4 +1,4 @@
-"""Identities that flags keep for distinct ids without a person, until one owns the id.
+"""Identities that flags store for distinct ids without a person, until the person is created.
 
 source: flags.md section 9, "Ids without a person yet"
 """
@@ -33,9 +33,9 @@ from fanion.runtime.background import run_loop
 
 SWEEP_EVERY_S = 60.0
 KEPT_FOR = timedelta(days=30)
-# Of one project, about 100,000 distinct ids with three flags; beyond it the oldest ones go.
+# Per project, about 100,000 distinct ids with three flags; beyond it the oldest are deleted.
 PROJECT_BYTES_MAX = 32 * 2**20
-# What a process writes of a project before it looks at the project's size again.
+# Bytes that a process writes for a project before it checks the project's size again.
 TRIM_AFTER_BYTES = PROJECT_BYTES_MAX // 32
 ROW_BYTES = 200  # of a row and its index entry, in addition to the id and the identities
 
@@ -77,7 +77,7 @@ def put_waiting(
 
     returns: project id → bytes written
     """
-    # In one order for all servers, so that two of them wait for each other in line.
+    # In one order for all servers, so that they cannot deadlock.
     ordered = sorted(rows, key=lambda one: (one.project_id, one.distinct_id))
     _insert_empty(connection, ordered, now)
     written: dict[int, int] = {}
@@ -123,7 +123,7 @@ def _add(connection: Connection, project_id: int, rows: Sequence[PendingIdentity
 
 
 def trim_waiting(connection: Connection, project_id: int, bytes_max: int) -> None:
-    """Drop the oldest ones that do not fit."""
+    """Delete the oldest ones beyond `bytes_max`."""
     upto = func.sum(_row.size_bytes).over(order_by=(_row.created_at.desc(), _row.distinct_id))
     sized = select(_row.distinct_id, upto.label("upto")).where(_of_project(project_id)).subquery()
     beyond = select(sized.c.distinct_id).where(sized.c.upto > bytes_max)
@@ -138,8 +138,8 @@ def trim_waiting(connection: Connection, project_id: int, bytes_max: int) -> Non
 def adopt_waiting(
     connection: Connection, project_id: int, distinct_ids: Sequence[str] | None = None
 ) -> None:
-    """Give the persons that own these ids by now the identities stored for the ids; a record that a
-    person has already wins.
+    """Move the identities stored for these ids to the persons that have them now; existing records
+    of a person win.
 
     distinct_ids: None for all of the project
     """
@@ -154,8 +154,8 @@ def adopt_waiting(
 
 
 def _owned(project_id: int) -> Select[tuple[str, str, int]]:
-    """The oldest first. Rows that evaluation holds are left to the next sweep: waiting for them
-    here, with persons locked, could be a deadlock."""
+    """The oldest first. Rows locked by flag evaluation are left to the next sweep: waiting for them
+    while persons are locked could deadlock."""
     return (
         select(_row.distinct_id, _text, _link.person_id)
         .join(
@@ -192,7 +192,7 @@ def forget_waiting(connection: Connection, project_id: int, distinct_ids: Sequen
         connection.execute(delete(waiting_identities).where(_of_project(project_id), some))
 
 
-# ── Swept ────────────────────────────────────────────────────────────────────────────────
+# ── Sweep ────────────────────────────────────────────────────────────────────────────────
 
 
 async def run_sweep(records: Records, now: Callable[[], datetime]) -> Never:
@@ -206,8 +206,8 @@ async def run_sweep(records: Records, now: Callable[[], datetime]) -> Never:
 
 
 async def sweep_waiting(records: Records, now: Callable[[], datetime]) -> None:
-    """Drop what is too old. Adopt what was written at the moment when the person was created,
-    which on PostgreSQL neither of the two transactions can see."""
+    """Delete expired identities. Adopt those written concurrently with the creation of their
+    person, which on PostgreSQL neither transaction can see."""
     of_project = exists().where(_row.project_id == projects.c.id)
     waiting = await records.fetch(select(projects.c.id).where(of_project).order_by(projects.c.id))
     for row in waiting:

@@ -25,7 +25,7 @@ from fanion.properties.size import ByteBudget, text_bytes
 
 T = TypeVar("T")
 
-# Of persons that are read by distinct id: of the largest these are 64 MB.
+# Persons read by distinct id at a time; of the largest these are 64 MB.
 PORTION_IDS = 128
 PORTION_CHARS = 16 * 2**20
 
@@ -34,7 +34,7 @@ _link = person_distinct_ids.c
 _override = person_overrides.c
 _decode = msgspec.json.Decoder().decode
 
-# As text: its length is the size, and it is not decoded again for each distinct id of a person.
+# As text, whose length is the size; decoded once for all distinct ids of a person.
 PROPERTIES_TEXT = type_coerce(_person.properties, Text).label("text")
 STATE_COLUMNS = (
     _person.id,
@@ -61,8 +61,8 @@ _VERSIONS = (
     .order_by(_person.id)
     .with_for_update()
 )
-# PostgreSQL alone has several servers. A version only grows: when there are as many persons, and
-# the sum is the same, each of them has the version that it had.
+# Only PostgreSQL is shared by servers. Versions only grow: if the number of persons and the sum of
+# their versions are unchanged, so is each version.
 _SUM = text(
     """
   SELECT COUNT(*) AS persons, COALESCE(SUM(version), 0) AS versions
@@ -86,15 +86,15 @@ _REMOVE = delete(persons).where(_person.id.in_(bindparam("gone", expanding=True)
 
 
 class PersonsChanged(RecordsUnavailable):
-    """Persons were changed by another process since they were read: read them again, and repeat."""
+    """Persons were changed by another process since they were read: read them again and retry."""
 
 
 def load_states(
     connection: Connection, project_id: int, distinct_ids: Sequence[str], allowance: ByteBudget
 ) -> dict[str, PersonState]:
-    """The persons behind distinct ids; two ids of one person share its state.
+    """The persons of distinct ids; ids of one person share its state.
 
-    Read some at a time, as many as come to PORTION_CHARS, going by those before.
+    Read in portions of about PORTION_CHARS, estimated from the previous portion.
 
     raises: ByteBudgetExceeded
     """
@@ -120,7 +120,7 @@ def load_states(
 def read_state(
     number: int, uuid: UUID, text: str, is_identified: bool, created_at: datetime, version: int
 ) -> PersonState:
-    """Of STATE_COLUMNS."""
+    """From a row of STATE_COLUMNS."""
     person = PersonState(number, uuid, _decode(text), is_identified, created_at, version)
     person.properties_bytes = text_bytes(text)
     return person
@@ -129,7 +129,7 @@ def read_state(
 def overridden(
     connection: Connection, project_id: int, vanished: Sequence[UUID]
 ) -> dict[UUID, UUID]:
-    """Persons merged earlier into one of those that vanish now, with that one."""
+    """Earlier merged persons → their survivor, for survivors that are merged now."""
     found: dict[UUID, UUID] = {}
     for uuids in in_chunks(vanished):
         rows = connection.execute(_OVERRIDDEN, {"project_id": project_id, "persons": uuids})
@@ -144,10 +144,10 @@ def write_changes(
     overrides: Mapping[UUID, UUID],
     version: int,
 ) -> None:
-    """Persons that are created get their number.
+    """Created persons are given their id.
 
-    overrides: merged person → surviving person, those that this batch moves on included
-    version:   of the overrides; grows with every batch
+    overrides: merged person → surviving person, including earlier ones that this batch changes
+    version:   of the overrides; higher with every batch
     raises:    PersonsChanged
     """
     require_unchanged(connection, changes.expected)
@@ -174,7 +174,7 @@ def _create(connection: Connection, project_id: int, created: Sequence[PersonSta
 
 
 def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
-    moves = [(one.person.id, one.into.id) for one in merged]  # to those who survive the run
+    moves = [(one.person.id, one.into.id) for one in merged]  # to the survivors of the whole batch
     update_rows(connection, person_distinct_ids, ("person_id", "person_id"), moves)
     named = [{"gone": gone, "survivor": survivor} for gone, survivor in moves]
     move_continuity_identities(connection, named)
@@ -184,7 +184,7 @@ def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
 
 
 def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
-    """Lock these persons, number → version, until the transaction ends. raises: PersonsChanged"""
+    """Lock these persons, id → version, until the transaction ends. raises: PersonsChanged"""
     for ids in in_chunks(list(expected)):
         versions = connection.execute(_VERSIONS, {"persons": ids})
         if {row.id: row.version for row in versions} != {one: expected[one] for one in ids}:
@@ -192,10 +192,10 @@ def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> No
 
 
 def require_current(connection: Connection, used: Mapping[int, int]) -> None:
-    """Look, without a lock, whether these persons still have the versions: nothing is written of
-    them, and what another server changes from now on comes after. PostgreSQL only.
+    """Check without locks that these persons still have their versions. They are not written, so
+    that later changes by other servers do not conflict. PostgreSQL only.
 
-    used:   number → version
+    used:   id → version
     raises: PersonsChanged
     """
     if not _are_as_used(connection, used.items()):
@@ -205,8 +205,7 @@ def require_current(connection: Connection, used: Mapping[int, int]) -> None:
 def changed_persons(
     connection: Connection, used: Collection[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Those of (number, version) of which there is another version, or no person any more.
-    PostgreSQL only."""
+    """Those of (id, version) that have another version or are deleted. PostgreSQL only."""
     if _are_as_used(connection, used):
         return set()
     ids, versions = map(list, zip(*used, strict=True))
@@ -245,13 +244,13 @@ def _update_of(person: PersonState) -> tuple[Any, ...]:
 
 
 def email_of(properties: Mapping[str, Any]) -> str | None:
-    """The e-mail address that is stored for searching."""
+    """The e-mail address, as stored for searching."""
     email = properties.get("email")
     return email.lower().replace("\0", "\ufffd") if isinstance(email, str) else None
 
 
 def next_portion(ids: int, chars: int) -> int:
-    """How many distinct ids to read after so many with so much text."""
+    """Number of distinct ids to read next, after `ids` that had `chars` of text."""
     return min(max(PORTION_CHARS * ids // (chars + 1), PORTION_IDS), IDS_MAX)
 
 

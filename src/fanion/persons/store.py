@@ -27,7 +27,7 @@ from fanion.persons.state_store import (
     next_portion,
 )
 
-# Decoding more than this takes more than a millisecond or two, which the event loop has not.
+# Decoding more than this takes more than 1 to 2 ms, which is too long for the event loop.
 DECODED_ON_LOOP_CHARS_MAX = 256 * 1024
 _person = persons.c
 _link = person_distinct_ids.c
@@ -79,7 +79,7 @@ async def stored_properties(
 
 
 async def get_person(records: Records, project_id: int, person: UUID | int) -> Person | None:
-    """person: its UUID or number. A person that was merged away is the one it became."""
+    """person: its UUID or id. A merged person is replaced by its survivor."""
     async with records.read() as connection:
         statement = person_rows(project_id)
         if isinstance(person, UUID):
@@ -98,8 +98,8 @@ async def get_person(records: Records, project_id: int, person: UUID | int) -> P
 async def persons_of(
     records: Records, project_id: int, distinct_ids: Iterable[str], names: Collection[str]
 ) -> dict[str, Person]:
-    """The persons behind distinct ids, with only that one id each, and of their properties only
-    those named. Read some at a time, as `load_states`."""
+    """The persons of distinct ids, each with only that id and the properties in `names`. Read in
+    portions, as `load_states`."""
     wanted = sorted(set(distinct_ids))
     found: dict[str, Person] = {}
     start, ids = 0, PORTION_IDS

@@ -111,7 +111,7 @@ class VolumeBody(Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """What is on record of events, and the events themselves."""
+    """Event definitions, and the volume of their events."""
 
     records: Records
     events: EventStore
@@ -121,7 +121,7 @@ class Definitions:
         return _found(await get_definition(self.records, project_id, definition_id))
 
     async def volume(self, definition: EventDefinition, zone: str, now: datetime) -> VolumeBody:
-        """raises: Unavailable when the event store cannot say"""
+        """raises: Unavailable when the event store does not answer"""
         days = last_days(now, zone)
         try:
             counts = await self.events.daily(definition.project_id, definition.name, days)

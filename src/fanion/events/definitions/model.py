@@ -44,8 +44,7 @@ class EventDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """Ascending with nulls first, descending with nulls last. by_day: the time of day is
-    left out of account"""
+    """Ascending with nulls first, descending with nulls last. by_day: ignores the time of day"""
 
     field: str
     descending: bool = False
@@ -58,7 +57,7 @@ DEFAULT_ORDER = (Ordering("last_seen_at", descending=True, by_day=True), Orderin
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionQuery:
     """words:    each of which must occur in the name, in any case
-    order:    what decides first stands first
+    order:    the most significant first
     excluded: names to leave out
     hidden:   only those that are, or are not; None for all
     """
@@ -73,7 +72,7 @@ class DefinitionQuery:
 
 
 def read_order(texts: Iterable[str]) -> Sequence[Ordering]:
-    """What is no ordering is passed over; when nothing is left, the default."""
+    """Unknown orderings are ignored; the default if none is left."""
     orders = [
         Ordering(
             name.partition("::")[0], descending=text.startswith("-"), by_day=name.endswith("::date")
@@ -101,7 +100,7 @@ def read_names(text: str | None, parameter: str) -> list[str]:
 
 # ── Types of properties ──────────────────────────────────────────────────────────────────
 
-# Properties that describe a person or a group, not the event.
+# Properties of a person or a group rather than of the event.
 UNTRACKED = frozenset(
     ["$set", "$set_once", "$unset", "$groups", *(f"$group_{index}" for index in range(5))]
 )
@@ -120,7 +119,7 @@ _DATE_TIME = re.compile(
     """,
     re.ASCII | re.VERBOSE,
 )
-_TEXT_MAX = 64  # longer text is no date
+_TEXT_MAX = 64  # longer text is not a date
 
 
 class PropertyType(StrEnum):
@@ -162,16 +161,16 @@ def _is_date_text(name: str, text: str) -> bool:
 # ── Known properties, so that a batch without new ones costs next to nothing ─────────────
 
 NAME_CHARS_MAX = 400
-NAMES_MAX = 10_000  # of a project; those who name properties after users must not fill the store
+NAMES_MAX = 10_000  # of a project; property names that contain user ids must not fill the store
 NAMES_OF_EVENT_MAX = 1_000
 EVENTS_MAX = 10_000  # in memory, of all projects
-# Looking at 20 names takes 0.4 to 0.9 µs. Of an event that occurs more often than this in one
-# run, one occurrence in so many is looked at, and all as soon as one brings something new: a
-# name that floods of an event carry once in a while is found a moment later.
+# Checking 20 names takes 0.4 to 0.9 µs. Of an event that occurs more often than this in one batch,
+# one occurrence in ONE_IN is sampled, and all of them if a sample has a new name: a name that is
+# rare among very many occurrences is found a little later.
 OCCURRENCES_MAX = 128
 ONE_IN = 8
-# Then everything is read again: what other servers recorded is found, and a property that had
-# no type so far gets another chance to show one.
+# How long the cache is valid: then properties recorded by other servers are found, and properties
+# without a type are examined again.
 READ_AGAIN = timedelta(minutes=5)
 
 Types = dict[str, PropertyType | None]
@@ -179,10 +178,10 @@ Types = dict[str, PropertyType | None]
 
 @dataclass(frozen=True, slots=True)
 class NewProperties:
-    """Names and types in a run of events that are not on record.
+    """Properties in a batch of events that are not stored yet.
 
-    types:   of names that are new to the project, or had none
-    carried: event → names that it was not known to carry
+    types:   of names that are new to the project or had no type
+    carried: event → names that it was not known to have
     """
 
     types: Mapping[str, PropertyType | None] = field(default_factory=dict)
@@ -190,18 +189,18 @@ class NewProperties:
 
 
 @dataclass(slots=True)
-class StoredProperties:
-    """What the store has of a project, as far as it was read.
+class ProjectProperties:
+    """The stored properties of a project, as far as they were read.
 
-    types:   every name on record
-    carried: event → names on record that have a type, or were looked at since the last reading
+    types:   of all stored names
+    carried: event → stored names that have a type or were examined since the last read
     """
 
     types: Types
     carried: dict[str, set[str]] = field(default_factory=dict)
 
     def new(self, seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> NewProperties:
-        """seen: event → the properties of all its occurrences in a run"""
+        """seen: event → the properties of all its occurrences in a batch"""
         types: Types = {}
         carried: dict[str, Sequence[str]] = {}
         for event, occurrences in seen.items():
@@ -237,28 +236,28 @@ class StoredProperties:
                 types[name] = found
 
 
-class KnownProperties:
-    """Shared by all consumers of a process; only the one that stores a batch may use it."""
+class PropertyCache:
+    """Shared by all consumers of a process; used only by the one that is storing a batch."""
 
     def __init__(self) -> None:
-        self._projects: dict[int, StoredProperties] = {}
+        self._projects: dict[int, ProjectProperties] = {}
         self._since: datetime | None = None
 
-    def of(self, project_id: int) -> StoredProperties | None:
-        """None when the project was not read yet."""
+    def of(self, project_id: int) -> ProjectProperties | None:
+        """None if the project has not been read yet."""
         return self._projects.get(project_id)
 
-    def put(self, project_id: int, recorded: StoredProperties) -> None:
+    def put(self, project_id: int, recorded: ProjectProperties) -> None:
         self._projects[project_id] = recorded
 
     def add(self, project_id: int, written: NewProperties) -> None:
-        """To be called once it is committed."""
+        """To be called after the commit."""
         recorded = self._projects.get(project_id)
         if recorded is not None:
             recorded.add(written)
 
     def refresh(self, now: datetime) -> None:
-        """Forget everything when it is too old, or too much."""
+        """Clear the cache when it is too old or too large."""
         events = sum(len(one.carried) for one in self._projects.values())
         if self._since is None or events > EVENTS_MAX or not self._is_fresh(now):
             self._projects.clear()

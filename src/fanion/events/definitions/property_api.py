@@ -1,4 +1,4 @@
-"""Property definitions over HTTP: which properties events carry, and of which type they seem.
+"""Property definitions over HTTP: which properties events have, and their detected types.
 
 source: capture.md section 6; the paths and names are PostHog's, `event_names` is Fanion's own
 """

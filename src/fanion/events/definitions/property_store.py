@@ -22,10 +22,10 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_properties, property_definitions
 from fanion.events.definitions.model import (
-    KnownProperties,
     NewProperties,
+    ProjectProperties,
+    PropertyCache,
     PropertyType,
-    StoredProperties,
 )
 
 EVENTS_SHOWN = 100  # of a property; the first by name
@@ -45,7 +45,7 @@ _CARRIED = (
 
 @dataclass(frozen=True, slots=True)
 class PropertyDefinition:
-    """events: those that carry it, EVENTS_SHOWN at most"""
+    """events: those that have it, EVENTS_SHOWN at most"""
 
     id: UUID
     name: str
@@ -56,9 +56,9 @@ class PropertyDefinition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyQuery:
     """words:      each of which must occur in the name, in any case
-    names:      only these, when there are any
+    names:      only these, if there are any
     excluded:   names to leave out
-    events:     only what one of these carries, when there are any
+    events:     only properties of these events, if there are any
     is_numeric: None for all
     """
 
@@ -75,13 +75,13 @@ class PropertyQuery:
 
 
 def load_properties(
-    connection: Connection, project_id: int, events: Collection[str], known: KnownProperties
-) -> StoredProperties:
-    """What is on record of the project and these events; read only where memory has nothing."""
+    connection: Connection, project_id: int, events: Collection[str], known: PropertyCache
+) -> ProjectProperties:
+    """The stored properties of the project and these events; read only if they are not cached."""
     recorded = known.of(project_id)
     if recorded is None:
         rows = connection.execute(_TYPES, {"project_id": project_id})
-        recorded = StoredProperties({row.name: _type(row.property_type) for row in rows})
+        recorded = ProjectProperties({row.name: _type(row.property_type) for row in rows})
         known.put(project_id, recorded)
     unread = [event for event in events if event not in recorded.carried]
     if unread:
@@ -96,7 +96,7 @@ def load_properties(
 def record_properties(
     connection: Connection, project_id: int, new: NewProperties, now: datetime
 ) -> None:
-    """A type that is on record stays. Another server may have written the same meanwhile."""
+    """A stored type stays. Another server may have written the same concurrently."""
     types = [
         {
             "id": uuid4(),
@@ -133,7 +133,7 @@ def _put_types(dialect: Dialect) -> Any:
 async def find_properties(
     records: Records, project_id: int, query: PropertyQuery
 ) -> tuple[list[PropertyDefinition], int]:
-    """One page by name, and how many there are in all."""
+    """One page by name, and the total number."""
     wanted = [_definition.project_id == project_id, *_conditions(project_id, query)]
     page = _rows(wanted).order_by(_definition.name).limit(query.limit).offset(query.offset)
     count = select(func.count()).select_from(property_definitions).where(*wanted)

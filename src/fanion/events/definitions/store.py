@@ -51,7 +51,7 @@ class Marks:
 
 
 def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: datetime) -> None:
-    """Make a definition for each new (project id, name) and refresh the others' last_seen_at.
+    """Create a definition for each new (project id, name) and update last_seen_at of the others.
 
     now:    the server's clock, not the events' own times
     source: capture.md section 6
@@ -67,7 +67,7 @@ def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: d
             "tags": [],
             "post_to_chat": False,
         }
-        # Always in one order, so that two consumers cannot wait for each other's rows.
+        # In one order, so that two consumers cannot deadlock.
         for project_id, name in sorted(set(names))
     ]
     if rows:
@@ -88,7 +88,7 @@ def _upsert(dialect: Dialect) -> Any:
 async def find_definitions(
     records: Records, project_id: int, query: DefinitionQuery
 ) -> tuple[list[EventDefinition], int]:
-    """One page, and how many there are in all."""
+    """One page, and the total number."""
     wanted = [_definition.project_id == project_id, *_conditions(query)]
     page = (
         _rows()
@@ -127,7 +127,7 @@ async def change_definition(
 
 
 async def remove_definition(records: Records, author: Author, definition_id: UUID) -> bool:
-    """Whether there was one. Its events stay; the next one of its name makes a new one."""
+    """Returns whether it existed. Its events stay; the next event of its name creates a new one."""
     async with records.write() as connection:
         return await connection.run_sync(_remove, author, definition_id)
 

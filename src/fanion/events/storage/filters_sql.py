@@ -38,7 +38,7 @@ def event_condition(leaf: Property, bindings: Bindings, project: str) -> str:
 
 
 def _of_person(leaf: Property, bindings: Bindings, project: str) -> str:
-    """A person without a row has no properties: where that is enough, who fails is asked."""
+    """A person without a row has no properties: negative conditions exclude those who fail."""
     operator = OPPOSITES.get(leaf.operator, leaf.operator) if leaf.negation else leaf.operator
     condition = property_condition(leaf, bindings)
     if operator in NEGATIVE:
@@ -57,7 +57,7 @@ def with_merged(source: str, where: str, project: str) -> str:
 
 
 def absolute(leaf: Property, now: datetime) -> Property:
-    """A date that counts back from now, written out."""
+    """Replace a relative date by the absolute one."""
     if leaf.operator not in _DATED or not isinstance(leaf.value, str):
         return leaf
     ago = parse_relative(leaf.value)

@@ -1,11 +1,11 @@
-"""The properties of many events as the columns that the engine would make of their text.
+"""Encodes the properties of many events as the columns that the engine would derive from JSON.
 
-Of an insert the engine took two thirds to make them, 1 µs for each property. Here they are made for
-all events with the same names at once. What is not plain is left to the engine: lists of objects
-or of several types, numbers beyond 64 bits, names that it writes in a way of its own.
+Deriving them took the engine two thirds of an insert, 1 µs for each property. Here all events with
+the same names are encoded at once. Complex values are left to the engine: lists of objects or of
+mixed types, numbers beyond 64 bits, names that it escapes.
 
-The form is the engine's "flattened" one of JSON columns: the paths, the types of each; then for
-each path which of its types every row has, and the values of each type.
+The format is the engine's "flattened" serialization of JSON columns: the paths and their types;
+then for each path the type index of every row, and the values of each type.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,21 +26,21 @@ _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 JsonObject = Mapping[str, Any]
 Rows = list[tuple[int, JsonObject]]  # with the place of each
 Values = Sequence[Any]
-# Of some values, in as many pieces as their column has parts that lie one behind the other.
+# Encoded values, in as many pieces as their column has consecutive parts.
 Written = tuple[bytes, ...]
 
 
 class JsonColumn:
-    """Made of some objects after others: best of some hundred at a time that were just decoded,
-    while the processor has them at hand."""
+    """Built incrementally: best some hundred just decoded objects at a time, while they are in the
+    processor's cache."""
 
     def __init__(self) -> None:
         self._paths: dict[str, list[_Piece]] = {}
         self._rows = 0
 
     def add(self, objects: Sequence[JsonObject | None]) -> tuple[list[int], list[int]]:
-        """Returns the places of those that were added, in the order of their rows, and of those
-        that were not.
+        """Returns the indexes of the objects that were added, in the order of their rows, and of
+        those that were not.
 
         objects: as decoded from JSON; None for one of which only the text is known
         """
@@ -77,7 +77,7 @@ class JsonColumn:
         return b"".join(parts)
 
     def _add(self, names: tuple[str, ...], rows: Rows, *, are_paths: bool = False) -> Sequence[str]:
-        """Rows that have these names. Returns those that prevent it; without any, all are added."""
+        """Add rows with these names. Returns the names that prevent it; none if all were added."""
         if not self._has_room(names):
             return names
         columns = zip(*[values.values() for _, values in rows], strict=True)
@@ -102,7 +102,7 @@ class JsonColumn:
 
 
 class JsonType(NamedTuple):
-    """How values of one Python type are held.
+    """How values of one Python type are encoded.
 
     declaration: the engine's name of the type, as it is written
     holds:       whether all of some values can be written
@@ -144,7 +144,7 @@ def _pieces(values: Values, start: int) -> list[_Piece] | None:
 
 
 def _which(pieces: Sequence[_Piece], types: Sequence[JsonType], rows: int) -> bytes:
-    """For each row the number of its type, or how many there are when it has none."""
+    """For each row the index of its type, or the number of types if it has none."""
     index = bytearray((len(types),)) * rows
     for piece in pieces:
         number = types.index(piece.type)
@@ -168,9 +168,9 @@ def _sort_out(
 
 
 def _flattened(values: JsonObject, odd: Sequence[str]) -> JsonObject | None:
-    """Path → value; None for what the engine must read itself.
+    """Path → value; None for what the engine must parse itself.
 
-    odd: the names of what cannot be written as it is
+    odd: names of values that cannot be encoded as they are
     """
     flat = dict(values)
     # All of them first: the path of one may be the name of another.
@@ -215,7 +215,7 @@ class _Booleans(list[bool | None]):
 
 def _typed(value: Any) -> Any:
     """A scalar as it is, a list as one whose class names the type of its elements; None for a
-    list that no type holds."""
+    list without a supported type."""
     if type(value) is list:
         value = _typed_list(value)
     json_type = JSON_TYPES.get(type(value))
@@ -241,7 +241,7 @@ def _are_64_bits(numbers: Sequence[int]) -> bool:
 
 
 def _are_finite(numbers: Sequence[float]) -> bool:
-    """One that is not makes the sum so; huge ones may too, and are left to the engine."""
+    """A value that is not finite makes the sum infinite; so may huge ones, left to the engine."""
     return isfinite(sum(numbers))
 
 
@@ -255,7 +255,7 @@ def _scalar(type_: ColumnType, holds: Callable[[Values], bool]) -> JsonType:
 
 
 def _array(type_: ColumnType, holds_items: Callable[[Values], bool], absent: object) -> JsonType:
-    """Of items that may be null. absent: what stands in the place of one that is"""
+    """Of nullable items. absent: the placeholder for null"""
 
     def holds(lists: Values) -> bool:
         items = [item for item in chain.from_iterable(lists) if item is not None]

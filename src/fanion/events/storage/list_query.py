@@ -1,7 +1,7 @@
-"""Pages of single events: the newest or the oldest that a question means.
+"""Pages of events, the newest or the oldest first.
 
-Where a question names a distinct id and no property, the copy of the events that lies in that
-order answers it; everything else is found in the table of all events.
+Queries of a distinct id without property conditions read the copy of the events in that order; all
+others read the table of events.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +122,7 @@ ORDER BY timestamp DESC
 
 
 class Listing:
-    """Every call is one question about one project."""
+    """Each call is one query of one project."""
 
     def __init__(self, reads: Lanes) -> None:
         self._reads = reads
@@ -169,7 +169,7 @@ class Listing:
         return next(iter(await self._survivors(project_id, found)), None)
 
     async def _whole(self, asked: dict[str, Any], chosen: str, ascending: bool) -> Rows | None:
-        """The page in one statement; None when it is too long for one or holds copies."""
+        """The page in one statement; None if it is too long for one or contains duplicates."""
         if asked["limit"] > KEYS_READ_MAX:
             return None
         order = _WHOLE_OLDEST_FIRST if ascending else _WHOLE_NEWEST_FIRST
@@ -202,7 +202,7 @@ class Listing:
         return [found[uuid, time] for uuid, time in keys if (uuid, time) in found]
 
     async def _counted_as(self, project_id: int, person_id: UUID | None) -> Sequence[UUID] | None:
-        """The person and all that were merged into it; empty when it was merged itself."""
+        """The person and all that were merged into it; empty if it was merged itself."""
         if person_id is None:
             return None
         asked = {"project_id": project_id, "person_id": person_id, "persons": [person_id]}
@@ -234,7 +234,7 @@ def _span(query: EventQuery) -> tuple[int, int]:
 
 
 def _behind(query: EventQuery) -> tuple[str, dict[str, Any]]:
-    """The condition that the cursor stands for, and the values in it."""
+    """The condition of the cursor, and its values."""
     bound = query.after if query.ascending else query.before
     if query.cursor is None or bound is None:
         return "", {}
@@ -243,7 +243,7 @@ def _behind(query: EventQuery) -> tuple[str, dict[str, Any]]:
 
 
 def _conditions(project_id: int, properties: Sequence[Property]) -> tuple[str, dict[str, Any]]:
-    """The end of a statement's WHERE, and the values in it."""
+    """The end of a statement's WHERE clause, and its values."""
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
     found = [event_condition(leaf, bindings, project) for leaf in properties]
@@ -251,7 +251,7 @@ def _conditions(project_id: int, properties: Sequence[Property]) -> tuple[str, d
 
 
 def _windows(start: int, end: int, outermost: int, ascending: bool) -> Iterable[tuple[int, int]]:
-    """Ever longer stretches that begin with the day of `outermost`; the last is all."""
+    """Growing time ranges that begin with the day of `outermost`; the last is everything."""
     day = outermost - outermost % _DAY_MICROS
     for days in _WINDOW_DAYS:
         low = day if ascending else day - (days - 1) * _DAY_MICROS

@@ -20,16 +20,16 @@ from fanion.events.storage.json_column import JsonColumn
 from fanion.events.storage.native_format import Column, all_micros, micros
 from fanion.events.storage.schema import ATTRIBUTES_TYPE
 
-# Of which columns are made at a time.
+# Encoded at a time.
 PART_ROWS = 500
-# An event and its place among all.
+# An event and its index among all.
 Placed = tuple[int, Event]
 
 
 class Draft(Struct, frozen=True, gc=False, array_like=True):
-    """A block of events of which only the column of their persons is missing.
+    """A block of events without the column of their persons.
 
-    order: of its rows, the place of each event among all
+    order: index of the event of each row among all events
     """
 
     order: list[int]
@@ -60,7 +60,7 @@ class NativeEncoder(EventEncoder):
 
     def event_drafts(self, events: Iterable[Event], count: int = 0) -> Iterator[Draft]:
         """As `event_blocks`, without the persons of the events. Events whose properties the engine
-        must read come last."""
+        must parse come last."""
         rows_max = even_rows(count, self.rows_max) if count > self.rows_max else self.rows_max
         draft, part, left = DraftBuilder(), list[Placed](), list[Placed]()
         rows = size = 0
@@ -120,7 +120,7 @@ class DraftBuilder:
         return [some[at] for at in left]
 
     def take(self) -> Iterator[Draft]:
-        """The draft, if there is anything in it; what is added next begins another one."""
+        """The draft, if it is not empty; further events start another one."""
         if self._order:
             columns = native_format.joined(self._columns)
             yield _draft(self._order, (*columns, _attributes(self._attributes)))
@@ -130,7 +130,7 @@ class DraftBuilder:
 def text_drafts(
     left: Sequence[Placed], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
 ) -> Iterator[Draft]:
-    """Of events whose properties the engine must read."""
+    """Drafts of events whose properties the engine must parse."""
     some: list[Placed] = []
     size = 0
     for placed in left:

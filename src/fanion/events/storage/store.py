@@ -1,4 +1,4 @@
-"""Events in chDB or on a ClickHouse server: one dialect, one adapter."""
+"""The event store, in chDB or on a ClickHouse server: one SQL dialect, one adapter."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -44,12 +44,12 @@ OVERRIDES_MIN: Final = 1_000
 _INPUT_COLUMNS = ("run", "cohort_id", "person_id")
 
 
-# Of the engine, whose Native format is known byte by byte: the suite runs on it.
+# Versions of the engine whose Native format is known byte by byte: the tests run on them.
 NATIVE_VERSIONS = ("26.9.",)
 
-# The copy of the events remembers the token for itself: when only the first of both inserts came
-# to its end, a repetition makes good the other. Copies of one event are left to the merges; to look
-# for them in each insert as well costs a fifth of it.
+# The copy of the events stores the deduplication token too: if only the first of both inserts
+# succeeded, a repetition completes the other. Duplicate events are left to the merges; removing
+# them in each insert would cost a fifth of it.
 EVENT_SETTINGS = {"deduplicate_blocks_in_dependent_materialized_views": 1, "optimize_on_insert": 0}
 
 _EXISTING = """
@@ -118,13 +118,13 @@ async def open_events(url: str) -> "EventStore":
 
 
 class EventStore:
-    """Every call is one question about one project. Threads are its own: inserts never wait
-    for reads. A call that is cancelled still ends in its thread.
+    """Each call is one query of one project. It runs in threads of the store: inserts never wait
+    for reads. A cancelled call still runs to its end in its thread.
 
     url:    chdb:///absolute/folder[?database=name], which one process at a time may open;
             clickhouse://user:password@host:8123/database, or clickhouses:// (also
             clickhouse+https://) for TLS; the port is the one of the HTTP interface
-    opened: set once it was opened; until then every call raises EventStoreUnavailable
+    opened: set once it is open; until then every call raises EventStoreUnavailable
     raises: EventStoreUnavailable, in one line, when the URL is none of these
     """
 
@@ -137,13 +137,13 @@ class EventStore:
 
     @property
     def encoder(self) -> EventEncoder:
-        """Of the rows that this engine is sent. raises: EventStoreUnavailable before it is open"""
+        """The encoder for this engine. raises: EventStoreUnavailable before it is open"""
         if self._encoder is None:
             raise EventStoreUnavailable("the event store is not open yet")
         return self._encoder
 
     async def open(self) -> None:
-        """Bring the tables up to date. May be tried again until it succeeds.
+        """Migrate the tables. May be retried until it succeeds.
 
         raises: EventStoreUnavailable, in one line; SchemaTooNew
         """
@@ -162,7 +162,7 @@ class EventStore:
         self._inserts.took = self._reads.took = took
 
     async def close(self) -> None:
-        """Wait for what is running, then let go of the folder or the server."""
+        """Wait for running calls, then close the folder or the connections."""
         await asyncio.to_thread(self._inserts.close)
         await asyncio.to_thread(self._reads.close)
 
@@ -219,12 +219,12 @@ class EventStore:
         return [row[0] for row in found]
 
     async def count(self, project_id: int) -> int:
-        """How many different uuids; reads all of them, for checks rather than requests."""
+        """Number of distinct uuids; reads all of them, for checks rather than requests."""
         [(events,)] = await self._read(COUNT, {"project_id": project_id})
         return int(events)
 
     async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
-        """How many different uuids each of these days has; days without any are absent."""
+        """Number of distinct uuids by day; days without any are absent."""
         asked = {
             "project_id": project_id,
             "event": event,
@@ -242,7 +242,7 @@ class EventStore:
         *,
         estimated: bool = True,
     ) -> Found:
-        """A statement that was compiled from the conditions of a cohort.
+        """Run a statement that was compiled from the conditions of a cohort.
 
         estimated: whether to return how many rows were read, which costs a query of its own
         raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone

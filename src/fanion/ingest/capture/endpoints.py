@@ -11,7 +11,7 @@ from typing import Any
 
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appender, Envelope, LogFull
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled, Unavailable
-from fanion.ingest.capture.parsing import Capture, read_large, read_small, skim, write_anew
+from fanion.ingest.capture.parsing import Capture, read_large, read_shallow, read_small, rewrite
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
 from fanion.ingest.capture.v1 import (
     bearer_token,
@@ -53,7 +53,7 @@ def not_stored(error: Exception) -> Unavailable:
     """error: LogFull or OSError of an append"""
     if isinstance(error, LogFull):
         return Unavailable(
-            "Too many events wait for ingestion. Please retry.",
+            "The ingestion backlog is full. Please retry.",
             code="log_full",
             retry_after_s=RETRY_AFTER_S,
         )
@@ -78,7 +78,7 @@ class CaptureEndpoints:
         return ACCEPTED
 
     def find_fast_endpoint(self, query: str, headers: Headers) -> FastEndpoint | None:
-        """As `post`, of ordinary bodies."""
+        """As `post`, for ordinary bodies."""
         try:
             fields, address_of = parse_query(query), self._address_of(headers)
         except InvalidPayload:
@@ -112,7 +112,7 @@ class CaptureEndpoints:
         return Response(200, answer, echoed)
 
     async def discard(self, _: Request) -> Response:
-        """Endpoints of products that are not part of this server; their clients expect success."""
+        """Endpoints of products that this server does not have; their clients expect success."""
         return ACCEPTED
 
     async def _capture(self, request: Request, *, is_engage: bool = False) -> None:
@@ -130,7 +130,7 @@ class CaptureEndpoints:
             project = await self._project(request, capture.token, capture.project)
             if large.item_bytes is not None:
                 await room.grow(large.item_bytes)
-                capture = await room.run(partial(write_anew, large))
+                capture = await room.run(partial(rewrite, large))
             await self._store(request, capture, project)
 
     async def _capture_v1(self, request: Request) -> bytes:
@@ -140,7 +140,7 @@ class CaptureEndpoints:
             project = await self._project(request, small.capture.token, None)
             await self._store(request, small.capture, project)
             return v1_answer(small.results)
-        # The key is in the head: without a good one a large body is not looked at.
+        # The key is in a header: a large body is decoded only when it is valid.
         project = await self._project(request, bearer_token(request), None)
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             large = await room.run(partial(read_large_v1, request, self.body_bytes_max))
@@ -174,7 +174,7 @@ class CaptureEndpoints:
         self.accepted.count += capture.items
 
     def _address_of(self, headers: Headers) -> Callable[[str], str]:
-        """From the peer to the address that events are given. raises: InvalidPayload"""
+        """A function from the peer to the address stored with events. raises: InvalidPayload"""
         said = headers.get(ADDRESS_HEADER)
         if said is None:
             return self.proxies.address_finder(headers)
@@ -184,7 +184,7 @@ class CaptureEndpoints:
         return _no_address
 
     async def _require_rate(self, project: Project, capture: Capture, now: datetime) -> None:
-        """raises: Throttled, for a project that sends more than it is allowed to"""
+        """raises: Throttled when the project exceeds its rate limits"""
         size = len(capture.items_json)
         wait_s = await self.limits.take(project, capture.items, size, now.timestamp())
         if wait_s:
@@ -203,7 +203,7 @@ class CaptureEndpoints:
 
 
 def user_agent_of(headers: Headers) -> str:
-    """As it is stored with each envelope."""
+    """As stored with each envelope."""
     return (headers.get("user-agent") or "")[:USER_AGENT_CHARS_MAX]
 
 
@@ -257,7 +257,7 @@ class FastCapture:
         if len(body) > self.body_bytes_max:
             return False
         try:
-            capture = skim(body, self.query)
+            capture = read_shallow(body, self.query)
         except InvalidPayload:
             return False
         if capture is None:

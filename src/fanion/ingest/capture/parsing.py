@@ -1,9 +1,8 @@
-"""A capture request as typed values, before anything is stored.
+"""Parses a capture request into typed values, before anything is stored.
 
-An ordinary body is only skimmed: what the answer depends on is typed, properties are passed
-over, and the bytes go to the accept log as they came. Anything unusual is decoded in full. A large
-body is outlined, a window at a time; what has to be written anew of it is written when its
-key is known to be good.
+An ordinary body is parsed shallowly: only what the response depends on, without properties, and its
+bytes go to the accept log unchanged. Any other body is decoded in full. A large body is outlined
+window by window; if it must be rewritten, that is done after its key has been verified.
 """
 
 from collections.abc import Mapping
@@ -44,16 +43,16 @@ _TOKEN_KEYS = ("$token", "token", "api_key")
 
 
 class Capture(Struct, frozen=True):
-    """What a capture request says.
+    """A parsed capture request.
 
     token:       the project key as given; "" when there is none
     project:     `project_id` as given, for requests whose token is a personal key
     sent_at:     the client's clock at sending; aware, UTC
-    historical:  an import
+    historical:  it is part of an import
     items_json:  clean JSON for the accept log: one item, an array or an object with `batch`
-    items:       how many; 0 needs no place in the log
-    refusal:     to be raised once the token is known to be good: the items are wrong, or one
-                 takes up more memory than ingestion has for it
+    items:       number of items; with 0 nothing is appended to the log
+    refusal:     to be raised after the token has been verified: the items are invalid, or one takes
+                 more memory than ingestion has for it
     is_single:   the body is one item
     """
 
@@ -68,9 +67,9 @@ class Capture(Struct, frozen=True):
 
 
 class LargeCapture(Struct, frozen=True):
-    """capture:    as it came
+    """capture:    as sent
     is_engage:  the path is `/engage/`
-    item_bytes: what writing it anew takes up as Python objects; None where that is not needed
+    item_bytes: memory for rewriting it, as Python objects; None if that is not needed
     """
 
     capture: Capture
@@ -81,7 +80,7 @@ class LargeCapture(Struct, frozen=True):
 def read_small(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> Capture | None:
-    """As `read_capture`, at once; None for what may take more than a few milliseconds."""
+    """As `read_capture`, on the event loop; None for bodies that may take longer."""
     query = parse_query(request.query)
     form = decode_small_request(request, query, bytes_max)
     return None if form is None else _read_form(form, query, is_engage=is_engage)
@@ -90,7 +89,7 @@ def read_small(
 def read_large(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> LargeCapture:
-    """As `read_capture`, but decoded values are not held. raises: InvalidPayload, NoData,
+    """As `read_capture`, without holding decoded values. raises: InvalidPayload, NoData,
     BodyTooLarge"""
     query = parse_query(request.query)
     form = decode_request(request, query, bytes_max)
@@ -100,7 +99,7 @@ def read_large(
     _require_container(outline.top)
     if outline.is_empty:
         raise NoData
-    capture = _told(form, query, outline)
+    capture = _capture_of(form, query, outline)
     if outline.item_bytes > DECODED_BYTES_MAX and capture.refusal is None:
         refusal = DecodedTooLarge(DECODED_BYTES_MAX)
         capture = msgspec.structs.replace(capture, refusal=refusal)
@@ -110,8 +109,8 @@ def read_large(
     return LargeCapture(capture, is_engage, outline.item_bytes)
 
 
-def write_anew(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Capture:
-    """What is to go to the log, with only clean JSON in it and no secret.
+def rewrite(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Capture:
+    """The capture to be logged, in strictly valid JSON and without secrets.
 
     raises: DecodedTooLarge for an item
     """
@@ -131,7 +130,7 @@ def write_anew(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> 
 def read_capture(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> Capture:
-    """Read the request of any capture path but v1, whatever it takes.
+    """Read the request of any capture path but v1, of any size.
 
     is_engage: the path is `/engage/`, whose objects are person updates
     raises: InvalidPayload, NoData, BodyTooLarge
@@ -143,9 +142,9 @@ def read_capture(
 
 def _read_form(form: DecodedForm, query: Mapping[str, str], *, is_engage: bool) -> Capture:
     if not is_engage and not form.fields:
-        skimmed = skim(form.json, query)
-        if skimmed is not None:
-            return skimmed
+        capture = read_shallow(form.json, query)
+        if capture is not None:
+            return capture
     return _read_in_full(form, query, is_engage)
 
 
@@ -153,7 +152,7 @@ def _read_form(form: DecodedForm, query: Mapping[str, str], *, is_engage: bool) 
 
 
 class _Object(Struct, gc=False):
-    """Any object; its content is passed over."""
+    """Any object; its content is skipped."""
 
 
 class _Properties(Struct, gc=False):
@@ -183,19 +182,22 @@ class _KeyItem(Struct, gc=False):
         return self.dollar_token or self.token or self.api_key or within or ""
 
 
-_skim_object = msgspec.json.Decoder(_KeyItem).decode
-_skim_array = msgspec.json.Decoder(list[_KeyItem]).decode
+_decode_shallow_object = msgspec.json.Decoder(_KeyItem).decode
+_decode_shallow_array = msgspec.json.Decoder(list[_KeyItem]).decode
 
 
-def skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
-    """None for a body that is to be read in full. raises: InvalidPayload for its send time"""
+def read_shallow(raw: bytes, query: Mapping[str, str]) -> Capture | None:
+    """Parse what the response depends on; None for a body that must be read in full.
+
+    raises: InvalidPayload for its send time
+    """
     try:
         if raw[:1] == b"{":
-            first = with_stack_to_spare(_skim_object, raw)
+            first = with_stack_to_spare(_decode_shallow_object, raw)
             items: list[_Item] | list[_KeyItem] = [first] if first.batch is None else first.batch
             sent_at = first.sent_at
         else:
-            items = array = with_stack_to_spare(_skim_array, raw)
+            items = array = with_stack_to_spare(_decode_shallow_array, raw)
             first, sent_at = array[0], None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, IndexError):
         return None
@@ -205,7 +207,7 @@ def skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
     for item in items:
         if item.properties is None and item.uuid is None:  # it may be an empty object
             return None
-    if not is_utf8(raw):  # texts that were passed over have not been checked
+    if not is_utf8(raw):  # skipped texts have not been checked
         return None
     return Capture(
         token=key,
@@ -228,7 +230,7 @@ def _read_in_full(form: DecodedForm, query: Mapping[str, str], is_engage: bool) 
     if is_engage and isinstance(value, dict):
         value["event"] = ENGAGE_EVENT
     items = items_of(value)
-    capture = _told(form, query, _outline_in_full(value, items))
+    capture = _capture_of(form, query, _outline_in_full(value, items))
     if capture.refusal is not None:
         return capture
     if capture.project or capture.token.startswith(_PERSONAL_KEY):
@@ -238,7 +240,7 @@ def _read_in_full(form: DecodedForm, query: Mapping[str, str], is_engage: bool) 
 
 
 def _require_container(value: Any) -> None:
-    """Null and an empty text are no data. raises: InvalidPayload, NoData"""
+    """Null and an empty text count as no data. raises: InvalidPayload, NoData"""
     if value is None or value == "":
         raise NoData
     if not isinstance(value, dict | list):
@@ -254,10 +256,10 @@ def _outline_in_full(value: Any, items: Any) -> RequestOutline:
     )
 
 
-def _told(form: DecodedForm, query: Mapping[str, str], outline: RequestOutline) -> Capture:
-    """All but what goes to the log. raises: InvalidPayload for the send time"""
+def _capture_of(form: DecodedForm, query: Mapping[str, str], outline: RequestOutline) -> Capture:
+    """Everything but the items. raises: InvalidPayload for the send time"""
     top = outline.top if isinstance(outline.top, dict) else {}
-    # Of an array, the first item says what an object says itself.
+    # Fields of the request stand in the object, or in the first item of an array.
     is_array = isinstance(outline.top, list)
     first = outline.first if is_array and isinstance(outline.first, dict) else top
     token = form.fields.get("api_key") or form.fields.get("token")
@@ -276,7 +278,7 @@ def _told(form: DecodedForm, query: Mapping[str, str], outline: RequestOutline) 
 
 
 def _key_of(first: Mapping[str, Any], within: Any) -> Any:
-    """The first hit, of an object with `batch` also in its first item. source: capture.md 1.4"""
+    """The first key found; with `batch`, the first item is searched too. source: capture.md 1.4"""
     for place in (first, within):
         if not isinstance(place, dict):
             continue
@@ -288,7 +290,7 @@ def _key_of(first: Mapping[str, Any], within: Any) -> Any:
 
 
 def _remove_key(places: list[dict[str, Any]], token: str) -> None:
-    """A personal key is a secret: it must not lie in the log or among the properties."""
+    """A personal key is a secret: it must not be stored in the log or in properties."""
     for place in places:
         for name in _TOKEN_KEYS:
             place.pop(name, None)

@@ -1,4 +1,4 @@
-"""How much a project may send: token buckets, one for items and one for bytes."""
+"""Rate limits of capture by project: token buckets for items and for bytes."""
 
 from math import ceil, inf
 from typing import Protocol
@@ -11,15 +11,15 @@ PROJECTS_MAX = 10_000
 
 
 class RateLimiter(Protocol):
-    """Of projects with limits, in this process or in the one that counts for all."""
+    """Limits projects, in this process or in the one that counts for all processes."""
 
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
         """As `ProjectRateLimits.wait_s`."""
 
 
 class ProjectRateLimits:
-    """A request that finds anything in the bucket goes through whole and may leave a debt, so
-    that no batch is too large to be sent ever; the rate holds over time."""
+    """A request that finds anything in the bucket is accepted whole and may overdraw it, so that
+    no batch is too large to be sent at all; the rate holds over time."""
 
     def __init__(self, projects_max: int = PROJECTS_MAX) -> None:
         self._items: TokenBuckets[int] = TokenBuckets(projects_max)
@@ -31,10 +31,10 @@ class ProjectRateLimits:
     def wait_s(
         self, project_id: int, settings: IngestionSettings, items: int, size: int, now: float
     ) -> int:
-        """Take what a request needs; 0, or whole seconds until it may come again and nothing
-        is taken.
+        """Take what a request needs and return 0, or take nothing and return the whole seconds
+        until it may be repeated.
 
-        size: bytes; now: seconds of any clock that does not go back
+        size: bytes; now: seconds of a monotonic clock
         """
         of_items, of_bytes = self._items.of(project_id), self._bytes.of(project_id)
         items_per_s, bytes_per_s = settings.items_per_second, settings.bytes_per_second

@@ -1,4 +1,4 @@
-"""Capture v1, `POST /i/v1/analytics/events`: another envelope, and an answer per event."""
+"""Capture v1, `POST /i/v1/analytics/events`: another envelope, and a result per event."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -23,10 +23,10 @@ from fanion.wire.decoding import (
     with_stack_to_spare,
 )
 
-# Of one event in the answer, without its uuid, which the request has as well.
+# Of one event in the response, without its uuid, which the request contains as well.
 RESULT_BYTES = 100
 _ANSWER_START = b'{"results":{'
-# Each event of a batch gets it: names and versions of libraries are a tenth of this.
+# Added to each event of a batch; names and versions of libraries are a tenth of this.
 SDK_INFO_CHARS_MAX = 200
 
 _JSON = "application/json"
@@ -42,7 +42,7 @@ _PROPERTY_OF_FIELD = {"session_id": "$session_id", "window_id": "$window_id"}
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """What became of one event: `ok` or `drop`, the latter with the reason in words."""
+    """The result of one event: `ok`, or `drop` with the reason as text."""
 
     result: str
     details: str | None = None
@@ -52,7 +52,7 @@ _OK = Result("ok")
 
 
 class CaptureV1(Struct, frozen=True):
-    """capture: holds only the events that are not refused; results: by event uuid"""
+    """capture: only the events that are not dropped; results: by event uuid"""
 
     capture: Capture
     results: Mapping[str, Result]
@@ -67,12 +67,15 @@ class LargeV1(Struct, frozen=True):
 
 
 def read_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV1:
-    """Whatever it takes. raises: InvalidPayload, NoData, BodyTooLarge. source: sdk-wire.md 3.8"""
+    """Read a request of any size. raises: InvalidPayload, NoData, BodyTooLarge.
+
+    source: sdk-wire.md 3.8
+    """
     return _read_form(request, _decode_form(request, bytes_max))
 
 
 def read_small_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV1 | None:
-    """As `read_v1`, at once; None for what may take more than a few milliseconds."""
+    """As `read_v1`, on the event loop; None for bodies that may take longer."""
     encoding = request.headers.get("content-encoding") or ""
     query = parse_query(request.query)
     form = decode_small(request.body, _JSON, encoding, query, bytes_max)
@@ -80,7 +83,7 @@ def read_small_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV
 
 
 def read_large_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> LargeV1:
-    """All but the items, a window at a time. raises: as `read_v1`"""
+    """Everything but the items, window by window. raises: as `read_v1`"""
     raw = _decode_form(request, bytes_max).json
     outline = outline_of(raw)
     _require_batch(outline.top)
@@ -89,7 +92,7 @@ def read_large_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> LargeV1:
 
 
 def read_items_v1(request: Request, large: LargeV1) -> tuple[Capture, bytes]:
-    """And the answer. raises: DecodedTooLarge for an item"""
+    """The capture and the response body. raises: DecodedTooLarge for an item"""
     items_json, results_json, count = bytearray(), bytearray(), 0
     library = _library_of(request)
     for batch in iter_items(large.json):
@@ -132,7 +135,7 @@ def _require_batch(body: Any) -> list[Any]:
 def _read_items(
     batch: Iterable[Any], library: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]], dict[str, Result]]:
-    """Those that are not refused, and what became of each."""
+    """The items that are not dropped, and the result of each."""
     results: dict[str, Result] = {}
     items: list[dict[str, Any]] = []
     for item in batch:
@@ -156,7 +159,7 @@ def _capture(request: Request, is_historical: bool, items_json: bytes, items: in
 
 
 def bearer_token(request: Request) -> str:
-    """ "" when there is none; one without a scheme counts too"""
+    """ "" if there is none; a key without a scheme is accepted too"""
     given: str = (request.headers.get("authorization") or "").strip()
     names_a_scheme = " " in given or given.lower() == "bearer"
     return bearer_key(given) or ("" if names_a_scheme else given)
@@ -167,7 +170,7 @@ def v1_answer(results: Mapping[str, Result]) -> bytes:
 
 
 def v1_error(error: AppError) -> bytes:
-    """The common shape, and in addition what clients of this protocol read."""
+    """The common error body with the additional fields that clients of this protocol read."""
     own = {"error": error.code, "error_description": error.detail}
     return msgspec.json.encode({**error.fields(), **own})
 
@@ -184,7 +187,7 @@ def _fault(item: Any) -> str | None:
 
 
 def _plain_item(item: dict[str, Any], library: Mapping[str, str]) -> dict[str, Any]:
-    """The event as other capture paths send it; what properties say already stays."""
+    """The event as other capture paths send it; existing properties win."""
     options = item.pop("options", None)
     given: dict[str, Any] = dict(library)
     if isinstance(options, dict):
@@ -209,7 +212,7 @@ def _library_of(request: Request) -> dict[str, str]:
 
 
 def _sent_at(header: str) -> datetime | None:
-    """A send time that cannot be read corrects nothing; it refuses no event."""
+    """None for an unreadable time: it corrects no timestamp and refuses no event."""
     try:
         return parse_sent_at(header) if header else None
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""What became of the events of a project, over HTTP: the ledger and the dead letters."""
+"""The ingestion ledger and dead letters of a project over HTTP."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from fanion.accept_log.port import Backlog
 from fanion.errors import Invalid, NotFound
-from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetter, DeadLetters
+from fanion.ingest.ledger.dead_letters_store import DeadLetter, DeadLetterFilter, DeadLetters
 from fanion.ingest.ledger.model import Example
 from fanion.ingest.ledger.store import (
     Ledger,
@@ -20,8 +20,8 @@ from fanion.ingest.ledger.store import (
     Reason,
     Totals,
     minutes_of,
-    not_made_of,
     reasons_of,
+    skipped_changes_of,
     totals_of,
 )
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -40,7 +40,7 @@ class ReasonBody(Struct, kw_only=True):
     examples: Annotated[list[Example], Meta(description="The newest first, ten at most.")]
 
 
-class NotMadeBody(Struct, kw_only=True):
+class SkippedChangesBody(Struct, kw_only=True):
     reason: Annotated[
         str,
         Meta(
@@ -70,7 +70,7 @@ class IngestionReport(Struct, kw_only=True):
     totals: Totals
     reasons: list[ReasonBody]
     changes_not_made: Annotated[
-        list[NotMadeBody],
+        list[SkippedChangesBody],
         Meta(
             description="Of persons and groups that would have become too large, by events that"
             " are stored; in no sum of items."
@@ -145,7 +145,8 @@ class IngestionApi(Controller):
             totals=totals_of(counts),
             reasons=[_reason(one, examples.get(one.reason, [])) for one in reasons_of(counts)],
             changes_not_made=[
-                _not_made(one, examples.get(one.reason, [])) for one in not_made_of(counts)
+                _skipped_changes(one, examples.get(one.reason, []))
+                for one in skipped_changes_of(counts)
             ],
             minutes=minutes_of(counts),
             waiting=await ingestion.waiting(),
@@ -156,7 +157,7 @@ class IngestionApi(Controller):
         self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
     ) -> Paged[DeadLetterBody]:
         """Requests that were accepted and could not be ingested, the newest first."""
-        page, chosen = request.page, Chosen(request.project.id)
+        page, chosen = request.page, DeadLetterFilter(request.project.id)
         found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
         return page.of([_letter(one) for one in found], count)
 
@@ -164,8 +165,8 @@ class IngestionApi(Controller):
     async def retry_all(
         self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
     ) -> Affected:
-        """Within seconds. Those that fail again stay, with the new error."""
-        chosen = Chosen(request.project.id)
+        """Within seconds; those that fail again stay, with their new error."""
+        chosen = DeadLetterFilter(request.project.id)
         return Affected(dead_letters=await ingestion.letters.mark(chosen, request.app.state.now()))
 
     @get("/dead_letters/{letter_id:str}", summary="Retrieve a dead letter")
@@ -206,8 +207,8 @@ class IngestionApi(Controller):
             raise NotFound
 
 
-def _one(request: ManagementRequest, letter_id: int) -> Chosen:
-    return Chosen(request.project.id, [letter_id])
+def _one(request: ManagementRequest, letter_id: int) -> DeadLetterFilter:
+    return DeadLetterFilter(request.project.id, [letter_id])
 
 
 def _letter(letter: DeadLetter) -> DeadLetterBody:
@@ -229,8 +230,8 @@ def _reason(reason: Reason, examples: list[Example]) -> ReasonBody:
     )
 
 
-def _not_made(reason: Reason, examples: list[Example]) -> NotMadeBody:
-    return NotMadeBody(
+def _skipped_changes(reason: Reason, examples: list[Example]) -> SkippedChangesBody:
+    return SkippedChangesBody(
         reason=reason.reason, meaning=reason.meaning, count=reason.items, examples=examples
     )
 
@@ -240,5 +241,5 @@ def _time(text: str | None, name: str, now: datetime) -> datetime | None:
         return None
     moment = parse_date_value(text)
     if moment is None:
-        raise Invalid(f'"{text}" is no date.', attr=name)
+        raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)
     return max(moment.before(now) if isinstance(moment, Ago) else moment, EARLIEST)

@@ -1,4 +1,4 @@
-"""Requests that were accepted and could not be ingested, put aside with their error."""
+"""Dead letters: requests that were accepted and could not be ingested, with their error."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from fanion.db.schema.tables import dead_letters
 from fanion.ingest.ledger.model import DISCARDED, Tally, dead_letter_of, joined, moved
 from fanion.ingest.ledger.store import write_tally
 
-# Of one look; the next one follows within seconds.
+# Per read; the next one follows within seconds.
 RETRIES_MAX = 20
 DROPS_MAX = 500  # a transaction
 
@@ -39,7 +39,7 @@ _MARKED = (
 
 
 class LetterGone(Exception):
-    """The dead letter was dropped or settled meanwhile."""
+    """The dead letter was discarded or ingested meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class MarkedLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """Some dead letters: of a project unless None, with these ids unless None."""
+class DeadLetterFilter:
+    """Selects dead letters. None: of any project, with any id"""
 
     project_id: int | None = None
     ids: Sequence[int] | None = None
@@ -87,7 +87,9 @@ class Chosen:
 class DeadLetters:
     records: Records
 
-    async def page(self, chosen: Chosen, limit: int, offset: int) -> tuple[list[DeadLetter], int]:
+    async def page(
+        self, chosen: DeadLetterFilter, limit: int, offset: int
+    ) -> tuple[list[DeadLetter], int]:
         """The newest first, with the number of all of them."""
         conditions = chosen.conditions()
         count = select(func.count()).select_from(dead_letters).where(*conditions)
@@ -96,28 +98,28 @@ class DeadLetters:
         rows: Sequence[Any] = await self.records.fetch(statement.limit(limit).offset(offset))
         return [DeadLetter(*row) for row in rows], total
 
-    async def body(self, chosen: Chosen) -> bytes | None:
-        """Of the one that is chosen, as it was accepted."""
+    async def body(self, chosen: DeadLetterFilter) -> bytes | None:
+        """Of the selected one, as it was accepted."""
         rows = await self.records.fetch(select(_letter.body).where(*chosen.conditions()).limit(1))
         return bytes(rows[0].body) if rows else None
 
-    async def mark(self, chosen: Chosen, now: datetime) -> int:
-        """Have the server that ingests try them again; how many there are."""
+    async def mark(self, chosen: DeadLetterFilter, now: datetime) -> int:
+        """Mark them to be retried by the server that ingests; returns their number."""
         async with self.records.write() as connection:
             marked = await connection.execute(
                 update(dead_letters).where(*chosen.conditions()).values(retry_requested_at=now)
             )
             return marked.rowcount
 
-    async def drop(self, chosen: Chosen) -> int:
-        """Give them up; the ledger says so. How many there were."""
+    async def drop(self, chosen: DeadLetterFilter) -> int:
+        """Discard them, which the ledger counts; returns their number."""
         dropped = 0
         while some := await self._drop_some(chosen):
             dropped += some
         return dropped
 
     async def marked(self) -> AsyncGenerator[MarkedLetter]:
-        """Those to be tried again, RETRIES_MAX at most; one body at a time is in memory."""
+        """Those to be retried, at most RETRIES_MAX; one body at a time is in memory."""
         for [letter_id] in await self.records.fetch(_MARKED):
             wanted = select(dead_letters).where(
                 _letter.id == letter_id, _letter.retry_requested_at.is_not(None)
@@ -126,13 +128,13 @@ class DeadLetters:
                 yield _marked(row)
 
     async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[LogEntry, int]]) -> None:
-        """Into letters of its pieces, each with its number of items, to be tried again too. The
+        """Replace it by letters of its pieces, each with its number of items, also marked. The
         ledger counts the same items. raises: LetterGone"""
         async with self.records.write() as connection:
             await connection.run_sync(_split, letter, pieces)
 
     async def fail(self, letter: MarkedLetter, error: str, now: datetime) -> None:
-        """It was tried again in vain."""
+        """Record that a retry failed."""
         async with self.records.write() as connection:
             await connection.execute(
                 update(dead_letters)
@@ -145,15 +147,15 @@ class DeadLetters:
                 )
             )
 
-    async def _drop_some(self, chosen: Chosen) -> int:
+    async def _drop_some(self, chosen: DeadLetterFilter) -> int:
         async with self.records.write() as connection:
             return await connection.run_sync(_drop_some, chosen)
 
 
-def put_aside(
+def insert_dead_letter(
     connection: Connection, entry: LogEntry, items: int, error: str, now: datetime
 ) -> None:
-    """Within the transaction that steps over the entry."""
+    """To be called in the transaction that advances past the entry."""
     envelope = entry.envelope
     connection.execute(
         dead_letters.insert().values(
@@ -173,10 +175,10 @@ def put_aside(
     write_tally(connection, dead_letter_of(envelope.project_id, envelope.received_at, items, error))
 
 
-def take_out(connection: Connection, letter: MarkedLetter) -> Tally:
-    """Within the transaction that writes what it made. raises: LetterGone
+def delete_retried(connection: Connection, letter: MarkedLetter) -> Tally:
+    """To be called in the transaction that writes its events. raises: LetterGone
 
-    returns: for the ledger, that it is no dead letter any more
+    returns: for the ledger, that it is no longer a dead letter
     """
     gone = connection.execute(
         delete(dead_letters).where(_letter.id == letter.id, _letter.retry_requested_at.is_not(None))
@@ -187,7 +189,7 @@ def take_out(connection: Connection, letter: MarkedLetter) -> Tally:
     return moved(envelope.project_id, envelope.received_at, letter.items, None)
 
 
-def _drop_some(connection: Connection, chosen: Chosen) -> int:
+def _drop_some(connection: Connection, chosen: DeadLetterFilter) -> int:
     ids = select(_letter.id).where(*chosen.conditions()).order_by(_letter.id).limit(DROPS_MAX)
     gone = connection.execute(
         delete(dead_letters)

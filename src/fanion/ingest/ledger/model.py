@@ -1,7 +1,8 @@
-"""What became of the items of a run: counts for the ledger, and the newest examples.
+"""Outcomes of the items of a batch: counts for the ledger, and the newest examples.
 
-Besides items, the ledger counts what stored events asked for and did not get: changes of a person
-or a group, group types, times. They are in no sum of items: the event is stored, and counts there.
+Besides items, the ledger counts changes that stored events asked for and that were skipped: of a
+person or a group, group types, times. They are not part of sums of items, which count the event as
+stored.
 """
 
 from collections import Counter, deque
@@ -13,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.ingest.pipeline.prepare import Arrived, Drop
+from fanion.ingest.pipeline.prepare import Drop, ReceivedEvent
 from fanion.ingest.timestamps import FUTURE_MAX
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
@@ -23,8 +24,9 @@ DEAD_LETTER = "dead_letter"
 DISCARDED = "discarded"  # a dead letter that an operator dropped
 
 
-class NotMade(StrEnum):
-    """What of a stored event was not done. Counted by event, MERGE_LEFT_OUT by property.
+class SkipReason(StrEnum):
+    """Why a change that a stored event asked for was skipped. Counted by event, MERGE_LEFT_OUT by
+    property.
 
     source: docs/operations.md, "Limits"; capture.md sections 2 and 5
     """
@@ -39,29 +41,28 @@ class NotMade(StrEnum):
 
 _LIMIT = f"{PROPERTIES_BYTES_MAX // 1024} KB of properties"
 
-# Shown to users who look for their event.
 MEANING: Mapping[str, str] = {
     STORED: "Stored and visible.",
-    DEAD_LETTER: "Put aside: the request could not be ingested. It can be tried again.",
-    DISCARDED: "Put aside, and dropped by an operator.",
+    DEAD_LETTER: "Dead letter: the request could not be ingested. It can be retried.",
+    DISCARDED: "Dead letter that an operator discarded.",
     Drop.NO_NAME: "The event has no name.",
     Drop.NO_DISTINCT_ID: "The event has no distinct_id, or an empty one.",
-    Drop.DIVERTED_EVENT: "Events of this name belong to a product that is not served here.",
-    Drop.PERSON_PROFILE_NEEDED: "It needs a person, but says $process_person_profile: false.",
-    Drop.USER_AGENT: "The project drops this user agent.",
-    Drop.DUPLICATE: "An event with this uuid is stored already.",
-    Drop.ERASED: "Its person was deleted, with all events, after it was accepted.",
-    NotMade.PERSON_TOO_LARGE: f"Its person would have had more than {_LIMIT}, and kept those"
-    " that it had. The event is stored.",
-    NotMade.GROUP_TOO_LARGE: f"Its group would have had more than {_LIMIT}, and kept those"
-    " that it had. The event is stored.",
-    NotMade.MERGE_LEFT_OUT: "Properties of a merged person that were left out: the person that"
-    f" remains would have had more than {_LIMIT}. The event is stored.",
-    NotMade.GROUP_TYPE_LEFT_OUT: f"It names a group type beyond the {GROUP_TYPES_MAX} that the"
+    Drop.DIVERTED_EVENT: "Events of this name belong to a product that is not supported.",
+    Drop.PERSON_PROFILE_NEEDED: "It needs a person, but has $process_person_profile: false.",
+    Drop.USER_AGENT: "The project drops events of this user agent.",
+    Drop.DUPLICATE: "An event with this uuid is already stored.",
+    Drop.ERASED: "Its person was deleted together with all events after the event was accepted.",
+    SkipReason.PERSON_TOO_LARGE: f"Its person would have exceeded {_LIMIT}, so that its"
+    " properties were not changed. The event is stored.",
+    SkipReason.GROUP_TOO_LARGE: f"Its group would have exceeded {_LIMIT}, so that its"
+    " properties were not changed. The event is stored.",
+    SkipReason.MERGE_LEFT_OUT: "Properties of a merged person that were left out: the"
+    f" surviving person would have exceeded {_LIMIT}. The event is stored.",
+    SkipReason.GROUP_TYPE_LEFT_OUT: f"It names a group type beyond the {GROUP_TYPES_MAX} that the"
     " project has. The event is stored without that group.",
-    NotMade.TIME_UNREADABLE: "Its timestamp or offset cannot be read. The event is stored with the"
-    " time of its arrival.",
-    NotMade.TIME_AHEAD: "Its time lies more than"
+    SkipReason.TIME_UNREADABLE: "Its timestamp or offset cannot be read. The event is stored with"
+    " the time of its arrival.",
+    SkipReason.TIME_AHEAD: "Its time lies more than"
     f" {FUTURE_MAX // timedelta(hours=1)} hours after its arrival. The event is stored with the"
     " time of its arrival.",
 }
@@ -100,10 +101,10 @@ class Tally(Struct, frozen=True):
 
 
 class LedgerCount(Struct, frozen=True):
-    """How many items of a project, accepted in a minute, came to what.
+    """Number of items of a project, accepted in one minute, that had an outcome.
 
     minute:  since the Unix epoch
-    outcome: a Drop, a NotMade, or one of those above
+    outcome: a Drop, a SkipReason, or one of those above
     """
 
     project_id: int
@@ -122,7 +123,7 @@ def time_of(minute: int) -> datetime:
 
 
 class Dropped:
-    """Collects the items of a run that are not stored; an example is only made of the last few."""
+    """Collects the items of a batch that are not stored; only the last few become examples."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[int, int, str]] = Counter()
@@ -190,7 +191,7 @@ def dead_letter_of(project_id: int, received_at: datetime, items: int, error: st
 
 
 def moved(project_id: int, received_at: datetime, items: int, outcome: str | None) -> Tally:
-    """A dead letter that is one no longer, and what it is instead if that counts here."""
+    """A former dead letter. outcome: what it counts as now, None when that is counted elsewhere"""
     minute = minute_of(received_at)
     counts = Counter({(project_id, minute, DEAD_LETTER): -items})
     if outcome is not None:
@@ -199,8 +200,8 @@ def moved(project_id: int, received_at: datetime, items: int, outcome: str | Non
 
 
 def example_of(item: Item, received_at: datetime, sender: str) -> Example:
-    """The detail names the sender and the fields of the item: names, never values of properties,
-    which a project may have asked not to keep."""
+    """The detail names the sender and the fields of the item, never values of properties, which a
+    project may not want to be stored."""
     given = item.get("properties")
     properties: Item = given if isinstance(given, dict) else {}
     distinct_id = item.get("$distinct_id") or properties.get("distinct_id")
@@ -213,43 +214,43 @@ def example_of(item: Item, received_at: datetime, sender: str) -> Example:
     )
 
 
-class Undone(Struct, frozen=True, gc=False):
-    """What was not done.
+class SkippedChange(Struct, frozen=True, gc=False):
+    """A change that was skipped.
 
-    whose: the person, the group, or what else it was about, as text
-    count: what the ledger counts; names: some of the properties that it was about
+    whose: the person, group or other object concerned, as text
+    count: as counted by the ledger; names: some of the properties concerned
     """
 
-    kind: NotMade
-    arrived: Arrived
+    kind: SkipReason
+    arrived: ReceivedEvent
     whose: str
     count: int = 1
     names: Sequence[str] = ()
 
 
-def tally_of(project_id: int, undone: Iterable[Undone]) -> Tally:
-    """undone: in the order of their events"""
+def tally_of(project_id: int, skipped: Iterable[SkippedChange]) -> Tally:
+    """skipped: in the order of their events"""
     counts: Counter[tuple[int, int, str]] = Counter()
-    newest: dict[NotMade, deque[Undone]] = {}
-    for one in undone:
+    newest: dict[SkipReason, deque[SkippedChange]] = {}
+    for one in skipped:
         counts[project_id, minute_of(one.arrived.received_at), one.kind] += one.count
         newest.setdefault(one.kind, deque(maxlen=EXAMPLES_MAX)).append(one)
     examples = {
-        (project_id, str(kind)): [_example_of_undone(one) for one in reversed(some)]
+        (project_id, str(kind)): [_example_of_skipped(one) for one in reversed(some)]
         for kind, some in newest.items()
     }
     return Tally(counts, examples)
 
 
-def _example_of_undone(undone: Undone) -> Example:
-    prepared = undone.arrived.prepared
-    names = ", ".join(_cut(name, 100) for name in undone.names[:_KEYS_MAX])
-    detail = f"{undone.whose}; properties: {names}" if names else undone.whose
+def _example_of_skipped(skipped: SkippedChange) -> Example:
+    prepared = skipped.arrived.prepared
+    names = ", ".join(_cut(name, 100) for name in skipped.names[:_KEYS_MAX])
+    detail = f"{skipped.whose}; properties: {names}" if names else skipped.whose
     return Example(
         _cut(prepared.name, _NAME_BYTES),
         _cut(prepared.distinct_id, _NAME_BYTES),
         str(prepared.uuid),
-        undone.arrived.received_at,
+        skipped.arrived.received_at,
         _cut(detail, _DETAIL_BYTES),
     )
 

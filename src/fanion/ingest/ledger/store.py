@@ -1,4 +1,4 @@
-"""The ledger in the records store: every item that was accepted, by what became of it."""
+"""The ledger in the records store: counts of all accepted items by outcome."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from fanion.ingest.ledger.model import (
     STORED,
     Example,
     LedgerCount,
-    NotMade,
+    SkipReason,
     Tally,
     minute_of,
     newest_of,
@@ -41,7 +41,7 @@ _KEY = tuple_(_row.project_id, _row.minute, _row.outcome)
 
 
 def write_tally(connection: Connection, tally: Tally) -> None:
-    """Within the transaction that writes what the run made, so that both are true or neither."""
+    """To be called in the transaction that writes the batch, to be committed with it."""
     _add(connection, tally.counts)
     if tally.examples:
         _put_examples(connection, tally.examples)
@@ -50,7 +50,7 @@ def write_tally(connection: Connection, tally: Tally) -> None:
 def _add(connection: Connection, counts: Mapping[tuple[int, int, str], int]) -> None:
     rows = [
         {"project_id": project_id, "minute": minute, "outcome": outcome, "items": items}
-        # In one order, so that two servers never wait for each other.
+        # In one order, so that two servers cannot deadlock.
         for (project_id, minute, outcome), items in sorted(counts.items())
         if items
     ]
@@ -145,7 +145,7 @@ class Ledger:
         await run_loop(self.roll_up, ROLL_UP_EVERY_S, "ledger_not_rolled_up", (RecordsUnavailable,))
 
     async def roll_up(self) -> None:
-        """Sum up minutes older than MINUTES_KEPT by the hour, forget hours past HOURS_KEPT.
+        """Sum up minutes older than MINUTES_KEPT by hour, and delete hours older than HOURS_KEPT.
 
         raises: RecordsUnavailable
         """
@@ -163,7 +163,7 @@ class Ledger:
 
 
 def _end(moment: datetime) -> int:
-    """The minute that is under way counts whole."""
+    """The current minute is included."""
     return minute_of(moment) + 1
 
 
@@ -172,7 +172,7 @@ def _hour(minute: int) -> int:
 
 
 def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:
-    """Taken out first: of two servers that do it at once, each adds what it has taken."""
+    """Rows are deleted first: of two concurrent servers, each adds up what it has deleted."""
     chosen = select(_row.project_id, _row.minute, _row.outcome).where(
         _row.minute < before, _row.minute % _HOUR != 0
     )
@@ -199,8 +199,8 @@ def _forget_some(connection: Connection, before: int, rows_max: int) -> int:
 
 
 class Totals(Struct, kw_only=True):
-    """Items. `accepted` is the sum of the others: whatever was answered with 200 and does not
-    wait in the log is one of them."""
+    """Numbers of items. `accepted` is the sum of the others: it counts all that was answered with
+    200 and has been ingested."""
 
     accepted: int = 0
     stored: int = 0
@@ -247,12 +247,12 @@ def minutes_of(counts: Iterable[LedgerCount]) -> list[Minute]:
 
 
 def reasons_of(counts: Iterable[LedgerCount]) -> list[Reason]:
-    """All but being stored, the most frequent first."""
+    """All outcomes except stored, the most frequent first."""
     return _summed(one for one in counts if one.outcome != STORED and one.outcome not in _CHANGES)
 
 
-def not_made_of(counts: Iterable[LedgerCount]) -> list[Reason]:
-    """Changes that stored events did not make, the most frequent first."""
+def skipped_changes_of(counts: Iterable[LedgerCount]) -> list[Reason]:
+    """Skipped changes of stored events, the most frequent first."""
     return _summed(one for one in counts if one.outcome in _CHANGES)
 
 
@@ -267,7 +267,7 @@ def _summed(counts: Iterable[LedgerCount]) -> list[Reason]:
     ]
 
 
-_CHANGES = frozenset(map(str, NotMade))
+_CHANGES = frozenset(map(str, SkipReason))
 _COLUMN = {
     STORED: "stored",
     Drop.DUPLICATE: "duplicates",

@@ -1,4 +1,7 @@
-"""A batch: the envelopes that are ingested together."""
+"""A batch of envelopes: how much memory it may take, what it is prepared to, what it leaves out.
+
+The size of a body says little of the memory that its items take, which is therefore estimated.
+"""
 
 import builtins
 from collections import Counter
@@ -16,7 +19,14 @@ from fanion.errors import AppError
 from fanion.events.storage.native_encoder import Draft
 from fanion.ingest.items import parse_uuid, read_items
 from fanion.ingest.ledger.model import STORED, Dropped, Tally, count_of, joined
-from fanion.ingest.pipeline.prepare import Arrived, Context, Drop, GeoIp, Prepared, prepare
+from fanion.ingest.pipeline.prepare import (
+    Context,
+    Drop,
+    GeoIp,
+    PreparedEvent,
+    ReceivedEvent,
+    prepare,
+)
 from fanion.projects.model import IngestionSettings
 from fanion.server.forwarded import read_address
 
@@ -24,8 +34,8 @@ RulesOf = Callable[[int], IngestionSettings]
 
 
 class ProjectSamples(Struct, frozen=True, array_like=True):
-    """types: group type → index, among them all that the events of a project name
-    seen:  event → properties that stand for those of all its occurrences
+    """types: group type → index, including all that the events of the project name
+    seen:  event → sample properties that represent all its occurrences
     """
 
     types: dict[str, int]
@@ -35,10 +45,10 @@ class ProjectSamples(Struct, frozen=True, array_like=True):
 @dataclass(frozen=True, slots=True)
 class PreparerResult:
     """Work done by the preparer process. Valid only if every event is stored and the group types
-    match. The events themselves are without their properties then.
+    match. The events have no properties then.
 
     projects: by id
-    requests: the project of each, and how many events arrived of it, in the order of arrival
+    requests: project and number of received events of each, in the order of arrival
     drafts:   of the events of all requests
     """
 
@@ -49,15 +59,15 @@ class PreparerResult:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """arrived: by project, in the order of arrival; dropped: items by reason
-    start:   of a piece of an envelope, as of its entry
-    named:   the ids that clients gave to those that arrived, by project
+    """arrived: events by project, in the order of arrival; dropped: items by reason
+    start:   as of the entry, for a piece of an envelope
+    named:   ids given by clients, by project
     tally:   of the dropped items
     """
 
     first: int
     last: int
-    arrived: Mapping[int, Sequence[Arrived]]
+    arrived: Mapping[int, Sequence[ReceivedEvent]]
     named: Mapping[int, Sequence[UUID]]
     dropped: Mapping[Drop, int] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
@@ -69,9 +79,9 @@ class PreparedBatch:
         return sum(map(len, self.arrived.values()))
 
     def ledger(self, stored: Mapping[int, Sequence[datetime]]) -> Tally:
-        """Of all items.
+        """The tally of all items.
 
-        stored: by project, when the stored ones were accepted; the others that arrived were
+        stored: by project, times of acceptance of the stored ones; all others that arrived were
                 left out because their person was deleted
         """
         counts = count_of(STORED, stored)
@@ -86,7 +96,7 @@ class PreparedBatch:
         return joined(self.tally, Tally(counts))
 
     def named_days(self, project_id: int) -> list[date]:
-        """The days, in UTC, of the events to which clients gave an id."""
+        """The days, in UTC, of the events with ids given by clients."""
         events = self.arrived[project_id]
         return sorted({one.prepared.timestamp.date() for one in events if one.is_named})
 
@@ -100,28 +110,28 @@ class Preparation:
         self._dropped = Dropped()
         self.counts: Counter[Drop] = Counter()
 
-    def arrived(self, entry: LogEntry) -> list[Arrived]:
-        """What arrives of this one."""
+    def arrived(self, entry: LogEntry) -> list[ReceivedEvent]:
+        """The events of an envelope that are not dropped."""
         envelope = entry.envelope
         context = Context(
             envelope.project_id,
             entry.id,
             envelope.received_at,
             envelope.sent_at,
-            # Former versions, and other writers of the log, may have stored anything.
+            # Earlier versions, and other writers of the log, may have stored anything.
             read_address(envelope.client_ip),
             envelope.user_agent[:USER_AGENT_CHARS_MAX],
             self._rules_of(envelope.project_id),
             self._geoip,
         )
-        arrived: list[Arrived] = []
+        arrived: list[ReceivedEvent] = []
         for index, item in enumerate(read_items(envelope.body), entry.start):
             outcome = prepare(item, context, index)
             if isinstance(outcome, Drop):
                 self._drop(envelope, outcome, item)
             else:
                 is_named = bool(item.get("uuid"))
-                arrived.append(Arrived(outcome, envelope.received_at, is_named))
+                arrived.append(ReceivedEvent(outcome, envelope.received_at, is_named))
         return arrived
 
     def _drop(self, envelope: Envelope, reason: Drop, item: dict[str, Any]) -> None:
@@ -140,7 +150,7 @@ def prepare_batch(
 ) -> PreparedBatch:
     """entries: at least one, in the order of their ids"""
     preparation = Preparation(rules_of, geoip)
-    arrived: dict[int, list[Arrived]] = {}
+    arrived: dict[int, list[ReceivedEvent]] = {}
     for entry in entries:
         arrived.setdefault(entry.envelope.project_id, []).extend(preparation.arrived(entry))
     return PreparedBatch(
@@ -154,7 +164,7 @@ def prepare_batch(
     )
 
 
-def named_ids(arrived: Mapping[int, Sequence[Arrived]]) -> dict[int, list[UUID]]:
+def named_ids(arrived: Mapping[int, Sequence[ReceivedEvent]]) -> dict[int, list[UUID]]:
     return {
         project_id: [one.prepared.uuid for one in events if one.is_named]
         for project_id, events in arrived.items()
@@ -162,7 +172,7 @@ def named_ids(arrived: Mapping[int, Sequence[Arrived]]) -> dict[int, list[UUID]]
 
 
 def count_items(body: bytes) -> int:
-    """How many items a body counts for in the ledger: 1 for one that cannot be read."""
+    """Number of items that the ledger counts for a body: 1 if it cannot be read."""
     try:
         return len(read_items(body)) or 1
     except (AppError, ValueError, RecursionError):
@@ -172,17 +182,17 @@ def count_items(body: bytes) -> int:
 def without_duplicates(
     batch: PreparedBatch, stored: Mapping[int, Mapping[UUID, datetime]]
 ) -> PreparedBatch:
-    """Leave out what is stored already, and all but the first of what the batch says twice.
+    """Leave out events that are already stored, and repetitions within the batch.
 
-    stored: by project, ids of this batch that the event store has, and when they were accepted:
-            one with the time of this batch's own is no repetition, but was stored by an attempt
-            at this batch that did not come to its end
+    stored: by project, ids of this batch that the event store has, with their time of acceptance:
+            one with the same time as in this batch is no repetition, but was stored by an earlier
+            attempt at this batch that failed
     """
     if not any(map(len, stored.values())) and all(
         len(set(uuids)) == len(uuids) for uuids in batch.named.values()
     ):
         return batch
-    remaining: dict[int, list[Arrived]] = {}
+    remaining: dict[int, list[ReceivedEvent]] = {}
     left_out = Dropped()
     for project_id, events in batch.arrived.items():
         accepted, met = stored.get(project_id, {}), set[UUID]()
@@ -206,7 +216,7 @@ def without_duplicates(
     )
 
 
-def _as_sent(prepared: Prepared) -> dict[str, Any]:
+def _as_sent(prepared: PreparedEvent) -> dict[str, Any]:
     return {
         "event": prepared.name,
         "distinct_id": prepared.distinct_id,
@@ -215,35 +225,35 @@ def _as_sent(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-# What a byte of JSON, an object and a list come to, once prepared and on the way to the event
-# store. Of a MB each: events of 30 bytes took 1.1 of what is reckoned so, ordinary ones 1.0, items
-# that are dropped 0.3, lists of lists 0.9, numbers 2.6.
+# Memory for each byte of JSON, object and list, from preparing to inserting. Measured for a MB of
+# each, relative to this estimate: events of 30 bytes 1.1, ordinary ones 1.0, dropped items 0.3,
+# lists of lists 0.9, numbers 2.6.
 TEXT_FACTOR, OBJECT_BYTES, LIST_BYTES = 8, 700, 64
-# Where places of addresses are looked up, each event and its person get 13 properties more.
+# With GeoIP each event and its person get 13 more properties.
 LOCATED_OBJECT_BYTES = 4_000
-# 190,000 of the smallest events. Batches of ordinary ones, of 200 bytes and more, end at their
-# 16 MiB of text before.
+# 190,000 of the smallest events. Batches of ordinary ones, of 200 bytes and more, reach their limit
+# of 16 MiB of text first.
 EXPANDED_BYTES_MAX = 256 * 2**20
 
 
 class Budget(Struct, frozen=True):
-    """Of what is ingested at once. bytes: as reckoned; object_bytes: for each object"""
+    """Limit on the memory of a batch. bytes: as estimated; object_bytes: for each object"""
 
     bytes: int = EXPANDED_BYTES_MAX
     object_bytes: int = OBJECT_BYTES
 
     def cost(self, body: builtins.bytes) -> int:
-        """About as much memory as its events take while they are ingested. This takes 0.7 ms a
-        MB."""
+        """Estimated memory that the events of a body take while they are ingested, in bytes. Takes
+        0.7 ms per MB."""
         objects, lists = body.count(b"{"), body.count(b"[")
         return len(body) * TEXT_FACTOR + objects * self.object_bytes + lists * LIST_BYTES
 
     def exceeds(self, entries: Sequence[LogEntry]) -> bool:
-        """Whether they come to more."""
+        """Whether their total cost is higher."""
         return sum(self.cost(entry.envelope.body) for entry in entries) > self.bytes
 
     def surely_takes(self, entries: Sequence[LogEntry]) -> bool:
-        """Whether the length of their bodies alone shows that they do not exceed it."""
+        """Whether the length of the bodies alone proves that they do not exceed it."""
         size = sum(len(entry.envelope.body) for entry in entries)
         return size <= self.bytes // (TEXT_FACTOR + self.object_bytes)
 
@@ -252,7 +262,7 @@ class Budget(Struct, frozen=True):
 
 
 def within(entries: Sequence[LogEntry], budget: Budget) -> Sequence[LogEntry]:
-    """The first ones that come to no more, or the first one alone."""
+    """The first entries whose total cost is within the budget, at least one."""
     size = 0
     for number, entry in enumerate(entries):
         size += budget.cost(entry.envelope.body)
@@ -266,10 +276,10 @@ class _Batch(Struct, gc=False):
 
 
 def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
-    """The items from `start` on, in pieces that come to no more each, or have one item. The same
-    again after any of them: a piece does not depend on those before it.
+    """Divide the items from `start` on into pieces that are within the budget or have one item. A
+    piece does not depend on those before it, so that dividing can be resumed after any of them.
 
-    One that is no list of items, or cannot be read, is one piece.
+    An envelope that is not a list of items, or cannot be read, is one piece.
     """
     items = _raw_items(entry.envelope.body)
     if not items:
@@ -285,7 +295,7 @@ def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
 
 
 def named_before(entry: LogEntry, start: int) -> set[UUID]:
-    """The ids that the client gave to the items before `start`."""
+    """Ids given by the client to the items before `start`."""
     return set() if start == 0 else ids_of((_raw_items(entry.envelope.body) or [])[:start])
 
 
@@ -295,8 +305,8 @@ def ids_of(items: Collection[Raw]) -> set[UUID]:
 
 
 def with_ids(piece: LogEntry) -> LogEntry:
-    """The same items, each with the id under which it is stored, as it would be had it stayed in
-    its envelope; a body that cannot be read as it is."""
+    """Add to each item the id that it would have been given in its whole envelope. A body that
+    cannot be read stays as it is."""
     envelope = piece.envelope
     context = Context(envelope.project_id, piece.id, envelope.received_at)
     try:

@@ -1,4 +1,4 @@
-"""Stores a prepared batch: its events, and in one transaction of the records what follows."""
+"""Stores a prepared batch: its events, then in one records transaction all that depends on them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -15,29 +15,29 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
-from fanion.ingest.pipeline.position_store import Begun
+from fanion.ingest.pipeline.position_store import EnvelopeProgress
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
-from fanion.ingest.pipeline.resolve import Known, Resolution, person_rows
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution, person_rows
 from fanion.ingest.pipeline.retry import StoreRetry
-from fanion.ingest.pipeline.store import IngestStore, Written
+from fanion.ingest.pipeline.store import IngestStore, ProjectChanges
 from fanion.observability.metrics import Metrics
 from fanion.persons.state_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
-# So often persons of a batch may be changed by other servers while it is stored; then it is taken
-# in halves, each of which has fewer persons and ends sooner.
+# How often other servers may change persons of a batch while it is stored. Then it is halved: each
+# half has fewer persons and takes less time.
 CONFLICTS_MAX = 3
 
 
 class Contended(Exception):
-    """Other servers change persons of a batch again and again while it is stored."""
+    """Other servers kept changing persons of a batch while it was being stored."""
 
 
 class Insertion:
-    """Batches of rows that are stored one after another, some while others are made.
+    """Inserts batches of rows one after another, while later ones are being encoded.
 
-    token: the same for the same batch, so that what is stored again is recognised
+    token: the same for the same batch, so that the engine recognises a repeated insert
     """
 
     def __init__(self, events: EventStore, token: str) -> None:
@@ -46,19 +46,19 @@ class Insertion:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def put(self, batch: Batch) -> None:
-        """Returns when it is being stored, or waits for a single one. raises: as `stored`"""
+        """Queue an insert; waits while more than one is pending. raises: as `stored`"""
         number, before = len(self._tasks), self._tasks[-1] if self._tasks else None
         if number > 1:
             await self._tasks[-2]
         self._tasks.append(asyncio.create_task(self._store(batch, number, before)))
 
     async def stored(self) -> None:
-        """Returns when all of it is on disk. raises: EventRejected, EventStoreUnavailable"""
+        """Wait until everything is on disk. raises: EventRejected, EventStoreUnavailable"""
         for task in self._tasks:
             await task
 
-    async def give_up(self) -> None:
-        """What has begun still comes to its end in its thread."""
+    async def cancel(self) -> None:
+        """Inserts that have started still run to their end in their thread."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -71,20 +71,20 @@ class Insertion:
 
 @asynccontextmanager
 async def insertion(events: EventStore, token: str) -> AsyncGenerator[Insertion]:
-    """The body waits for what it puts; when it fails, no more of it is begun."""
+    """The body awaits `stored`; when it fails, no further insert is started."""
     inserting = Insertion(events, token)
     try:
         yield inserting
     except BaseException:
-        await inserting.give_up()
+        await inserting.cancel()
         raise
 
 
 class BatchWriter:
-    """Of one lane.
+    """Writes the batches of one lane.
 
-    lock:       shared by all lanes: two batches must not change one person at once
-    bus: for projects with new group types
+    lock: shared by all lanes: two batches must not change the same person concurrently
+    bus:  notified of projects with new group types
     """
 
     def __init__(
@@ -112,15 +112,15 @@ class BatchWriter:
         self,
         batch: PreparedBatch,
         position: int,
-        begun: Begun | None = None,
+        progress: EnvelopeProgress | None = None,
         *,
         divisible: bool = False,
     ) -> bool:
-        """Retried while a store fails. False when the batch has to be prepared again, now that the
-        stores were read.
+        """Retried while a store fails. False when the batch must be prepared again, because the
+        preparer's work does not match the stores.
 
-        position, begun: as of `IngestStore.writing`
-        raises: NotOurs; Contended when halves of the batch may be easier to store
+        position, progress: as of `IngestStore.writing`
+        raises: NotLeaseHolder; Contended when the batch should be halved
         """
         conflicts = 0
 
@@ -128,7 +128,7 @@ class BatchWriter:
             nonlocal conflicts
             try:
                 async with self._exclusive():
-                    return await self._write(batch, position, begun, conflicts)
+                    return await self._write(batch, position, progress, conflicts)
             except PersonsChanged:
                 conflicts += 1
                 if divisible and conflicts >= CONFLICTS_MAX:
@@ -138,9 +138,9 @@ class BatchWriter:
         return await self._retry.call(attempt)
 
     async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, position: int) -> None:
-        """A dead letter is a batch of its own; the lane's position stays. Not retried.
+        """Write a dead letter as a batch of its own; the position does not move. Not retried.
 
-        raises: NotOurs, LetterGone, PersonsChanged, failures of stores
+        raises: NotLeaseHolder, LetterGone, PersonsChanged, failures of stores
         """
         for conflicts in range(CONFLICTS_MAX):
             try:
@@ -149,7 +149,7 @@ class BatchWriter:
                 return
             except PersonsChanged:
                 if conflicts == CONFLICTS_MAX - 1:
-                    raise  # the letter waits for the next look
+                    raise  # retried with the next dead letters
 
     @asynccontextmanager
     async def _exclusive(self) -> AsyncGenerator[None]:
@@ -157,15 +157,15 @@ class BatchWriter:
             try:
                 yield
             except BaseException:
-                # What the batch did to the persons in memory was not written.
-                self._store.recent.forget()
+                # The batch has changed persons in memory, and these changes were not written.
+                self._store.recent.clear()
                 raise
 
     async def _write(
-        self, batch: PreparedBatch, position: int, begun: Begun | None, conflicts: int
+        self, batch: PreparedBatch, position: int, progress: EnvelopeProgress | None, conflicts: int
     ) -> bool:
-        """conflicts: how often persons were changed meanwhile: the events may be of other persons
-        now, so that their blocks must not pass for those that are stored"""
+        """conflicts: how often other servers changed persons meanwhile. Events may belong to other
+        persons now, so that their blocks must not be deduplicated against the stored ones."""
         started, now = perf_counter(), self._now()
         await self._store.claim(position, batch.last, now)
         resolutions = await self._resolutions(batch, now)
@@ -182,7 +182,7 @@ class BatchWriter:
             await inserting.put(await asyncio.to_thread(_mirrored, encoder, written, batch.last))
             tally, now = await asyncio.to_thread(_tally, batch, resolutions), self._now()
             async with self._store.writing(
-                written, tally, position, batch.last, now, begun
+                written, tally, position, batch.last, now, progress
             ) as statements:
                 await statements
                 await inserting.stored()
@@ -214,14 +214,14 @@ class BatchWriter:
         self._count(batch, perf_counter() - started)
 
     async def _resolutions(self, batch: PreparedBatch, now: datetime) -> list[Resolution]:
-        known = await self._store.known(batch.arrived, now)
+        known = await self._store.load(batch.arrived, now)
         return await asyncio.to_thread(_resolutions, batch, known)
 
-    async def _written(self, resolutions: Sequence[Resolution]) -> list[Written]:
+    async def _written(self, resolutions: Sequence[Resolution]) -> list[ProjectChanges]:
         resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
-        return [Written(one, await self._store.overrides(one)) for one in resolved]
+        return [ProjectChanges(one, await self._store.overrides(one)) for one in resolved]
 
-    def _announce(self, written: Sequence[Written]) -> None:
+    def _announce(self, written: Sequence[ProjectChanges]) -> None:
         for part in written:
             self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
             if part.resolved.new_types:
@@ -250,10 +250,12 @@ def _token(
     resolutions: Sequence[Resolution],
     conflicts: int,
 ) -> str:
-    """The same for the same batch. Its places in the log alone would not do: a log that was
-    begun anew counts from 1 again, and its first events would pass for repetitions. Nor must
-    fewer events, because a person was deleted meanwhile, pass for a repetition of all. What another
-    process prepared comes to other blocks; so does what is resolved anew after a conflict."""
+    """The deduplication token, the same for the same batch.
+
+    Log positions alone are not enough: a new log counts from 1 again, and its first events would be
+    taken for repetitions. Other parts tell apart a batch with fewer events, because a person was
+    deleted meanwhile, and one encoded by the preparer or after a conflict, which has other blocks.
+    """
     events = sum(len(one.arrived) for one in resolutions)
     first = next((one for one in resolutions if one.arrived), None)
     place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
@@ -263,7 +265,7 @@ def _token(
     return f"{consumer}-{batch.first}-{last}-{place}-{events}-{made}{anew}"
 
 
-def _resolutions(batch: PreparedBatch, known: Mapping[int, Known]) -> list[Resolution]:
+def _resolutions(batch: PreparedBatch, known: Mapping[int, ProjectState]) -> list[Resolution]:
     samples = {} if batch.preparer_result is None else batch.preparer_result.projects
     return [
         Resolution(project_id, arrived, known[project_id], samples.get(project_id))
@@ -289,7 +291,7 @@ def _blocks(
         yield draft.block(persons)
 
 
-def _mirrored(encoder: EventEncoder, written: Sequence[Written], version: int) -> Batch:
+def _mirrored(encoder: EventEncoder, written: Sequence[ProjectChanges], version: int) -> Batch:
     """Persons and merges as the event store mirrors them, for cohorts and insights."""
     persons = [row for part in written for row in person_rows(part.resolved)]
     overrides = [

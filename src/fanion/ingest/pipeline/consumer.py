@@ -29,7 +29,12 @@ from fanion.ingest.pipeline.batch import (
 )
 from fanion.ingest.pipeline.batch_writer import BatchWriter
 from fanion.ingest.pipeline.deduplication_store import Deduplicator
-from fanion.ingest.pipeline.position_store import RENEW_EVERY, Begun, NotOurs, Position
+from fanion.ingest.pipeline.position_store import (
+    RENEW_EVERY,
+    EnvelopeProgress,
+    NotLeaseHolder,
+    Position,
+)
 from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.reader import BatchReader, Throttle
@@ -41,7 +46,7 @@ from fanion.runtime.change_bus import ChangeBus
 
 STAND_BY_S = 1.0  # between attempts of a standby server to take over
 DEAD_LETTERS_EVERY_S = 1.0  # one read through an index
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # when nothing was accepted
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before any event was accepted
 
 
 class Consumer:
@@ -68,6 +73,7 @@ class Consumer:
     ) -> None:
         self._accepted = log
         self._store = store
+        self._is_shared = store.is_shared
         self._now = now
         self._metrics = metrics
         self.historical = historical
@@ -92,18 +98,18 @@ class Consumer:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
         self.position = 0
-        self._begun: Begun | None = None
+        self._progress: EnvelopeProgress | None = None
         self._renew_at = LONG_AGO
 
     async def run(self) -> None:
-        """Until `stop`; the batch in hand is finished then."""
+        """Ingest until `stop`; the current batch is completed."""
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             while not self._stopping.is_set():
                 try:
                     await self._resume()
                     await self._follow(stopping)
-                except NotOurs:
+                except NotLeaseHolder:
                     await asyncio.wait({stopping}, timeout=STAND_BY_S)
         finally:
             stopping.cancel()
@@ -113,7 +119,7 @@ class Consumer:
         self._stopping.set()
 
     async def _follow(self, stopping: asyncio.Task[bool]) -> None:
-        """Batch after batch. raises: NotOurs"""
+        """Ingest batch after batch. raises: NotLeaseHolder"""
         self.reader.start(self.position)
         try:
             while True:
@@ -139,8 +145,8 @@ class Consumer:
             self.reader.stop()
 
     async def _renew(self) -> None:
-        """Where another server would take over from one that is silent. raises: NotOurs"""
-        if self._store.is_shared and (now := self._now()) >= self._renew_at:
+        """Renew the lease where other servers might take it over. raises: NotLeaseHolder"""
+        if self._is_shared and (now := self._now()) >= self._renew_at:
             await self._retry.call(self._store.renew, now)
             self._renew_at = now + RENEW_EVERY
 
@@ -153,12 +159,12 @@ class Consumer:
             await asyncio.wait({stopping}, timeout=rest_s)
 
     async def _resume(self) -> None:
-        """Become the one that ingests; take the batch again that was in hand when the process
-        before this one died. raises: NotOurs"""
+        """Acquire the lease, and repeat the batch that was claimed but not completed when the
+        previous process died. raises: NotLeaseHolder"""
         position = await self._retry.call(self._take)
         await self._deduplicator.recall(self._now())
-        self._store.recent.forget()
-        self.position, self._begun = position.at, position.begun
+        self._store.recent.clear()
+        self.position, self._progress = position.at, position.progress
         while self.position < position.claimed:
             entries = await self.reader.read(self.position)
             again = [entry for entry in entries if entry.id <= position.claimed]
@@ -167,7 +173,7 @@ class Consumer:
             await self._ingest(again, None)
 
     async def _ingest(self, entries: Sequence[LogEntry], prepared: PreparedBatch | None) -> None:
-        """Returns when every entry is stored, or is a dead letter."""
+        """Returns when every entry is stored or has become a dead letter."""
         is_unchecked = len(entries) == 1 and prepared is None
         if await self._is_for_pieces(entries[0], is_unchecked=is_unchecked):
             await self._ingest_in_pieces(entries[0])
@@ -177,11 +183,11 @@ class Consumer:
         try:
             batch = await self._without_stored(entries, prepared)
             stored = await self._writer.write(batch, self.position, divisible=len(entries) > 1)
-        except NotOurs:
+        except NotLeaseHolder:
             raise
         except Exception as error:
             if len(entries) == 1:
-                await self._bury(entries[0], error)
+                await self._skip_entry(entries[0], error)
                 return
             half = len(entries) // 2
             await self._ingest(entries[:half], None)
@@ -198,34 +204,36 @@ class Consumer:
         await self._trim()
 
     async def _is_for_pieces(self, entry: LogEntry, *, is_unchecked: bool) -> bool:
-        """One that was begun so goes on so, whatever counts as too large by now. One that was
-        prepared is small enough."""
-        if self._begun is not None and self._begun.entry_id == entry.id:
+        """An envelope that was started in pieces is continued so, whatever the limit is by now. One
+        that was prepared whole is small enough."""
+        if self._progress is not None and self._progress.entry_id == entry.id:
             return True
         return is_unchecked and await self.reader.is_too_large(entry)
 
     async def _ingest_in_pieces(self, entry: LogEntry) -> None:
-        """Each in a transaction of its own, which notes how far the envelope has come."""
-        begun = self._begun
-        start = begun.items if begun is not None and begun.entry_id == entry.id else 0
+        """Each piece in a transaction of its own, which records the progress in the envelope."""
+        progress = self._progress
+        start = progress.items if progress is not None and progress.entry_id == entry.id else 0
         earlier = await asyncio.to_thread(named_before, entry, start)
         coming = await asyncio.to_thread(pieces, entry, start, self.reader.budget)
         for piece, following in zip_longest(coming, coming[1:]):
-            after = None if following is None else Begun(entry.id, following.start)
+            after = None if following is None else EnvelopeProgress(entry.id, following.start)
             try:
                 batch = await self._new_in_piece(piece, earlier)
                 await self._writer.write(batch, self.position, after)
                 await self._deduplicator.remember(batch)
-            except NotOurs:
+            except NotLeaseHolder:
                 raise
             except Exception as error:
-                await self._put_aside(await asyncio.to_thread(with_ids, piece), error, after)
-            self._begun = after
+                await self._store_dead_letter(
+                    await asyncio.to_thread(with_ids, piece), error, after
+                )
+            self._progress = after
         await self._done(entry.id)
 
     async def _new_in_piece(self, piece: LogEntry, earlier: set[UUID]) -> PreparedBatch:
-        """earlier: ids that items of former pieces were given; those of this one are added. What
-        the event store has of the envelope does not show whether this piece brought it."""
+        """earlier: ids of items in previous pieces; those of this one are added. The event store
+        cannot tell which piece of an envelope an event came with."""
         batch = await self.reader.prepare([piece])
         again = {
             key: dict.fromkeys(earlier.intersection(n), LONG_AGO) for key, n in batch.named.items()
@@ -250,34 +258,40 @@ class Consumer:
         except OSError as error:
             self._log.warning("accept_log_not_trimmed", reason=str(error))
 
-    async def _bury(self, entry: LogEntry, error: Exception) -> None:
-        await self._put_aside(entry, error, None)
+    async def _skip_entry(self, entry: LogEntry, error: Exception) -> None:
+        await self._store_dead_letter(entry, error, None)
         self.position = entry.id
         await self._trim()
 
-    async def _put_aside(self, entry: LogEntry, error: Exception, begun: Begun | None) -> None:
+    async def _store_dead_letter(
+        self, entry: LogEntry, error: Exception, progress: EnvelopeProgress | None
+    ) -> None:
         error = first_error(error)
         self._log.error(
             "envelope_failed", exc_info=error, log_id=entry.id, project=entry.envelope.project_id
         )
         text, items = error_text(error), await asyncio.to_thread(count_items, entry.envelope.body)
 
-        async def bury() -> None:
-            await self._store.bury(entry, items, self.position, text, self._now(), begun)
+        async def store_dead_letter() -> None:
+            await self._store.store_dead_letter(
+                entry, items, self.position, text, self._now(), progress
+            )
 
-        await self._retry.call(bury)
+        await self._retry.call(store_dead_letter)
         self._metrics.dead_letters.inc()
 
     async def _take(self) -> Position:
-        return await self._store.take(self._now())
+        return await self._store.acquire(self._now())
 
 
 # ── Dead letters that are to be tried again ──────────────────────────────────────────────
 
 
 class DeadLetterRetries:
-    """reader, writer, deduplicator: of the consumer between whose batches it is done
-    failures:                     of stores
+    """Ingests marked dead letters between the batches of a consumer.
+
+    reader, writer, deduplicator: the consumer's
+    failures:                     counts failures of stores
     """
 
     def __init__(
@@ -301,10 +315,11 @@ class DeadLetterRetries:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def run_due(self, position: int) -> None:
-        """Ingest what is marked, if it is time to look. What a store prevents stays marked.
+        """Ingest the marked dead letters, once per DEAD_LETTERS_EVERY_S. They stay marked when a
+        store fails.
 
-        position: of the lane, which stays
-        raises:   NotOurs
+        position: of the lane; does not move
+        raises:   NotLeaseHolder
         """
         if monotonic() < self._look_at:
             return
@@ -323,7 +338,7 @@ class DeadLetterRetries:
             if await self._split(letter):
                 return
             batch = await self._ingest(letter, position)
-        except (NotOurs, RecordsUnavailable, EventStoreUnavailable, OSError):
+        except (NotLeaseHolder, RecordsUnavailable, EventStoreUnavailable, OSError):
             raise
         except LetterGone:
             return
@@ -333,7 +348,7 @@ class DeadLetterRetries:
             self._log.info("dead_letter_ingested", log_id=letter.entry.id, events=batch.events)
 
     async def _ingest(self, letter: MarkedLetter, position: int) -> PreparedBatch:
-        """It may be old, and its client may have sent it again: of all ids the store is asked."""
+        """Look all ids up: the letter may be old, and its client may have sent it again."""
         batch = await self._reader.prepare([letter.entry])
         named = batch.named.items()
         stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
@@ -343,7 +358,7 @@ class DeadLetterRetries:
         return batch
 
     async def _split(self, letter: MarkedLetter) -> bool:
-        """One that would take too much memory becomes several, which the next look finds."""
+        """Divide a letter that would take too much memory; its pieces are ingested next time."""
         found = await self._reader.pieces_of_letter(letter.entry)
         if len(found) < 2:
             return False
@@ -359,11 +374,12 @@ class DeadLetterRetries:
 
 
 def first_error(error: Exception) -> Exception:
+    """The first leaf of nested exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def error_text(error: Exception) -> str:
-    """As it is stored with a dead letter."""
+    """The text stored with a dead letter."""
     return f"{type(error).__name__}: {error}"

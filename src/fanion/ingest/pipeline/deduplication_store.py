@@ -1,4 +1,4 @@
-"""Which events of a batch were stored before: a retry keeps its events' ids."""
+"""Finds events of a batch that are stored already: clients retry with the same event ids."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from fanion.ingest.pipeline.retry import StoreRetry
 # Clients retry for minutes.
 REMEMBERED = timedelta(hours=2)
 REMEMBERED_MAX = 2_000_000
-# Of one batch of an import; one in the order of time spans few. Asking for all would read all.
+# Days of one batch of an import; one in order of time spans few. Without days all is read.
 IMPORTED_DAYS_MAX = 400
 
-# Of one generation; two are held, so that the last four million ids are always known. With
-# these sizes one new id in 500 is taken for a known one, and the event store has to say.
+# Of one generation; there are two, so that the last four million ids are always known. With these
+# sizes the false positive rate is 1 in 500; the event store then decides.
 IDS_MAX = 4_000_000
 _BITS = 26  # 8 MB a generation
 _MASK = np.uint64((1 << _BITS) - 1)
@@ -30,9 +30,9 @@ _Places = NDArray[np.uint64]
 
 
 class Deduplicator:
-    """Of one lane. Ids of recent events are in memory, so that the event store is seldom asked.
+    """Deduplicates one lane. A Bloom filter of recent ids saves most queries of the event store.
 
-    historical: an import may be repeated after months: the store is asked about all of it
+    historical: an import may be repeated after months, so that all its ids are looked up
     """
 
     def __init__(self, events: EventStore, retry: StoreRetry, *, historical: bool) -> None:
@@ -42,17 +42,17 @@ class Deduplicator:
         self._recent = BloomFilter()
 
     async def recall(self, now: datetime) -> None:
-        """What was stored before this process began counts as seen."""
+        """Load the ids that were stored before this process started."""
         since = now - REMEMBERED
         self._recent.add(await self._retry.call(self._events.recent_ids, since, REMEMBERED_MAX))
 
     async def remember(self, batch: PreparedBatch) -> None:
-        """To be called when the batch is stored."""
+        """Add the ids of a batch that is stored."""
         for uuids in batch.named.values():
             await asyncio.to_thread(self._recent.add, uuids)
 
     async def without_stored(self, batch: PreparedBatch) -> PreparedBatch:
-        """The batch without events that are stored already."""
+        """The batch without events that are already stored."""
         stored: dict[int, dict[UUID, datetime]] = {}
         for project_id, uuids in batch.named.items():
             known = await self._imported(batch, project_id) if self._historical else {}
@@ -67,7 +67,7 @@ class Deduplicator:
         return await self._retry.call(self._events.existing, project_id, uuids)
 
     async def _imported(self, batch: PreparedBatch, project_id: int) -> Mapping[UUID, datetime]:
-        """A copy of an event has its time, so that few days need to be looked at."""
+        """A repeated event has the same time, so that only the batch's days are searched."""
         days = batch.named_days(project_id)
         if not 0 < len(days) <= IMPORTED_DAYS_MAX:
             return {}
@@ -86,7 +86,7 @@ class BloomFilter:
         self._old = np.zeros_like(self._new)
 
     def find(self, uuids: Sequence[UUID]) -> list[UUID]:
-        """Those that may have been added; the others certainly were not."""
+        """Those that may have been added; all others were not."""
         if not uuids:
             return []
         places = _places(uuids)

@@ -1,4 +1,4 @@
-"""The persons of recent batches, so that a batch reads only those that are new to it."""
+"""A cache of the persons of recent batches, so that a batch reads only the others."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
@@ -6,40 +6,40 @@ from weakref import WeakValueDictionary
 
 from fanion.persons.merge import PersonState
 
-# Those that were seen longest ago make room, of the project that was seen longest ago.
+# Least recently used persons are evicted, of the least recently used project.
 DISTINCT_IDS_MAX = 150_000
 # Of properties as JSON, which take two to three times as much in memory.
 BYTES_MAX = 128 * 2**20
 
 
 class PersonCache:
-    """What this process changes of persons it drops here, and it forgets all of them when what was
-    applied to them could not be written. What another server changes shows in the version."""
+    """This process evicts persons that it changes elsewhere, and clears the cache when changes
+    applied to cached persons could not be written. Changes by other servers show in the version."""
 
     def __init__(
         self, distinct_ids_max: int = DISTINCT_IDS_MAX, bytes_max: int = BYTES_MAX
     ) -> None:
         self._distinct_ids_max = distinct_ids_max
         self._bytes_max = bytes_max
-        # By project and distinct id, both in the order in which they were last seen, with the
+        # By project and distinct id, both in the order of last use, with the
         # size of the properties; a person counts for each distinct id under which it is cached.
         self._persons: dict[int, dict[str, tuple[PersonState, int]]] = {}
         self._count = self._bytes = 0
-        # One state for each person, by whichever distinct id it is met.
+        # One state for each person, whichever distinct id leads to it.
         self._by_id: WeakValueDictionary[int, PersonState] = WeakValueDictionary()
         self._floors: dict[int, int] = {}
 
     def find(
         self, project_id: int, distinct_ids: Sequence[str]
     ) -> tuple[dict[str, PersonState], list[str]]:
-        """The persons that are known, and the distinct ids to read."""
+        """The cached persons, and the distinct ids that must be read."""
         persons = self._persons.get(project_id, {})
         known = {name: persons[name][0] for name in distinct_ids if name in persons}
         return known, [name for name in distinct_ids if name not in known]
 
-    def same(self, read: Mapping[str, PersonState]) -> dict[str, PersonState]:
-        """The states just read, those of persons that are known replaced by what is known, unless
-        that is of another version: then another server has changed the person."""
+    def canonical(self, read: Mapping[str, PersonState]) -> dict[str, PersonState]:
+        """The states just read, replaced by the cached state of the same person unless that has
+        another version because another server has changed the person."""
         found: dict[str, PersonState] = {}
         for name, person in read.items():
             known = None if person.id is None else self._by_id.get(person.id)
@@ -47,8 +47,8 @@ class PersonCache:
             found[name] = known if known is not None and is_same else person
         return found
 
-    def keep(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
-        """owners: by distinct id, as they were written"""
+    def put(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
+        """owners: by distinct id, as written to the store"""
         persons = self._persons.pop(project_id, {})
         self._persons[project_id] = persons
         self._count -= len(persons)
@@ -76,24 +76,24 @@ class PersonCache:
         self._count -= 1
         self._bytes -= size
 
-    def drop(self, project_id: int, person_id: int, distinct_ids: Iterable[str]) -> None:
-        """A person that was changed outside ingestion. distinct_ids: all of its own"""
+    def evict_person(self, project_id: int, person_id: int, distinct_ids: Iterable[str]) -> None:
+        """A person was changed outside ingestion. distinct_ids: all that it has"""
         persons = self._persons.get(project_id, {})
         for distinct_id in distinct_ids:
             if distinct_id in persons:
                 self._remove(persons, distinct_id)
         self._by_id.pop(person_id, None)
 
-    def let_go(
+    def evict(
         self,
         project_id: int,
         persons: Mapping[str, PersonState],
         changed: Collection[tuple[int | None, int]],
     ) -> None:
-        """Persons that another server has changed. One that is remembered by a further distinct id
-        is found to be changed when it is met by that.
+        """Evict persons that another server has changed. An entry under a further distinct id is
+        evicted when that id is looked up.
 
-        persons: as `find` gave them; changed: number and version of what is true no more
+        persons: as returned by `find`; changed: ids with their outdated versions
         """
         remembered = self._persons.get(project_id, {})
         for name, person in persons.items():
@@ -102,13 +102,13 @@ class PersonCache:
                 if person.id is not None and self._by_id.get(person.id) is person:
                     del self._by_id[person.id]
 
-    def heed_deletions(self, floors: Mapping[int, int]) -> None:
-        """floors: by project, a number that moves when any server deletes a person"""
+    def clear_if_deleted(self, floors: Mapping[int, int]) -> None:
+        """floors: by project, a number that changes whenever any server deletes a person"""
         if any(self._floors.get(project_id) != floor for project_id, floor in floors.items()):
-            self.forget()
+            self.clear()
             self._floors.update(floors)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._persons.clear()
         self._count = self._bytes = 0
         self._by_id.clear()

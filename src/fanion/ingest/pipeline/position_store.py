@@ -1,4 +1,4 @@
-"""How far each lane of the accept log is ingested, and which server holds the lanes."""
+"""The committed position of each lane of the accept log, and the lease of its consumer."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,9 +11,9 @@ from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.tables import log_positions
 
-# A server that is silent for so long has died; another one goes on with its log.
-HELD = timedelta(seconds=15)
-RENEW_EVERY = HELD / 3  # while nothing comes; each batch renews it too
+# A server that has not renewed its lease for so long is taken to be dead; another one continues.
+LEASE_DURATION = timedelta(seconds=15)
+RENEW_EVERY = LEASE_DURATION / 3  # while idle; each batch renews it too
 LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
 LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -21,28 +21,28 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
 
 
-class NotOurs(Exception):
-    """Another server ingests from this log now."""
+class NotLeaseHolder(Exception):
+    """Another server holds the lease of the lanes."""
 
 
-# Of an envelope that is ingested in pieces: a second row of the consumer, whose `position` is the
-# envelope's id, and `claimed` how many of its items are done.
-BEGUN = ":begun"
+# Suffix of a consumer's second row, for an envelope that is ingested in pieces: its `position` is
+# the envelope's id, its `claimed` the number of items that are stored.
+PROGRESS_SUFFIX = ":progress"
 
 
 async def ingested_upto(records: Records) -> int:
-    """The last place in the log that any consumer has done or claimed."""
+    """The last position in the log that any consumer has completed or claimed."""
     rows = await records.fetch(
         select(log_positions.c.position, log_positions.c.claimed).where(
-            log_positions.c.consumer.not_like(f"%{BEGUN}")
+            log_positions.c.consumer.not_like(f"%{PROGRESS_SUFFIX}")
         )
     )
     return max((max(row.position, row.claimed) for row in rows), default=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """How many items of an envelope are done, of which the others are not."""
+class EnvelopeProgress:
+    """items: how many of the envelope are stored, while others are not"""
 
     entry_id: int
     items: int
@@ -50,18 +50,18 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """at: the last id that is done; claimed: the last id of the batch in hand, or the same
-    begun: of the envelope behind it, unless that is of one that is done
+    """at: the last completed id; claimed: the last id of the current batch, or the same
+    progress: in the next envelope, if some of its items are stored
     """
 
     at: int
     claimed: int
-    begun: Begun | None = None
+    progress: EnvelopeProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PositionHolder:
-    """The server that writes, and the position from which it believes to go on."""
+    """The server that writes, and the position that it assumes."""
 
     consumer: str
     holder: str
@@ -69,26 +69,28 @@ class PositionHolder:
     now: datetime
 
 
-def take(connection: Connection, consumer: str, holder: str, now: datetime) -> Position:
-    """The lease is held for as long as it is held for any lane: one of them may be idle."""
+def acquire(connection: Connection, consumer: str, holder: str, now: datetime) -> Position:
+    """Acquire the lease of all lanes: one of them may be idle. raises: NotLeaseHolder"""
     rows = _locked(connection)
     if len(rows) < len(LANES):
         rows = _begin(connection)
     for row in rows.values():
         if row.holder != holder and row.held_until > now:
-            raise NotOurs(f"{row.holder} ingests until {row.held_until.isoformat()}")
+            raise NotLeaseHolder(f"{row.holder} holds the lease until {row.held_until.isoformat()}")
     connection.execute(
         update(log_positions)
         .where(log_positions.c.consumer.in_(LANES))
-        .values(**_LEASE.taken(now + HELD, holder))
+        .values(**_LEASE.taken(now + LEASE_DURATION, holder))
     )
     row = rows[consumer]
-    begun = connection.execute(
-        select(log_positions).where(log_positions.c.consumer == consumer + BEGUN)
+    progress = connection.execute(
+        select(log_positions).where(log_positions.c.consumer == consumer + PROGRESS_SUFFIX)
     ).first()
-    if begun is None or begun.position <= row.position:
+    if progress is None or progress.position <= row.position:
         return Position(row.position, row.claimed)
-    return Position(row.position, row.claimed, Begun(begun.position, begun.claimed))
+    return Position(
+        row.position, row.claimed, EnvelopeProgress(progress.position, progress.claimed)
+    )
 
 
 def _begin(connection: Connection) -> dict[str, Row[Any]]:
@@ -109,7 +111,7 @@ def _begin(connection: Connection) -> dict[str, Row[Any]]:
 
 
 def _locked(connection: Connection) -> dict[str, Row[Any]]:
-    """The rows of the lanes, which no other server may change before this transaction ends."""
+    """The rows of the lanes, locked until this transaction ends."""
     wanted = (
         select(log_positions)
         .where(log_positions.c.consumer.in_(LANES))
@@ -124,39 +126,41 @@ def _of(consumer: str) -> Update:
 
 
 def release(connection: Connection, consumer: str, holder: str, now: datetime) -> None:
-    """Let another server go on at once."""
+    """Release the lease, so that another server can continue at once."""
     mine = _of(consumer).where(_LEASE.is_held_by(holder))
     connection.execute(mine.values(**_LEASE.taken(now)))
 
 
-def move(connection: Connection, holder: PositionHolder, position: int, claimed: int) -> None:
-    """Only for the holder, and only from where it believes to be: otherwise another server has
-    gone on from there, and what this batch would write is written already."""
+def advance(connection: Connection, holder: PositionHolder, position: int, claimed: int) -> None:
+    """Only for the lease holder, and only from the position that it assumes: otherwise another
+    server has continued from there, and what this batch would write is written already."""
     moved = connection.execute(
         _of(holder.consumer)
         .where(_LEASE.is_held_by(holder.holder), log_positions.c.position == holder.position)
-        .values(position=position, claimed=claimed, **_LEASE.taken(holder.now + HELD))
+        .values(position=position, claimed=claimed, **_LEASE.taken(holder.now + LEASE_DURATION))
     )
     if moved.rowcount != 1:
-        raise NotOurs(f"the position is no longer {holder.position}")
+        raise NotLeaseHolder(f"the lane is no longer at position {holder.position}")
 
 
-def hold(connection: Connection, holder: PositionHolder) -> None:
-    """Only the holder may change persons, whichever entry it is about; wherever it stands."""
+def renew(connection: Connection, holder: PositionHolder) -> None:
+    """Only the lease holder may change persons, at whatever position it is."""
     mine = _of(holder.consumer).where(_LEASE.is_held_by(holder.holder))
-    if connection.execute(mine.values(**_LEASE.taken(holder.now + HELD))).rowcount != 1:
-        raise NotOurs("another server ingests")
+    if connection.execute(mine.values(**_LEASE.taken(holder.now + LEASE_DURATION))).rowcount != 1:
+        raise NotLeaseHolder("another server holds the lease")
 
 
-def step(connection: Connection, holder: PositionHolder, done: int, begun: Begun | None) -> None:
-    """Over what is stored in this transaction: to `done`, or into the envelope that was begun."""
-    if begun is None:
-        move(connection, holder, done, done)
+def complete(
+    connection: Connection, holder: PositionHolder, done: int, progress: EnvelopeProgress | None
+) -> None:
+    """Advance over what this transaction stores: to `done`, or within an envelope."""
+    if progress is None:
+        advance(connection, holder, done, done)
         return
-    move(connection, holder, holder.position, holder.position)
-    values = {"position": begun.entry_id, "claimed": begun.items}
+    advance(connection, holder, holder.position, holder.position)
+    values = {"position": progress.entry_id, "claimed": progress.items}
     statement = upsert(connection.dialect, log_positions).values(
-        consumer=holder.consumer + BEGUN, holder="", held_until=_LONG_AGO, **values
+        consumer=holder.consumer + PROGRESS_SUFFIX, holder="", held_until=_LONG_AGO, **values
     )
     connection.execute(
         statement.on_conflict_do_update(index_elements=[log_positions.c.consumer], set_=values)

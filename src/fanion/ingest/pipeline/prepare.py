@@ -1,6 +1,6 @@
-"""From an item as sent to the event that is stored, or the reason to drop it.
+"""Normalises an item as sent into the event to be stored, or drops it with a reason.
 
-`prepare` is the whole story, in order. What few items need is not called for the others.
+`prepare` does all steps in order. Functions that few items need are not called for the others.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,8 +65,8 @@ class Context:
         return milliseconds << 80 | 7 << 76 | high << 64 | 2 << 62 | low
 
     def make_uuid(self, index: int) -> UUID:
-        """The id of the item at `index` when it brings none: UUID version 7 in form, ordered by
-        arrival, and the same again when the envelope is ingested again."""
+        """The id of the item at `index` if it has none: a UUID of version 7, ordered by arrival,
+        and the same whenever the envelope is ingested again."""
         return uuid_of(self._first_uuid | index % (1 << _INDEX_BITS))
 
 
@@ -82,20 +82,20 @@ class Drop(StrEnum):
     DUPLICATE = "duplicate"
 
 
-class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """An event that is to be stored, with all that it means for persons (a
-    `persons.merge.PersonCommand`) and groups.
+class PreparedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """An event to be stored, with its effects on persons (a `persons.merge.PersonCommand`) and
+    groups.
 
     timestamp:      aware, UTC
     properties:     to be stored; `$group_<index>` is added once the types are known
-    update:         None when the event says nothing of its person
-    merge:          None when it joins no persons
-    groups:         type to key
-    group_identify: None when it describes no group
+    update:         None if the event does not change its person
+    merge:          None if it does not merge persons
+    groups:         type → key
+    group_identify: None if it does not change a group
     makes_person:   False for events without a person profile
-    ignored_time:   what the client said of the time, when `timestamp` is that of arrival instead
+    ignored_time:   the time sent by the client, if `timestamp` is the time of arrival instead
 
-    It is sent to another process as an array, whose last fields are left out when they say nothing.
+    Sent to another process as an array, whose last fields are omitted if they have their defaults.
     """
 
     name: str
@@ -111,13 +111,13 @@ class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
     ignored_time: IgnoredTime | None = None
 
 
-class Arrived(msgspec.Struct, frozen=True, gc=False):
+class ReceivedEvent(msgspec.Struct, frozen=True, gc=False):
     """A prepared event with the time at which its envelope was accepted.
 
-    is_named: the client gave the event its id, so that a repetition can be recognised
+    is_named: its id was given by the client, so that repetitions can be recognised
     """
 
-    prepared: Prepared
+    prepared: PreparedEvent
     received_at: datetime
     is_named: bool = False
 
@@ -138,7 +138,7 @@ Properties = Mapping[str, Any]
 Changing = dict[str, Any]
 
 
-@lru_cache(256)  # of places for each event
+@lru_cache(256)  # GeoIP properties, for each event
 def initial_name(name: str) -> str:
     """`$current_url` → `$initial_current_url`, `utm_source` → `$initial_utm_source`"""
     return "$initial_" + name.removeprefix("$")
@@ -149,8 +149,8 @@ AUTOMATIC = frozenset(_INITIAL)
 
 
 def automatic_properties(event: str, properties: Properties) -> tuple[Changing, Changing]:
-    """What to set (latest values) and what to set once (`$initial_…`), the caller's to change;
-    nulls set nothing."""
+    """Properties to set (latest values) and to set once (`$initial_…`), as new dicts; nulls are
+    left out."""
     if AUTOMATIC.isdisjoint(properties) or event in _SKIPPED_EVENTS:
         return {}, {}
     present = [name for name in _INITIAL if name in properties]
@@ -169,7 +169,7 @@ _OTHER_ID = {
     "$create_alias": (MergeKind.ALIAS, "alias"),
     "$merge_dangerously": (MergeKind.DANGEROUSLY, "alias"),
 }
-# What an event that changes its person brings, one of these at least.
+# An event that changes its person has at least one of these.
 _UPDATING = frozenset(["$set", "$set_once", "$unset", *AUTOMATIC])
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_GROUPS: Mapping[str, str] = {}  # plain, so that it can be sent to another process
@@ -177,7 +177,7 @@ _NO_GROUPS: Mapping[str, str] = {}  # plain, so that it can be sent to another p
 _encode = msgspec.json.Encoder().encode
 
 
-def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepared | Drop:
+def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> PreparedEvent | Drop:
     """Normalise one item of an envelope; never raises for what a client sent.
 
     item:  with `properties` an object, null or missing; it is not changed
@@ -208,13 +208,13 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
         properties["$sent_at"] = context.sent_at_text
     place = _locate(properties, context)
     if "$elements" in properties:
-        _read_elements(properties)
+        _replace_elements(properties)
     if context.rules.removed_properties:
         _remove_properties(properties, context)
     update = merge = group_identify = None
     groups = _NO_GROUPS
     if not makes_person:
-        _forget_update(properties)
+        _remove_update(properties)
     else:
         if place or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
             update = _update(name, item, properties, place, context)
@@ -224,7 +224,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
             groups = read_groups(properties["$groups"]) or _NO_GROUPS
         if name == _GROUP_IDENTIFY:
             group_identify = read_group_identify(properties, timestamp)
-    return Prepared(
+    return PreparedEvent(
         name,
         uuid,
         distinct_id,
@@ -240,7 +240,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
 
 
 def distinct_id_of(item: Mapping[str, Any]) -> str:
-    """Under which an item is stored; "" when it has none."""
+    """The distinct id under which an item is stored; "" if it has none."""
     properties = item.get("properties") or _NOTHING
     given = item.get("$distinct_id") or properties.get("distinct_id") or item.get("distinct_id")
     return _cut(given, DISTINCT_ID_MAX) if given else ""
@@ -261,8 +261,8 @@ def _makes_person(properties: dict[str, Any]) -> bool:
 
 
 def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
-    """The place of the address, which is written too. A client's own `$ip` stays; a place is
-    looked up before the address is discarded."""
+    """GeoIP properties of the address, which are also added to the event. A client's own `$ip`
+    stays; the address is looked up before it is discarded."""
     address = properties.get("$ip") or context.client_ip
     place = _NOTHING
     if context.geoip and address and properties.get("$geoip_disable") is not True:
@@ -278,7 +278,7 @@ def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
     return place
 
 
-def _read_elements(properties: dict[str, Any]) -> None:
+def _replace_elements(properties: dict[str, Any]) -> None:
     elements = properties["$elements"]
     if isinstance(elements, list):
         del properties["$elements"]
@@ -297,7 +297,7 @@ def _update(
     place: Mapping[str, Any],
     context: Context,
 ) -> PersonUpdate | None:
-    """Explicit values win over the automatic ones; nulls in `$set_once` set nothing."""
+    """Explicit values override automatic ones; nulls in `$set_once` are ignored."""
     explicit = _explicit("$set", item, properties, context)
     explicit_once = _explicit("$set_once", item, properties, context)
     to_set, set_once = automatic_properties(event, properties)
@@ -312,7 +312,7 @@ def _update(
     return PersonUpdate(to_set, set_once, unset) if to_set or set_once or unset else None
 
 
-def _forget_update(properties: dict[str, Any]) -> None:
+def _remove_update(properties: dict[str, Any]) -> None:
     for name in ("$set", "$set_once", "$unset"):
         properties.pop(name, None)
 
@@ -324,7 +324,7 @@ def _merge(event: str, properties: Mapping[str, Any]) -> Merge | None:
 
 
 def _cut(value: object, length: int) -> str:
-    """Values that are no text become their JSON text; databases take no NUL."""
+    """Values other than text become their JSON text; databases reject NUL."""
     text = value if type(value) is str else _encode(value).decode()
     return text[:length].replace("\0", "\ufffd")
 
@@ -332,7 +332,8 @@ def _cut(value: object, length: int) -> str:
 def _explicit(
     name: str, item: Mapping[str, Any], properties: dict[str, Any], context: Context
 ) -> Mapping[str, Any]:
-    """The object `name` of the properties overlaid by the item's own; stored as that."""
+    """Merge the object `name` of the properties with that of the item, which wins; the result is
+    stored in the properties."""
     if name not in properties and name not in item:
         return _NOTHING
     merged: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Prepares runs in a process of its own, which is started on demand."""
+"""Client of the preparer process, which is started on demand."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from fanion.projects.model import IngestionSettings
 
 
 class Preparer:
-    """Started by the first call, and by the next one after the process has ended.
+    """Starts the process with the first call, and again after it has ended.
 
     geoip_db: the path of the database, or ""
     """
@@ -33,8 +33,8 @@ class Preparer:
         rules: Mapping[int, IngestionSettings],
         types: Mapping[int, Mapping[str, int]],
     ) -> PreparedBatch | None:
-        """None when the caller has to prepare the run: the process has not started yet or has
-        ended, or the run names group types that are not in `types`.
+        """None when the caller must prepare the batch: the process is not ready yet or has ended,
+        or the batch names group types that are not in `types`.
 
         rules and types (group type → index): by project
         raises: OSError when the process cannot be started
@@ -44,14 +44,14 @@ class Preparer:
                 await self._restart()
                 return None
             try:
-                if not self._has_greeted(self._channel):
+                if not self._is_process_ready(self._channel):
                     return None
                 return await asyncio.to_thread(_ask, self._channel, entries, rules, types)
             except OSError:
                 await self._end()
                 return None
             except BaseException:
-                await self._end()  # or its answer would be taken for that to the next request
+                await self._end()  # its response must not be taken for that to the next request
                 raise
 
     async def close(self) -> None:
@@ -63,7 +63,7 @@ class Preparer:
         if self._child.restart_in_s == 0:
             self._channel, self._is_ready = BlockingChannel(await self._child.start()), False
 
-    def _has_greeted(self, channel: BlockingChannel) -> bool:
+    def _is_process_ready(self, channel: BlockingChannel) -> bool:
         """raises: OSError when the process has ended"""
         if not self._is_ready:
             channel.set_timeout(0)
@@ -77,10 +77,10 @@ class Preparer:
         return True
 
     async def _end(self) -> None:
-        """At once: the process holds nothing that is not in the accept log."""
+        """Kill it: the process has nothing that is not in the accept log."""
         channel, self._channel = self._channel, None
         if channel is not None:
-            channel.shutdown()  # a thread may wait for it
+            channel.shutdown()  # wakes a waiting thread
             channel.close()
         await self._child.kill()
 

@@ -1,7 +1,6 @@
 """Messages between the server and its preparer process.
 
-A response has the events without their properties, and the columns in which they are stored, all
-but that of the persons.
+A response contains the events without properties, and their encoded columns except for the persons.
 """
 
 from collections import Counter
@@ -32,7 +31,7 @@ from fanion.ingest.pipeline.batch import (
     ProjectSamples,
     named_ids,
 )
-from fanion.ingest.pipeline.prepare import Arrived, Drop, GeoIp, Prepared
+from fanion.ingest.pipeline.prepare import Drop, GeoIp, PreparedEvent, ReceivedEvent
 from fanion.ingest.pipeline.resolve import named_types, properties_by_name, stored_event
 from fanion.projects.model import IngestionSettings
 
@@ -53,7 +52,7 @@ class _Envelope(msgspec.Struct, array_like=True, gc=False):
 
     project_id: int
     received_at: datetime
-    prepared: list[Prepared]
+    prepared: list[PreparedEvent]
     named: list[bool]
 
 
@@ -80,8 +79,8 @@ def encode_request(
 
 
 def respond(request: bytes, geoip: GeoIp | None) -> bytes:
-    """Empty when the events name group types that are not in the request. raises: the error of an
-    event that cannot be prepared, or encoded"""
+    """Empty if the events name group types that are not in the request. raises: the error of an
+    event that cannot be prepared or encoded"""
     asked = _decode_request(request)
     preparation = Preparation(asked.rules.__getitem__, geoip)
     samples: dict[int, PropertySamples] = {}
@@ -110,14 +109,14 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
 
 
 def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBatch:
-    """What these entries were prepared to. response: to the request with these entries"""
+    """The prepared batch of these entries, which were in the request."""
     decoded = _decode_response(response)
-    arrived: dict[int, list[Arrived]] = {}
+    arrived: dict[int, list[ReceivedEvent]] = {}
     for envelope in decoded.envelopes:
         at = envelope.received_at
         arrived.setdefault(envelope.project_id, []).extend(
             [
-                Arrived(prepared, at, is_named)
+                ReceivedEvent(prepared, at, is_named)
                 for prepared, is_named in zip(envelope.prepared, envelope.named, strict=True)
             ]
         )
@@ -135,14 +134,14 @@ def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBat
     )
 
 
-def _envelope(entry: LogEntry, arrived: Sequence[Arrived]) -> object:
+def _envelope(entry: LogEntry, arrived: Sequence[ReceivedEvent]) -> object:
     """As _Envelope; its events have no properties."""
     envelope = entry.envelope
     rows = [_row(one.prepared) for one in arrived]
     return envelope.project_id, envelope.received_at, rows, [one.is_named for one in arrived]
 
 
-def _row(one: Prepared) -> tuple[object, ...]:
+def _row(one: PreparedEvent) -> tuple[object, ...]:
     fields = (one.name, one.uuid, one.distinct_id, one.timestamp)
     more = (
         one.makes_person,
@@ -156,8 +155,8 @@ def _row(one: Prepared) -> tuple[object, ...]:
 
 
 class _BlockCutter:
-    """Cuts the events of a request into blocks of about one size. The number of all events is
-    estimated from the envelopes so far."""
+    """Divides the events of a request into blocks of about equal size. The total number of events
+    is estimated from the envelopes read so far."""
 
     def __init__(self, entries: Sequence[LogEntry]) -> None:
         self._bytes = sum(len(entry.envelope.body) for entry in entries)
@@ -197,13 +196,13 @@ class _BlockCutter:
 
 class PropertySamples:
     """The properties of each event name of a project, each with a value from which its type can be
-    detected. Of an event that occurs often, one occurrence in ONE_IN is looked at."""
+    detected. Of frequent events, one occurrence in ONE_IN is sampled."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[dict[str, Any]]] = {}
         self._occurrences: Counter[str] = Counter()
 
-    def add(self, arrived: Iterable[Arrived]) -> None:
+    def add(self, arrived: Iterable[ReceivedEvent]) -> None:
         by_name = properties_by_name(arrived)
         for name, occurrences in by_name.items():
             step = ONE_IN if self._occurrences[name] > OCCURRENCES_MAX else 1

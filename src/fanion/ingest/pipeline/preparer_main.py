@@ -1,8 +1,8 @@
-"""The preparer process: prepares full runs for a server that catches up.
+"""The preparer process: prepares full batches while ingestion catches up.
 
-It has an interpreter of its own: more than half of the work on an event needs nothing but the
-event. It ends with the server, or when it has been idle for a while, because its memory is that
-of the largest run.
+More than half of the work on an event needs nothing but the event, and runs here in a second
+interpreter. The process ends with the server, or after being idle, because it holds as much memory
+as its largest batch took.
 """
 
 import sys
@@ -19,14 +19,14 @@ IDLE_S = 10.0
 
 
 def serve(channel: BlockingChannel, geoip: GeoIp | None) -> None:
-    """Send an empty frame when ready, then one response per request: an empty one for a run that
-    the server has to prepare itself. raises: OSError at the end of the server, or when idle"""
+    """Send an empty frame when ready, then one response per request: an empty one for a batch that
+    the server must prepare itself. raises: OSError when the server ends, or when idle"""
     channel.send(b"")
     channel.set_timeout(IDLE_S)
     while (request := channel.receive()) is not None:
         try:
             response = respond(request.content, geoip)
-        except Exception:  # the server finds the envelope that cannot be prepared
+        except Exception:  # the server then finds the envelope that cannot be prepared
             response = b""
         channel.send(response)
 
@@ -34,6 +34,6 @@ def serve(channel: BlockingChannel, geoip: GeoIp | None) -> None:
 if __name__ == "__main__":
     parent = socket_to_parent()
     enable_garbage_collection()
-    places = open_geoip(Path(sys.argv[2])) if sys.argv[2] else None
+    geoip_database = open_geoip(Path(sys.argv[2])) if sys.argv[2] else None
     with suppress(OSError), BlockingChannel(parent) as to_server:
-        serve(to_server, places)
+        serve(to_server, geoip_database)

@@ -1,4 +1,7 @@
-"""The next batches of one lane: read from the log, and prepared while others are stored."""
+"""Reads the next batches of one lane, and prepares them while the previous one is being stored.
+
+Throttles ingestion while the request rate is high, so that requests keep the interpreter.
+"""
 
 import asyncio
 from collections import deque
@@ -24,26 +27,26 @@ from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.projects.cache import Projects
 from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
 
-# Requests a second of all kinds. With fewer there is room for both.
+# Requests per second of all kinds, above which ingestion is throttled.
 BUSY_REQUESTS_PER_S = 1_000
-# After a batch ingestion rests so many times as long as the batch took. Of 32 clients that send
-# batches of 100 without a pause, 440,000 events a second are accepted with rests, 175,000 without.
-REST = 6.0
-# Events are to be seen before long: with the oldest one waiting this long nothing is left.
+# Multiple of the duration of a batch for which ingestion then pauses. With 32 clients that send
+# batches of 100 continuously, 440,000 events a second are accepted with pauses, 175,000 without.
+REST_FACTOR = 6.0
+# No throttling once the oldest event has waited this long.
 LAG_MAX_S = 10.0
-# A batch is not interrupted. While many requests come, batches are short, of a second or so; larger
-# ones make fewer parts, which spares a seventh of all that an event costs.
+# A batch is not interrupted, so that batches are short, about a second, while many requests arrive;
+# larger ones create fewer parts, which saves a seventh of the total cost of an event.
 BATCH_BYTES_MAX = 16 * 1024 * 1024
 BUSY_BATCH_BYTES_MAX = 4 * 1024 * 1024
-# Of single events, which come with many requests: more at once would only cost memory.
+# For requests with single events: larger batches would only cost memory.
 BATCH_ENVELOPES_MAX = 5_000
-# Every insert is a part that the event store has to merge; ten a second are no burden.
+# Every insert creates a part that the event store must merge; ten a second are harmless.
 LINGER_S = 0.1
-# Under load an insert waits longer and takes more: each one makes the disk sync several files,
-# and the answer to a capture request waits for that same disk.
+# Under load inserts are larger and fewer: each one syncs several files to the disk, for which
+# responses to capture requests wait too.
 BUSY_ENVELOPES = 200
 BUSY_LINGER_S = 0.5
-# While one is stored, the next is there, and the one after it is made by the other process.
+# While one is stored, the next is ready and the preparer process works on the one after it.
 BATCHES_AHEAD = 2
 
 Taken = tuple[Sequence[LogEntry], PreparedBatch | None]
@@ -61,18 +64,18 @@ class Throttle:
     batch_bytes_max: int = BATCH_BYTES_MAX
 
     def rest_s(self, answered: int, at: float, batch_s: float, lag_s: float) -> float:
-        """How long to rest after a batch of `batch_s`, the oldest event being `lag_s` old."""
+        """Pause after a batch that took `batch_s` and whose oldest event is `lag_s` old."""
         rate = (answered - self.answered) / max(at - self.at, 1e-3)
         self.answered, self.at = answered, at
         self.is_busy = rate >= BUSY_REQUESTS_PER_S
         self.batch_bytes_max = BUSY_BATCH_BYTES_MAX if self.is_busy else BATCH_BYTES_MAX
         if not self.is_busy or lag_s > LAG_MAX_S:
             return 0.0
-        return min(REST * batch_s, LAG_MAX_S - lag_s)
+        return min(REST_FACTOR * batch_s, LAG_MAX_S - lag_s)
 
 
 class BatchReader:
-    """preparer: of full batches; without one all are prepared here
+    """preparer: prepares full batches; without one all are prepared in this process
     linger_s: how long after a batch the next small one begins
     budget:   of a batch
     types:    of groups (type → index) by project, as far as they are known
@@ -98,99 +101,109 @@ class BatchReader:
         self._throttle = throttle
         self._events = events
         self._historical = historical
-        self._coming: deque[asyncio.Task[Taken]] = deque()
+        self._batches: deque[asyncio.Task[Taken]] = deque()
         self._idle = asyncio.Event()
-        # The next batch is prepared from when the event store works, which needs no interpreter:
-        # what this batch still does before would have to share it.
-        self._undisturbed = asyncio.Event()
+        # Set while the event store works, which does not need the interpreter: only then the next
+        # batch is prepared.
+        self._may_prepare = asyncio.Event()
         self._stored_at = 0.0
         self.linger_s = LINGER_S
         self.budget = Budget() if geoip is None else Budget(object_bytes=LOCATED_OBJECT_BYTES)
         self.types: Mapping[int, Mapping[str, int]] = {}
 
     def start(self, position: int) -> None:
-        """Behind that place of the log; nothing is being stored."""
-        self._undisturbed.set()
+        """Start behind that position of the log; nothing is being stored."""
+        self._may_prepare.set()
         self._idle.set()
         self._begin(position)
 
     def stop(self) -> None:
-        for task in self._coming:
+        for task in self._batches:
             task.cancel()
-        self._coming.clear()
+        self._batches.clear()
 
     @property
     def next(self) -> "asyncio.Task[Taken]":
-        """Done when the next batch is there, prepared or not to be prepared."""
-        return self._coming[0]
+        """Done when the next batch is ready; it is not prepared if that failed."""
+        return self._batches[0]
 
     def take(self) -> Taken:
-        """The next batch, which is there, to be stored now."""
+        """The next batch, which is ready, to be stored now."""
         self._idle.clear()
-        self._undisturbed.clear()
-        entries, prepared = self._coming.popleft().result()
-        if self._coming:
-            self._go_on()
+        self._may_prepare.clear()
+        entries, prepared = self._batches.popleft().result()
+        if self._batches:
+            self._read_ahead()
         else:
             self._begin(entries[-1].id)
         return entries, prepared
 
     def prepare_next(self) -> None:
-        """While the event store works for the batch in hand."""
-        self._undisturbed.set()
+        """Prepare the next batch while the event store works on the current one."""
+        self._may_prepare.set()
 
     def resume(self) -> None:
-        """The batch in hand is stored."""
+        """The current batch is stored."""
         self._stored_at = monotonic()
-        self._undisturbed.set()
+        self._may_prepare.set()
         self._idle.set()
 
     async def read(self, after: int) -> Sequence[LogEntry]:
-        return await self._retry.call(self._read, after)
+        """As much as one batch may hold."""
+        entries = await self._retry.call(
+            self._accepted.read,
+            after,
+            BATCH_ENVELOPES_MAX,
+            self._throttle.batch_bytes_max,
+            historical=self._historical,
+        )
+        if not entries or self.budget.surely_takes(entries):
+            return entries
+        return await asyncio.to_thread(within, entries, self.budget)
 
     async def is_too_large(self, entry: LogEntry) -> bool:
-        """Whether it is to be ingested in pieces."""
+        """Whether it must be ingested in pieces."""
         return await _exceed([entry], self.budget)
 
     async def pieces_of_letter(self, entry: LogEntry) -> list[tuple[LogEntry, int]]:
-        """With ids of their own, and how many items each has; none of one that is small enough."""
+        """Pieces whose items have ids, with their number of items; empty if it is small enough."""
         if not await self.is_too_large(entry):
             return []
-        return await asyncio.to_thread(_letters, entry, self.budget)
+        return await asyncio.to_thread(_letter_pieces, entry, self.budget)
 
     async def prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch:
-        """With all that is in its events. raises: what an envelope that cannot be prepared does"""
+        """Prepare in this process. raises: the error of an envelope that cannot be prepared"""
         rules = await self._rules(entries)
         return await asyncio.to_thread(prepare_batch, entries, rules.__getitem__, self._geoip)
 
     def _begin(self, after: int) -> None:
-        task = asyncio.create_task(self._taken(after))
-        task.add_done_callback(lambda _: self._go_on())
-        self._coming.append(task)
+        task = asyncio.create_task(self._next_batch(after))
+        task.add_done_callback(lambda _: self._read_ahead())
+        self._batches.append(task)
 
-    def _go_on(self) -> None:
-        """With the batch after the last one, if that one took nothing of this process."""
-        if not self._coming or len(self._coming) >= BATCHES_AHEAD:
+    def _read_ahead(self) -> None:
+        """Read ahead one more batch if the preparer process has prepared the last one."""
+        if not self._batches or len(self._batches) >= BATCHES_AHEAD:
             return
-        last = self._coming[-1]
+        last = self._batches[-1]
         if not last.done() or last.cancelled() or last.exception() is not None:
             return
         entries, prepared = last.result()
         if prepared is not None and prepared.preparer_result is not None:
             self._begin(entries[-1].id)
 
-    async def _taken(self, after: int) -> Taken:
-        """A full batch is prepared while the one before is stored."""
+    async def _next_batch(self, after: int) -> Taken:
+        """A full batch is prepared while the previous one is stored."""
         while True:
             entries = await self.read(after)
             if entries and not await self._is_full(entries):
-                entries = await self._grown(after, entries)
+                entries = await self._linger(after, entries)
             if entries:
                 return entries, await self._try_prepare(entries)
             await self._retry.call(self._accepted.appended, after, historical=self._historical)
 
-    async def _grown(self, after: int, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
-        """A small batch waits for the one before, and grows meanwhile."""
+    async def _linger(self, after: int, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
+        """A small batch waits for the previous one, and grows meanwhile."""
         linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
         if self._idle.is_set() and monotonic() >= self._stored_at + linger_s:
             return entries
@@ -198,30 +211,22 @@ class BatchReader:
         await asyncio.sleep(max(0.0, self._stored_at + linger_s - monotonic()))
         return await self.read(after)
 
-    async def _read(self, after: int) -> Sequence[LogEntry]:
-        entries = await self._accepted.read(
-            after, BATCH_ENVELOPES_MAX, self._throttle.batch_bytes_max, historical=self._historical
-        )
-        if not entries or self.budget.surely_takes(entries):
-            return entries
-        return await asyncio.to_thread(within, entries, self.budget)
-
     async def _try_prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
-        """None for a batch with an envelope that cannot be prepared; the consumer finds which one
-        it is. None too for an envelope that is to be ingested in pieces."""
+        """None for a batch with an envelope that cannot be prepared, which the consumer then finds,
+        and for an envelope that must be ingested in pieces."""
         if len(entries) == 1 and await self.is_too_large(entries[0]):
             return None
         try:
             if prepared := await self._ask_preparer(entries):
                 return prepared
-            await self._undisturbed.wait()
+            await self._may_prepare.wait()
             return await self.prepare(entries)
         except Exception:
             return None
 
     async def _ask_preparer(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
-        """By the other process, when that pays and it is there. While many requests come it would
-        take a processor from those: single captures were a sixth fewer."""
+        """By the preparer process, for full batches. Not while many requests arrive: it would use
+        a processor that they need, which cost a sixth of single captures."""
         if self._preparer is None or self._throttle.is_busy:
             return None
         if not self._events.encoder.has_drafts or not await self._is_full(entries):
@@ -247,8 +252,8 @@ async def _exceed(entries: Sequence[LogEntry], budget: Budget) -> bool:
     return not budget.surely_takes(entries) and await asyncio.to_thread(budget.exceeds, entries)
 
 
-def _letters(entry: LogEntry, budget: Budget) -> list[tuple[LogEntry, int]]:
-    # Ids make the smallest items half as costly again; none is to be cut a second time, which would
-    # bring the pieces out of their order.
+def _letter_pieces(entry: LogEntry, budget: Budget) -> list[tuple[LogEntry, int]]:
+    # Ids add half to the cost of the smallest items. Half the budget avoids a second division,
+    # which would change the order of the pieces.
     found = map(with_ids, pieces(entry, 0, budget.half()))
     return [(piece, count_items(piece.envelope.body)) for piece in found]

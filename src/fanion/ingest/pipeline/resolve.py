@@ -1,4 +1,4 @@
-"""What one project's part of a batch comes to: events with their persons, and what to write."""
+"""Resolves one project's part of a batch: events with their persons, and what to write."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import structs
 
-from fanion.events.definitions.model import NewProperties, StoredProperties
+from fanion.events.definitions.model import NewProperties, ProjectProperties
 from fanion.events.event import Erasure, Event, PersonRow
 from fanion.groups.model import (
     GROUP_TYPES_MAX,
@@ -22,24 +22,30 @@ from fanion.groups.model import (
     new_group,
     new_types,
 )
-from fanion.ingest.ledger.model import NotMade, Tally, Undone, tally_of
+from fanion.ingest.ledger.model import SkippedChange, SkipReason, Tally, tally_of
 from fanion.ingest.pipeline.batch import ProjectSamples
-from fanion.ingest.pipeline.prepare import Arrived
+from fanion.ingest.pipeline.prepare import ReceivedEvent
 from fanion.persons.merge import NAMES_LISTED_MAX, Changes, PersonState, Population
 
+_encode = msgspec.json.Encoder().encode
 
-def without_erased(arrived: Sequence[Arrived], erasures: Iterable[Erasure]) -> Sequence[Arrived]:
-    """The events that may be stored, as they may be.
 
-    An event of a person that was deleted with its events is left out; one of a person that was
-    deleted alone makes no person. No other person is joined with one that was deleted.
+def without_erased(
+    arrived: Sequence[ReceivedEvent], erasures: Iterable[Erasure]
+) -> Sequence[ReceivedEvent]:
+    """The events that may be stored after these erasures.
+
+    Events of a person that was deleted with its events are left out; those of a person that was
+    deleted alone create no person. No person is merged with a deleted one.
     """
     for erasure in erasures:
-        arrived = [one for one in (_under(erasure, event) for event in arrived) if one is not None]
+        arrived = [
+            one for one in (_apply_erasure(erasure, event) for event in arrived) if one is not None
+        ]
     return arrived
 
 
-def _under(erasure: Erasure, arrived: Arrived) -> Arrived | None:
+def _apply_erasure(erasure: Erasure, arrived: ReceivedEvent) -> ReceivedEvent | None:
     if arrived.received_at > erasure.requested_at:
         return arrived
     prepared = arrived.prepared
@@ -53,12 +59,9 @@ def _under(erasure: Erasure, arrived: Arrived) -> Arrived | None:
     return arrived
 
 
-_encode = msgspec.json.Encoder().encode
-
-
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the stores know of everything that the events name.
+class ProjectState:
+    """What is stored about everything that the events name.
 
     persons: by distinct id; types: group type → index; groups: by index and key
     version_floor, erasures: of persons that were deleted
@@ -67,7 +70,7 @@ class Known:
     persons: Mapping[str, PersonState]
     types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
-    properties: StoredProperties = field(default_factory=lambda: StoredProperties({}))
+    properties: ProjectProperties = field(default_factory=lambda: ProjectProperties({}))
     version_floor: int = 0
     erasures: Sequence[Erasure] = ()
 
@@ -76,15 +79,15 @@ class Known:
 class Resolved:
     """arrived: the events that are stored
     persons, new_types and groups: to be written
-    owners:     of every distinct id named, as they are afterwards
+    owners:     the persons of all named distinct ids, after the batch
     names:      of the events stored
-    properties: that are not on record yet
-    erased:     how many events were left out, because their person was deleted
-    not_made:   what was not done of what the events asked for
+    properties: that are not stored yet
+    erased:     number of events left out because their person was deleted
+    skipped:    changes that the events asked for and that were not made
     """
 
     project_id: int
-    arrived: Sequence[Arrived]
+    arrived: Sequence[ReceivedEvent]
     persons: Changes
     owners: Mapping[str, PersonState]
     new_types: Mapping[str, int]
@@ -92,11 +95,11 @@ class Resolved:
     names: frozenset[str]
     properties: NewProperties
     erased: int = 0
-    not_made: Tally = field(default_factory=Tally)
+    skipped: Tally = field(default_factory=Tally)
 
 
 def person_rows(resolved: Resolved) -> list[PersonRow]:
-    """Created, changed and merged persons, as the event store mirrors them."""
+    """Created, changed and merged persons as rows of the event store's mirror."""
     changes = resolved.persons
     rows = [(person, False) for person in (*changes.created, *changes.updated)]
     rows += [(merged.person, True) for merged in changes.merged]
@@ -115,7 +118,7 @@ def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> Perso
     )
 
 
-def named_types(arrived: Iterable[Arrived]) -> list[str]:
+def named_types(arrived: Iterable[ReceivedEvent]) -> list[str]:
     """Group types in the order in which the events name them."""
     names: dict[str, None] = {}
     for event in arrived:
@@ -127,7 +130,7 @@ def named_types(arrived: Iterable[Arrived]) -> list[str]:
     return list(names)
 
 
-def distinct_ids(arrived: Sequence[Arrived]) -> list[str]:
+def distinct_ids(arrived: Sequence[ReceivedEvent]) -> list[str]:
     """Of all persons that the events name, each once."""
     ids = dict.fromkeys([one.prepared.distinct_id for one in arrived])
     merges = [one.prepared.merge for one in arrived]
@@ -135,7 +138,9 @@ def distinct_ids(arrived: Sequence[Arrived]) -> list[str]:
     return list(ids)
 
 
-def identified_groups(arrived: Iterable[Arrived], types: Mapping[str, int]) -> set[tuple[int, str]]:
+def identified_groups(
+    arrived: Iterable[ReceivedEvent], types: Mapping[str, int]
+) -> set[tuple[int, str]]:
     """The groups, by index and key, that the events describe."""
     identifies = (event.prepared.group_identify for event in arrived)
     return {
@@ -146,18 +151,18 @@ def identified_groups(arrived: Iterable[Arrived], types: Mapping[str, int]) -> s
 
 
 class Resolution:
-    """One project's part of a batch, whose events are resolved in order as they are asked for.
-    The same input always gives the same outcome.
+    """One project's part of a batch, whose events are resolved lazily and in order. Deterministic.
 
-    samples: of a batch that the preparer process prepared
+    samples: of a batch that the preparer process has prepared
     arrived: the events that are stored
+    types:   of groups (type → index), the new ones included
     """
 
     def __init__(
         self,
         project_id: int,
-        arrived: Sequence[Arrived],
-        known: Known,
+        arrived: Sequence[ReceivedEvent],
+        known: ProjectState,
         samples: ProjectSamples | None = None,
     ) -> None:
         self.project_id = project_id
@@ -168,39 +173,34 @@ class Resolution:
         self._population = Population(project_id, known.persons, known.version_floor)
         named = named_types(self.arrived) if samples is None else samples.types
         self._new_types = new_types(known.types, named)
-        self._types = {**known.types, **self._new_types}
+        self.types: Mapping[str, int] = {**known.types, **self._new_types}
         self._given = arrived
 
     @property
     def is_valid(self) -> bool:
-        """Whether the work of the preparer holds, now that the stores were read."""
+        """Whether the preparer's work is valid against what is stored."""
         if self._samples is None:
             return True
         is_whole = not self._erased and all(map(is_, self._given, self.arrived))
         return is_whole and self._samples.types.items() <= self._known.types.items()
 
-    @property
-    def types(self) -> Mapping[str, int]:
-        """Of groups, the new ones included."""
-        return self._types
-
     def events(self) -> Iterator[Event]:
-        """To be taken once, or `persons`."""
+        """To be iterated once, instead of `persons`."""
         for one in self.arrived:
             person = self._population.apply(one.prepared)
-            yield stored_event(self.project_id, one, person, self._types)
+            yield stored_event(self.project_id, one, person, self.types)
 
     def persons(self) -> list[UUID]:
-        """Of the events, when the preparer made their columns."""
+        """The persons of the events, when the preparer has encoded their other columns."""
         apply = self._population.apply
         return [apply(one.prepared) for one in self.arrived]
 
     def outcome(self) -> Resolved:
-        """To be taken once, after all events."""
+        """To be called once, after all events."""
         samples = self._samples
         by_name = properties_by_name(self.arrived) if samples is None else samples.seen
         changes = self._population.changes()
-        groups, undone = _changed_groups(self.arrived, self._types, self._known.groups)
+        groups, skipped = _changed_groups(self.arrived, self.types, self._known.groups)
         return Resolved(
             self.project_id,
             self.arrived,
@@ -214,9 +214,9 @@ class Resolution:
             tally_of(
                 self.project_id,
                 [
-                    *_undone_persons(self.arrived, changes),
-                    *undone,
-                    *_undone_types(self.arrived, self._types),
+                    *_skipped_persons(self.arrived, changes),
+                    *skipped,
+                    *_skipped_types(self.arrived, self.types),
                     *_ignored_times(self.arrived),
                 ],
             ),
@@ -224,7 +224,7 @@ class Resolution:
 
 
 def stored_event(
-    project_id: int, arrived: Arrived, person: UUID, types: Mapping[str, int]
+    project_id: int, arrived: ReceivedEvent, person: UUID, types: Mapping[str, int]
 ) -> Event:
     """types: group type → index, of those at least that the event names"""
     prepared = arrived.prepared
@@ -244,7 +244,7 @@ def stored_event(
     )
 
 
-def properties_by_name(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str, Any]]]:
+def properties_by_name(arrived: Iterable[ReceivedEvent]) -> dict[str, list[Mapping[str, Any]]]:
     """Of all occurrences of each event."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for one in arrived:
@@ -257,14 +257,14 @@ def properties_by_name(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str
 
 
 def _changed_groups(
-    arrived: Sequence[Arrived],
+    arrived: Sequence[ReceivedEvent],
     types: Mapping[str, int],
     stored: Mapping[tuple[int, str], GroupState],
-) -> tuple[Mapping[tuple[int, str], GroupState], list[Undone]]:
-    """Those to be written, and what was not made of them."""
+) -> tuple[Mapping[tuple[int, str], GroupState], list[SkippedChange]]:
+    """Groups to be written, and changes that were skipped."""
     current = dict(stored)
     changed: dict[tuple[int, str], GroupState] = {}
-    undone: list[Undone] = []
+    skipped: list[SkippedChange] = []
     for event in arrived:
         identify = event.prepared.group_identify
         if identify is None or identify.group_type not in types:
@@ -277,21 +277,23 @@ def _changed_groups(
         if change is GroupChange.MADE:
             changed[place] = group
         elif change is GroupChange.TOO_LARGE:
-            undone.append(_undone_group(event, identify))
-    return changed, undone
+            skipped.append(_skipped_group(event, identify))
+    return changed, skipped
 
 
-def _undone_group(event: Arrived, identify: GroupIdentify) -> Undone:
+def _skipped_group(event: ReceivedEvent, identify: GroupIdentify) -> SkippedChange:
     whose = f"group: {identify.group_type} {identify.group_key}"
     names = tuple(islice(identify.properties, NAMES_LISTED_MAX))
-    return Undone(NotMade.GROUP_TOO_LARGE, event, whose, 1, names)
+    return SkippedChange(SkipReason.GROUP_TOO_LARGE, event, whose, 1, names)
 
 
-def _undone_types(arrived: Sequence[Arrived], types: Mapping[str, int]) -> list[Undone]:
-    """A project that has less than all its types has every one that is named."""
+def _skipped_types(
+    arrived: Sequence[ReceivedEvent], types: Mapping[str, int]
+) -> list[SkippedChange]:
+    """A project with fewer types than GROUP_TYPES_MAX has all that are named."""
     if len(types) < GROUP_TYPES_MAX:
         return []
-    undone: list[Undone] = []
+    skipped: list[SkippedChange] = []
     for event in arrived:
         identify = event.prepared.group_identify
         if not event.prepared.groups and identify is None:
@@ -299,29 +301,31 @@ def _undone_types(arrived: Sequence[Arrived], types: Mapping[str, int]) -> list[
         named = {**event.prepared.groups, **({identify.group_type: ""} if identify else {})}
         if left_out := [name for name in named if name not in types]:
             listed = ", ".join(left_out[:GROUP_TYPES_MAX])
-            undone.append(Undone(NotMade.GROUP_TYPE_LEFT_OUT, event, f"group types: {listed}"))
-    return undone
+            skipped.append(
+                SkippedChange(SkipReason.GROUP_TYPE_LEFT_OUT, event, f"group types: {listed}")
+            )
+    return skipped
 
 
-def _ignored_times(arrived: Iterable[Arrived]) -> Iterator[Undone]:
+def _ignored_times(arrived: Iterable[ReceivedEvent]) -> Iterator[SkippedChange]:
     for event in arrived:
         ignored = event.prepared.ignored_time
         if ignored is not None:
-            kind = NotMade.TIME_AHEAD if ignored.is_ahead else NotMade.TIME_UNREADABLE
-            yield Undone(kind, event, f"time: {ignored.given}")
+            kind = SkipReason.TIME_AHEAD if ignored.is_ahead else SkipReason.TIME_UNREADABLE
+            yield SkippedChange(kind, event, f"time: {ignored.given}")
 
 
-def _undone_persons(arrived: Sequence[Arrived], changes: Changes) -> list[Undone]:
-    if not changes.not_made:
+def _skipped_persons(arrived: Sequence[ReceivedEvent], changes: Changes) -> list[SkippedChange]:
+    if not changes.omitted:
         return []
     events = {id(one.prepared): one for one in arrived}
     return [
-        Undone(
-            NotMade.MERGE_LEFT_OUT if one.is_merge else NotMade.PERSON_TOO_LARGE,
+        SkippedChange(
+            SkipReason.MERGE_LEFT_OUT if one.is_merge else SkipReason.PERSON_TOO_LARGE,
             events[id(one.command)],
             f"person: {one.person}",
             one.count if one.is_merge else 1,
             one.names,
         )
-        for one in changes.not_made
+        for one in changes.omitted
     ]

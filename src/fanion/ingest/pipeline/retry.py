@@ -1,4 +1,4 @@
-"""Retries with backoff while a store cannot be reached: what was accepted can wait."""
+"""Retries with backoff while a store is unavailable: accepted events wait in the log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ class StoreRetry:
     async def call(
         self, work: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Until it succeeds, at growing intervals, while stores fail; other errors rise."""
+        """Repeat `work` with backoff while stores fail; other errors are raised."""
         backoff = Backoff(RETRY_FIRST_S, RETRY_MAX_S)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Everything that one batch writes to the records store, in one transaction."""
+"""What a batch reads from the records store, and the one transaction in which it writes."""
 
 import asyncio
 from collections import Counter
@@ -14,27 +14,32 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.accept_log.port import LogEntry
 from fanion.db.engine import Records
-from fanion.events.definitions.model import KnownProperties
+from fanion.events.definitions.model import PropertyCache
 from fanion.events.definitions.property_store import load_properties, record_properties
 from fanion.events.definitions.store import record_seen
 from fanion.groups.store import load_groups, load_types, write_groups
-from fanion.ingest.ledger.dead_letters_store import DeadLetters, MarkedLetter, put_aside, take_out
+from fanion.ingest.ledger.dead_letters_store import (
+    DeadLetters,
+    MarkedLetter,
+    delete_retried,
+    insert_dead_letter,
+)
 from fanion.ingest.ledger.model import Tally, joined
 from fanion.ingest.ledger.store import write_tally
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import (
     HISTORICAL,
-    Begun,
+    EnvelopeProgress,
     Position,
     PositionHolder,
-    hold,
-    move,
+    acquire,
+    advance,
+    complete,
     release,
-    step,
-    take,
+    renew,
 )
-from fanion.ingest.pipeline.prepare import Arrived
-from fanion.ingest.pipeline.resolve import Known, Resolved, distinct_ids, identified_groups
+from fanion.ingest.pipeline.prepare import ReceivedEvent
+from fanion.ingest.pipeline.resolve import ProjectState, Resolved, distinct_ids, identified_groups
 from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.pending_identities_store import adopt_waiting
 from fanion.persons.state_store import (
@@ -48,14 +53,14 @@ from fanion.projects.store import move_flag_version
 from fanion.properties.size import ByteBudget
 from fanion.webhooks.outbox_store import count_captured
 
-# Of the properties of persons and groups that a batch reads. Small events can name large persons:
-# 2,000 of half a MB in one request would be read, changed and written at once.
+# Properties of persons and groups that a batch reads. Small events can name large persons: one
+# request could name 2,000 of half a MB each.
 READ_BYTES_MAX = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """One project's part, with its overrides: merged person → surviving person."""
+class ProjectChanges:
+    """What a batch changes in one project. overrides: merged person → surviving person"""
 
     resolved: Resolved
     overrides: Mapping[UUID, UUID]
@@ -73,58 +78,58 @@ class IngestStore:
     consumer: str
     holder: str
     recent: PersonCache
-    properties: KnownProperties
+    properties: PropertyCache
     read_bytes_max: int = READ_BYTES_MAX
 
     @property
     def is_shared(self) -> bool:
-        """Whether other servers change persons too, unknown to the cache of this process."""
+        """Whether other servers may change persons, so that the cache may be outdated."""
         return self.records.dialect == "postgresql"
 
     @property
     def letters(self) -> DeadLetters:
         return DeadLetters(self.records)
 
-    async def take(self, now: datetime) -> Position:
-        """Become the one that ingests, of all lanes: a merge in one changes whose the events of the
-        other are. Learn where to go on with this one. raises: NotOurs"""
+    async def acquire(self, now: datetime) -> Position:
+        """Acquire the lease of all lanes, because a merge in one changes the persons of events in
+        the other, and read the position of this one. raises: NotLeaseHolder"""
         async with self.records.write() as connection:
-            return await connection.run_sync(take, self.consumer, self.holder, now)
+            return await connection.run_sync(acquire, self.consumer, self.holder, now)
 
     async def renew(self, now: datetime) -> None:
-        """Go on to be the one that ingests, although nothing comes. raises: NotOurs"""
+        """Renew the lease while idle. raises: NotLeaseHolder"""
         async with self.records.write() as connection:
-            await connection.run_sync(hold, self._at(0, now))
+            await connection.run_sync(renew, self._at(0, now))
 
     async def release(self, now: datetime) -> None:
-        """Let another server go on at once."""
+        """Release the lease, so that another server can continue at once."""
         async with self.records.write() as connection:
             await connection.run_sync(release, self.consumer, self.holder, now)
 
     async def claim(self, position: int, upto: int, now: datetime) -> None:
-        """After a crash the entries up to `upto` are taken as one batch again. raises: NotOurs"""
+        """After a crash, entries up to `upto` form the same batch again. raises: NotLeaseHolder"""
         async with self.records.write() as connection:
-            await connection.run_sync(move, self._at(position, now), position, upto)
+            await connection.run_sync(advance, self._at(position, now), position, upto)
 
-    async def known(
-        self, arrived: Mapping[int, Sequence[Arrived]], now: datetime
-    ) -> dict[int, Known]:
-        """What is stored about everything that the events of each project name.
+    async def load(
+        self, arrived: Mapping[int, Sequence[ReceivedEvent]], now: datetime
+    ) -> dict[int, ProjectState]:
+        """Load what is stored about everything that the events of each project name.
 
-        raises: ByteBudgetExceeded, when a batch must be taken in parts
+        raises: ByteBudgetExceeded, when the batch must be divided
         """
         self.properties.refresh(now)
         names = {project_id: distinct_ids(events) for project_id, events in arrived.items()}
         async with self.records.read() as connection:
             if self.is_shared:
-                await connection.run_sync(_let_go_of_changed, self.recent, names)
+                await connection.run_sync(_evict_changed, self.recent, names)
             allowance = ByteBudget(self.read_bytes_max)
             return await connection.run_sync(
-                _known, arrived, names, self.recent, self.properties, allowance
+                _load, arrived, names, self.recent, self.properties, allowance
             )
 
     async def overrides(self, resolved: Resolved) -> dict[UUID, UUID]:
-        """This batch's, and earlier ones whose person it merges on."""
+        """Those of this batch, and earlier ones whose surviving person it merges."""
         changes = resolved.persons.overrides
         if not changes:
             return {}
@@ -135,73 +140,75 @@ class IngestStore:
     @asynccontextmanager
     async def writing(
         self,
-        written: Sequence[Written],
+        written: Sequence[ProjectChanges],
         tally: Tally,
         position: int,
         done: int,
         now: datetime,
-        begun: Begun | None = None,
+        progress: EnvelopeProgress | None = None,
     ) -> AsyncGenerator[Awaitable[None]]:
-        """All of it and the position, or nothing, committed when the body has ended well: the
-        statements, which the body is given, run while it stores the events.
+        """The transaction that writes a batch and its position, committed when the body succeeds.
+        Its statements, which the body is given to await, run while the body stores the events.
 
         tally:          of all items of the batch, for the ledger
-        position, done: the last ids of the batch before and of this one
-        begun:          after a piece that is not the last of its envelope: the position stays
-        raises:         NotOurs, PersonsChanged
+        position, done: the last ids of the previous batch and of this one
+        progress:       after a piece that is not the last of its envelope; the position stays
+        raises:         NotLeaseHolder, PersonsChanged
         """
         async with self.records.write() as connection:
             holder = self._at(position, now)
             write = partial(
-                _write, holder=holder, written=written, tally=tally, done=done, begun=begun
+                _write, holder=holder, written=written, tally=tally, done=done, progress=progress
             )
             async with _concurrently(connection, self._checked(written, write)) as statements:
                 yield statements
-        self._keep(written)
+        self._remember(written)
 
     @asynccontextmanager
     async def settling(
         self,
         letter: MarkedLetter,
-        written: Sequence[Written],
+        written: Sequence[ProjectChanges],
         tally: Tally,
         position: int,
         now: datetime,
     ) -> AsyncGenerator[None]:
-        """The same for a dead letter, whose row goes; the position stays.
+        """The same for a dead letter, whose row is deleted; the position does not move.
 
-        raises: NotOurs, LetterGone, both before the body begins; PersonsChanged
+        raises: NotLeaseHolder, LetterGone, both before the body runs; PersonsChanged
         """
         async with self.records.write() as connection:
-            await connection.run_sync(hold, self._at(position, now))
-            tally = joined(tally, await connection.run_sync(take_out, letter))
+            await connection.run_sync(renew, self._at(position, now))
+            tally = joined(tally, await connection.run_sync(delete_retried, letter))
             version = max(position, letter.entry.id)
             write = partial(_write_parts, written=written, tally=tally, version=version, now=now)
             async with _concurrently(connection, self._checked(written, write)):
                 yield
-        self._keep(written)
+        self._remember(written)
 
-    async def bury(
+    async def store_dead_letter(
         self,
         entry: LogEntry,
         items: int,
         position: int,
         error: str,
         now: datetime,
-        begun: Begun | None = None,
+        progress: EnvelopeProgress | None = None,
     ) -> None:
-        """Put an envelope, or a piece of one, that cannot be ingested aside, and step over it.
+        """Store an envelope, or a piece of one, as a dead letter, and advance past it.
 
-        begun:  as of `writing`
-        raises: NotOurs
+        progress:  as of `writing`
+        raises: NotLeaseHolder
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_bury, self._at(position, now), entry, items, error, begun)
+            await connection.run_sync(
+                _store_dead_letter, self._at(position, now), entry, items, error, progress
+            )
 
     def _checked(
-        self, written: Sequence[Written], write: Callable[[Connection], None]
+        self, written: Sequence[ProjectChanges], write: Callable[[Connection], None]
     ) -> Callable[[Connection], None]:
-        """First, whether the persons that were used are still as they were read."""
+        """Check first whether the persons that were used are unchanged."""
 
         def checked(connection: Connection) -> None:
             require_current(connection, _only_used(written))
@@ -209,19 +216,19 @@ class IngestStore:
 
         return checked if self.is_shared else write
 
-    def _keep(self, written: Sequence[Written]) -> None:
+    def _remember(self, written: Sequence[ProjectChanges]) -> None:
         for part in written:
-            self.recent.keep(part.resolved.project_id, part.resolved.owners)
+            self.recent.put(part.resolved.project_id, part.resolved.owners)
             self.properties.add(part.resolved.project_id, part.resolved.properties)
 
     def _at(self, position: int, now: datetime) -> "PositionHolder":
         return PositionHolder(self.consumer, self.holder, position, now)
 
 
-def _let_go_of_changed(
+def _evict_changed(
     connection: Connection, recent: PersonCache, names: Mapping[int, Sequence[str]]
 ) -> None:
-    """What is remembered under these distinct ids, and has been changed by another server."""
+    """Evict the cached persons of these distinct ids that another server has changed."""
     remembered = {project_id: recent.find(project_id, ids)[0] for project_id, ids in names.items()}
     used = {
         (person.id, person.version)
@@ -232,12 +239,12 @@ def _let_go_of_changed(
     changed = changed_persons(connection, used)
     if changed:
         for project_id, persons in remembered.items():
-            recent.let_go(project_id, persons, changed)
+            recent.evict(project_id, persons, changed)
 
 
-def _only_used(written: Sequence[Written]) -> dict[int, int]:
-    """Number → version of the stored persons whose events are in a batch that does not change them;
-    the others are looked at when they are locked."""
+def _only_used(written: Sequence[ProjectChanges]) -> dict[int, int]:
+    """Id → version of the stored persons that have events in a batch but are not changed by it; the
+    changed ones are checked when they are locked."""
     found: dict[int, int] = {}
     for part in written:
         changed = part.resolved.persons.expected
@@ -247,24 +254,24 @@ def _only_used(written: Sequence[Written]) -> dict[int, int]:
     return found
 
 
-def _known(
+def _load(
     connection: Connection,
-    arrived: Mapping[int, Sequence[Arrived]],
+    arrived: Mapping[int, Sequence[ReceivedEvent]],
     names: Mapping[int, Sequence[str]],
     recent: PersonCache,
-    properties: KnownProperties,
+    properties: PropertyCache,
     allowance: ByteBudget,
-) -> dict[int, Known]:
+) -> dict[int, ProjectState]:
     floors = load_floors(connection, list(arrived))
-    recent.heed_deletions(floors)
+    recent.clear_if_deleted(floors)
     erasures = load_erasures(connection, list(floors)) if floors else {}
-    found: dict[int, Known] = {}
+    found: dict[int, ProjectState] = {}
     for project_id, events in arrived.items():
         persons, unread = recent.find(project_id, names[project_id])
         read = load_states(connection, project_id, unread, allowance)
         types = load_types(connection, project_id)
-        found[project_id] = Known(
-            persons | recent.same(read),
+        found[project_id] = ProjectState(
+            persons | recent.canonical(read),
             types,
             load_groups(connection, project_id, identified_groups(events, types), allowance),
             load_properties(connection, project_id, _names(events), properties),
@@ -274,7 +281,7 @@ def _known(
     return found
 
 
-def _names(events: Sequence[Arrived]) -> set[str]:
+def _names(events: Sequence[ReceivedEvent]) -> set[str]:
     return {event.prepared.name for event in events}
 
 
@@ -282,7 +289,7 @@ def _names(events: Sequence[Arrived]) -> set[str]:
 async def _concurrently(
     connection: AsyncConnection, work: Callable[[Connection], None]
 ) -> AsyncGenerator[Awaitable[None]]:
-    """Run statements while the body runs."""
+    """Run `work` while the body runs, and await it."""
     statements = asyncio.ensure_future(connection.run_sync(work))
     try:
         yield statements
@@ -293,21 +300,21 @@ async def _concurrently(
 def _write(
     connection: Connection,
     holder: PositionHolder,
-    written: Sequence[Written],
+    written: Sequence[ProjectChanges],
     tally: Tally,
     done: int,
-    begun: Begun | None,
+    progress: EnvelopeProgress | None,
 ) -> None:
-    step(connection, holder, done, begun)
+    complete(connection, holder, done, progress)
     _write_parts(connection, written, tally, done, holder.now)
-    if holder.consumer != HISTORICAL:  # there are no alerts for what an import brings
+    if holder.consumer != HISTORICAL:  # imports cause no alerts
         projects = {part.resolved.project_id for part in written}
         count_captured(connection, projects, partial(_counts, written), holder.now)
 
 
 def _write_parts(
     connection: Connection,
-    written: Sequence[Written],
+    written: Sequence[ProjectChanges],
     tally: Tally,
     version: int,
     now: datetime,
@@ -320,28 +327,28 @@ def _write_parts(
         if resolved.new_types:
             move_flag_version(connection, project_id)
         record_properties(connection, project_id, resolved.properties, now)
-    # Once all persons are locked, so that evaluation and ingestion do not wait for each other.
+    # After all persons are locked, so that flag evaluation and ingestion cannot deadlock.
     for part in written:
         if attached := part.resolved.persons.attached:
             adopt_waiting(connection, part.resolved.project_id, list(attached))
     names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
     record_seen(connection, names, now)
-    write_tally(connection, joined(tally, *(part.resolved.not_made for part in written)))
+    write_tally(connection, joined(tally, *(part.resolved.skipped for part in written)))
 
 
-def _counts(written: Sequence[Written]) -> Mapping[tuple[int, str], int]:
-    """How many events are stored, by project and name."""
+def _counts(written: Sequence[ProjectChanges]) -> Mapping[tuple[int, str], int]:
+    """Number of stored events by project and name."""
     parts = (part.resolved for part in written)
     return Counter((part.project_id, one.prepared.name) for part in parts for one in part.arrived)
 
 
-def _bury(
+def _store_dead_letter(
     connection: Connection,
     holder: PositionHolder,
     entry: LogEntry,
     items: int,
     error: str,
-    begun: Begun | None,
+    progress: EnvelopeProgress | None,
 ) -> None:
-    step(connection, holder, entry.id, begun)
-    put_aside(connection, entry, items, error, holder.now)
+    complete(connection, holder, entry.id, progress)
+    insert_dead_letter(connection, entry, items, error, holder.now)
