@@ -131,9 +131,9 @@ class CohortsApi(Controller):
         data: RequestBody[NewCohort],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Members are found in the background. A static cohort may be created from a file as `csv`,
-        from a `query`, from `filters`, which are evaluated once, or with `insight` from the actors
-        of a point of an insight, which the query string describes; lists in it are JSON."""
+        """Members are calculated in the background. A static cohort may be created from a file as
+        `csv`, from a `query`, from `filters`, which are evaluated once, or with `insight` from the
+        actors of a point of an insight, which the query string describes; lists in it are JSON."""
         sent, author = _sent(data), request.author
         file = await _file(request)
         with_file = file is not None

@@ -61,10 +61,10 @@ class CohortMembersApi(Controller):
         properties: FromQuery[str | None] = None,
         after: FromQuery[UUID | None] = None,
     ) -> Response[MemberPage]:
-        """As found by the last calculation, the newest first; `format=csv` gives a table, of 10,000
+        """As of the last calculation, newest first; `format=csv` gives a table, of 10,000
         rows and 1,000 columns at most. When there are more columns, the last one is
-        `columns_left_out`: how many values of the row it lacks. A text that a spreadsheet would
-        take for a formula begins with a `'`.
+        `columns_left_out`, the number of values omitted from the row. Text that a spreadsheet would
+        read as a formula is prefixed with `'`.
 
         `search` is a whole distinct id or UUID, or part of the e-mail address; `properties` a
         JSON list of further conditions, compared as the calculation compares. `after` is a part
@@ -174,8 +174,8 @@ class CohortMemberChangesApi(Controller):
         data: RequestBody[AddedPersons],
         cohorts: NamedDependency[CohortService],
     ) -> Added:
-        """Takes effect at once. A merged person stands for the person it was merged into. While a
-        file is being imported: 503."""
+        """In effect at once. A merged person counts as the person it was merged into. 503 while a
+        file is being imported."""
         person_ids = list(dict.fromkeys(data.person_ids))
         if not person_ids:
             raise Invalid("person_ids cannot be empty", attr="person_ids")
@@ -196,8 +196,8 @@ class CohortMemberChangesApi(Controller):
         data: RequestBody[RemovedPerson],
         cohorts: NamedDependency[CohortService],
     ) -> Removed:
-        """Takes effect at once; 404 for a person who is not a member. While a file is being
-        imported: 503."""
+        """Takes effect at once; 404 for a person who is not a member. 503 while a file is being
+        imported."""
         await cohorts.members.remove(request.author, cohort_id, data.person_id)
         cohorts.notify(request.project.id)
         return Removed(success=True)

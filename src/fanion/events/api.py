@@ -91,8 +91,8 @@ class EventsApi(Controller):
         dates, or relative ones such as `-4h`. `properties` is a JSON list of conditions on the
         event's properties, or with `"type": "person"` on those that its person has now.
 
-        Follow `next` to the end to read every event exactly once. It carries `cursor`, the id of
-        the last row: events of one instant are divided by it."""
+        Following `next` to the end reads every event exactly once. It contains `cursor`, the id of
+        the last row, which separates events of the same time."""
         now: datetime = request.app.state.now()
         conditions = read_conditions(properties, "events and persons")
         query = EventQuery(

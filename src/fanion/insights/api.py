@@ -205,7 +205,7 @@ class InsightsApi(Controller):
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> TrendBody:
         """The query string holds the fields of an insight's `filters`; `events` and `properties`
-        are JSON. A recent result is returned again, unless `refresh=true`."""
+        are JSON. A recent result is reused, unless `refresh=true`."""
         return await _trend(request, insights, _from_query(request))
 
     @post(

@@ -203,11 +203,11 @@ class PersonsApi(Controller):
         persons: NamedDependency[PersonChanges],
         delete_events: FromQuery[bool] = False,
     ) -> ASGIResponse:
-        """For good, with its distinct ids, and with `delete_events=true` with its events too,
-        those included that are accepted and not yet ingested.
+        """Permanently, with its distinct ids, and with `delete_events=true` its events, including
+        those accepted but not ingested yet.
 
-        204: no trace is left. 202: the person is gone, and the rest follows in the background,
-        also after a restart. A later event with one of its distinct ids makes a new person.
+        204: everything is deleted. 202: the person is deleted; the rest follows in the background,
+        also after a restart. A later event with one of its distinct ids creates a new person.
         """
         author, person = request.author, _person_id(person_id)
         done = await persons.erase(author, person, with_events=delete_events)

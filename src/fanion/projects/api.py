@@ -134,7 +134,7 @@ class ProjectsApi(Controller):
         data: RequestBody[NewProject],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
-        """In the organization of the caller's current project. Its token works at once."""
+        """In the organization of the caller's current project. Its token is valid at once."""
         organization = await projects.organization(request.principal)
         request.principal.require_level(organization.id, Level.ADMIN)
         _require_timezone(data.timezone)

@@ -137,7 +137,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                     "properties": {
                         "anyOf": [
                             reference(GROUP),
-                            {**conditions, "description": "Conditions that must all hold."},
+                            {**conditions, "description": "Conditions, combined by AND."},
                             {"type": "object", "maxProperties": 0, "description": "No person."},
                         ]
                     }
@@ -145,7 +145,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                 FIELDS_OF_FILTERS,
                 ["properties"],
             ),
-            "description": "Who is a member: a tree of conditions.",
+            "description": "Criteria of membership: a tree of conditions.",
             "examples": EXAMPLES[CRITERIA],
         },
         GROUP: {
@@ -163,7 +163,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                 FIELDS_OF_GROUP,
                 ["type", "values"],
             ),
-            "description": "An empty one matches no person.",
+            "description": "An empty group matches no person.",
         },
         CONDITION: {
             "description": "On a property of the person, another cohort, or what the person did.",
@@ -241,9 +241,9 @@ def _older_groups() -> JsonSchema:
             "type": ["object", "array", "null"],
             "description": "Property → value, or conditions on the person.",
         },
-        "event_id": {**named, "description": "The event that was done."},
+        "event_id": {**named, "description": "Name of the event."},
         "days": {**number, "description": "Number of days to look back; 365 by default."},
-        "count": {**number, "description": "So often."},
+        "count": {**number, "description": "Number of times."},
         "count_operator": {"enum": [*COMPARISONS, None]},
         "label": named,
     }

@@ -23,7 +23,7 @@ Operation = Literal["update_status", "update_rollout_percentage"]
 Value = bool | int | float
 Time = Annotated[datetime, Meta(description="Later than now, five years at most.")]
 ConditionIndex = Annotated[
-    int, Meta(ge=0, description="Which condition set; needed when the flag has several.")
+    int, Meta(ge=0, description="Index of the condition set; required when the flag has several.")
 ]
 AnyValue = Annotated[
     Any, Meta(description="`update_status`: boolean; `update_rollout_percentage`: 0 to 100.")

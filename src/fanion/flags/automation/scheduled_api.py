@@ -62,10 +62,9 @@ class ScheduledChangesApi(Controller):
         data: RequestBody[NewScheduledChange],
         flags: NamedDependency[Flags],
     ) -> ScheduledChangeBody:
-        """`update_status` switches the flag on or off, `update_rollout_percentage` sets the
-        rollout of a condition set. Either at `scheduled_at`, or in `steps` with a time each; then
-        `scheduled_at` is left out. It is made in the name of the caller, and no longer when the
-        flag has been deleted.
+        """`update_status` enables or disables the flag, `update_rollout_percentage` sets the
+        rollout of a condition set. Set either `scheduled_at`, or `steps` that have a time each. The
+        change is attributed to the caller; it is not applied to a deleted flag.
         """
         await flags.editable(request, flag_id)
         return _body(await _store(flags).create(request.author, flag_id, data))

@@ -65,10 +65,9 @@ class BlastRadiusApi(Controller):
     async def reach(
         self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]
     ) -> BlastRadiusBody:
-        """The body holds the `condition`, whose `properties` count and whose rollout does not,
-        and for groups their `group_type_index`. `condition: null` matches all. Or it holds the
-        writable fields of a flag: then all `groups` of its `filters` count, and their
-        `aggregation_group_type_index`."""
+        """The body has the `condition`, whose rollout is ignored, and for groups the
+        `group_type_index`. `condition: null` matches all. Or it holds the writable fields of a
+        flag: then all `groups` of its `filters` count, and their `aggregation_group_type_index`."""
         body = await request.values()
         if body.form:
             raise Invalid("Send the condition as JSON, not as a form.")

@@ -156,8 +156,8 @@ class FlagCohortsApi(Controller):
         flag_id: FromPath[ObjectId],
         flag_cohorts: NamedDependency[FlagCohorts],
     ) -> MadeCohort:
-        """Makes a static cohort; its members are found in the background, by the flag as it is
-        then. A flag that is switched off or deleted, or goes by group, gives an empty one."""
+        """Creates a static cohort of the persons for whom the flag is enabled, calculated in the
+        background. It is empty for a flag that is disabled, deleted or group-based."""
         flag = await flag_cohorts.flags.editable(request, flag_id)
         author, cohorts = request.author, flag_cohorts.cohorts
         sent = {"name": _cohort_name(flag.definition.key, author.now), "is_static": True}

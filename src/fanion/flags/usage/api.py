@@ -183,8 +183,8 @@ class FlagDashboardsApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> FlagWithDashboard:
-        """The flag, with the `usage_dashboard` that it has already, or else with a new one. The
-        body may hold fields of a flag; they change nothing."""
+        """Returns the flag with its `usage_dashboard`, which is created if it has none. Fields of a
+        flag in the body are ignored."""
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
             await connection.run_sync(ensure_dashboard, _creator(request), flag_id)

@@ -124,8 +124,8 @@ def flag_schemas() -> dict[str, JsonSchema]:
     """Components by name; they refer to each other and to that of trends."""
     return {
         FILTERS: {
-            "description": "When a flag is on: its condition sets are tried in order, and the "
-            "first whose conditions all hold and whose share takes the person in decides.",
+            "description": "For whom a flag is enabled: the first condition set decides whose "
+            "conditions all match and whose percentage includes the person.",
             "anyOf": [reference("PersonFlagFilters"), reference("GroupFlagFilters")],
             "examples": EXAMPLES[FILTERS],
         },
@@ -150,8 +150,8 @@ def flag_schemas() -> dict[str, JsonSchema]:
         },
         VARIANT: _variant(),
         PAYLOADS: {
-            "description": "What clients are told beside the value, by variant, or for a flag "
-            "without variants by `true`. Any JSON; a text must be JSON text.",
+            "description": "Payloads that SDKs return with the value, by variant, or for a flag "
+            "without variants by `true`. Any JSON; a string must be JSON text.",
             "type": "object",
             "examples": EXAMPLES[PAYLOADS],
         },
@@ -231,7 +231,7 @@ def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
         },
         "payloads": {"anyOf": [reference(PAYLOADS), {"type": "null"}]},
         "aggregation_group_type_index": index,
-        "super_groups": {**sets, "description": "Early access: the first one decides."},
+        "super_groups": {**sets, "description": "Early access; only the first is used."},
         "holdout_groups": {**sets, "description": "The first excludes its share from the flag."},
         "properties": {**_NOTHING, "description": "The older form; use groups."},
         **{
@@ -290,7 +290,7 @@ def _rollback_condition() -> JsonSchema:
         "threshold": {"type": "number"},
         "operator": {
             "enum": list(OPERATORS),
-            "description": "`lt`: switched off below the threshold; `gt`: above it.",
+            "description": "`lt`: disabled below the threshold; `gt`: above it.",
         },
         "threshold_metric": {
             "allOf": [

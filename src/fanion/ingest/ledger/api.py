@@ -36,7 +36,7 @@ EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 class ReasonBody(Struct, kw_only=True):
     reason: Annotated[str, Meta(description="`dead_letter`, `duplicate` or why it was dropped.")]
     meaning: str
-    items: Annotated[int, Meta(description="In the span; the examples may be older.")]
+    items: Annotated[int, Meta(description="Within the time range; examples may be older.")]
     examples: Annotated[list[Example], Meta(description="The newest first, ten at most.")]
 
 
@@ -72,13 +72,13 @@ class IngestionReport(Struct, kw_only=True):
     changes_not_made: Annotated[
         list[SkippedChangesBody],
         Meta(
-            description="Of persons and groups that would have become too large, by events that"
-            " are stored; in no sum of items."
+            description="Changes of persons and groups that were not applied, by reason. Their"
+            " events are stored, and counted there."
         ),
     ]
     minutes: Annotated[
         list[Minute],
-        Meta(description="By acceptance, without empty ones; whole hours when older than a day."),
+        Meta(description="By time of acceptance, without empty ones; hours when older than a day."),
     ]
     waiting: Annotated[Waiting | None, Meta(description="Null when the accept log cannot be read.")]
 
@@ -131,8 +131,8 @@ class IngestionApi(Controller):
         start: Annotated[str | None, QueryParameter(name="from")] = None,
         end: Annotated[str | None, QueryParameter(name="to")] = None,
     ) -> IngestionReport:
-        """The last hour unless `from` and `to` say otherwise: dates, or relative ones such as
-        `-4h`. `accepted` is the sum of everything else; `waiting` is not part of it."""
+        """For the last hour, or `from` and `to`: dates, or relative ones such as `-4h`. `accepted`
+        is the sum of all other counts except `waiting`."""
         now: datetime = request.app.state.now()
         until = _time(end, "to", now) or now
         since = _time(start, "from", now) or until - SPAN
@@ -156,7 +156,7 @@ class IngestionApi(Controller):
     async def letters(
         self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
     ) -> Paged[DeadLetterBody]:
-        """Requests that were accepted and could not be ingested, the newest first."""
+        """Requests that were accepted but could not be ingested, newest first."""
         page, chosen = request.page, DeadLetterFilter(request.project.id)
         found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
         return page.of([_letter(one) for one in found], count)
@@ -202,7 +202,7 @@ class IngestionApi(Controller):
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
     ) -> None:
-        """Its events are lost; they count as `discarded` from then on."""
+        """Its events are lost, and counted as `discarded`."""
         if not await ingestion.letters.drop(_one(request, letter_id)):
             raise NotFound
 

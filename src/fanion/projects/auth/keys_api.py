@@ -108,7 +108,7 @@ class PersonalKeysApi(Controller):
         key_id: FromPath[UUID],
         authentication: NamedDependency[Authentication],
     ) -> None:
-        """The key stops working at once."""
+        """The key is invalid at once."""
         await authentication.revoke(request.principal.user.id, key_id)
 
 
