@@ -14,8 +14,7 @@ from fanion.accept_log import sqlite_file
 from fanion.accept_log.port import LogFull
 from fanion.accept_log.sqlite import SqliteLog, open_sqlite_log
 from fanion.accept_log.sqlite_file import LogFileWriter
-from tests.support.accept_logs import BYTES_MAX, envelope, open_log, read_all
-from tests.support.log_places import place_of
+from tests.support.accept_logs import BYTES_MAX, envelope, open_log, place_of, read_all
 from tests.support.postgres import ENGINES
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fanion.accept_log.port import AcceptLog, Backlog, Envelope, LogFull
-from tests.support.accept_logs import NOW, envelope, ids, open_log, read_all
-from tests.support.log_places import place_of
+from tests.support.accept_logs import NOW, envelope, ids, open_log, place_of, read_all
 from tests.support.postgres import ENGINES
 
 

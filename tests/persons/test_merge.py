@@ -18,7 +18,7 @@ from fanion.persons.merge import (
     is_legal_id,
     person_uuid,
 )
-from tests.support.commands import Command
+from tests.support.person_commands import Command
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 PROJECT = 1

@@ -19,7 +19,7 @@ from fanion.persons.merge import (
     person_uuid,
 )
 from fanion.properties.size import PROPERTIES_BYTES_MAX, json_bytes
-from tests.support.commands import Command
+from tests.support.person_commands import Command
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 SMALL = 60

@@ -16,7 +16,7 @@ from fanion.persons.merge import (
     Population,
     person_uuid,
 )
-from tests.support.commands import Command
+from tests.support.person_commands import Command
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 IDS = st.sampled_from(["a", "b", "c", "d", "e", "f", "null"])

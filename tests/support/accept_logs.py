@@ -4,13 +4,25 @@ and again load this: it needs no more than the log does."""
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fanion.accept_log.port import AcceptLog, Envelope, LogEntry
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 
+if TYPE_CHECKING:
+    import pytest
+
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
+
+
+def place_of(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str:
+    """Where `open_log` opens a log of that engine of the records store."""
+    if engine == "postgresql":
+        url: str = request.getfixturevalue("postgres_url")
+        return url
+    return str(folder / "accept-log.db")
 
 
 async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:

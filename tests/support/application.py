@@ -25,21 +25,18 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.tables import (
     feature_flags,
     memberships,
-    organizations,
-    personal_api_keys,
-    projects,
     users,
 )
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
-from fanion.projects.auth.keys import hash_key, mask
 from fanion.projects.model import Level
 from fanion.projects.store import move_flag_version
 from fanion.web.application import Application
 from tests.support.exchange import MemoryTransport
-from tests.support.management import NOW, Clock
+from tests.support.management import NOW, Clock, insert_key, insert_project
+from tests.support.management import error as error  # tests of the whole application use it too
 
 BASE_URL = "http://fanion.test"
 INGESTED_S = 30
@@ -307,7 +304,7 @@ class Home:
 @asynccontextmanager
 async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
     """project_id: one that the shared event store has not seen"""
-    organization_id, name = uuid4(), f"{project_id:x}"
+    name = f"{project_id:x}"
     token, key = f"phc_{name}", f"phx_{name}"
     owner: Json = {
         "uuid": uuid4(),
@@ -317,20 +314,7 @@ async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
         "is_email_verified": True,
     }
     async with site.records.write() as connection:
-        await connection.execute(
-            insert(organizations).values(id=organization_id, name=name, created_at=NOW)
-        )
-        await connection.execute(
-            insert(projects).values(
-                id=project_id,
-                uuid=uuid4(),
-                organization_id=organization_id,
-                name=name,
-                api_token=token,
-                timezone="UTC",
-                created_at=NOW,
-            )
-        )
+        organization_id, _ = await insert_project(connection, name, name, token, id=project_id)
         added = await connection.execute(
             insert(users)
             .values(
@@ -351,26 +335,10 @@ async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
                 joined_at=NOW,
             )
         )
-        await connection.execute(
-            insert(personal_api_keys).values(
-                id=uuid4(),
-                user_id=user_id,
-                label="test",
-                hash=hash_key(key),
-                mask_value=mask(key),
-                scopes=None,
-                created_at=NOW,
-                last_used_at=None,
-            )
-        )
+        await insert_key(connection, user_id, key)
     returned = {"id": user_id, **owner, "uuid": str(owner["uuid"])}
     api = site.client(key, f"/api/projects/{project_id}")
     async with api, site.client() as public:
         yield Home(
             site, organization_id, user_id, project_id, token, key, api, public, owner=returned
         )
-
-
-def error(error_type: str, code: str, detail: str, attr: str | None = None) -> Json:
-    """The whole body of a failure."""
-    return {"type": error_type, "code": code, "detail": detail, "attr": attr}

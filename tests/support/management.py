@@ -12,6 +12,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from litestar import Controller
 from sqlalchemy import insert, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
@@ -173,20 +174,57 @@ async def add_key(
     expires_at: datetime | None = None,
 ) -> str:
     async with records.write() as connection:
-        await connection.execute(
-            insert(personal_api_keys).values(
-                id=uuid4(),
-                user_id=user_id,
-                label=key[:40],
-                hash=hash_key(key),
-                mask_value=mask(key),
-                scopes=scopes,
-                created_at=NOW,
-                last_used_at=None,
-                expires_at=expires_at,
-            )
-        )
+        await insert_key(connection, user_id, key, scopes, expires_at)
     return key
+
+
+async def insert_key(
+    connection: AsyncConnection,
+    user_id: int,
+    key: str,
+    scopes: Sequence[str] | None = None,
+    expires_at: datetime | None = None,
+) -> None:
+    await connection.execute(
+        insert(personal_api_keys).values(
+            id=uuid4(),
+            user_id=user_id,
+            label=key[:40],
+            hash=hash_key(key),
+            mask_value=mask(key),
+            scopes=scopes,
+            created_at=NOW,
+            last_used_at=None,
+            expires_at=expires_at,
+        )
+    )
+
+
+async def insert_project(
+    connection: AsyncConnection, organization: str, name: str, token: str, **columns: Any
+) -> tuple[UUID, int]:
+    """In an organization of its own. columns: further ones, such as the id
+
+    returns: the ids of the organization and of the project
+    """
+    organization_id = uuid4()
+    await connection.execute(
+        insert(organizations).values(id=organization_id, name=organization, created_at=NOW)
+    )
+    added = await connection.execute(
+        insert(projects)
+        .values(
+            uuid=uuid4(),
+            organization_id=organization_id,
+            name=name,
+            api_token=token,
+            timezone="UTC",
+            created_at=NOW,
+            **columns,
+        )
+        .returning(projects.c.id)
+    )
+    return organization_id, added.scalar_one()
 
 
 @dataclass(frozen=True)
@@ -200,24 +238,10 @@ class Neighbour:
 
 
 async def add_neighbour(records: Records) -> Neighbour:
-    organization_id, token = uuid4(), "phc_neighbour"
+    token = "phc_neighbour"
     async with records.write() as connection:
-        await connection.execute(
-            insert(organizations).values(id=organization_id, name="Neighbour", created_at=NOW)
-        )
-        added = await connection.execute(
-            insert(projects)
-            .values(
-                uuid=uuid4(),
-                organization_id=organization_id,
-                name="Next door",
-                api_token=token,
-                timezone="UTC",
-                created_at=NOW,
-            )
-            .returning(projects.c.id)
-        )
-        project_id = added.scalar_one()
+        made = await insert_project(connection, "Neighbour", "Next door", token)
+    organization_id, project_id = made
     owner = await add_member(records, "neighbour", Level.OWNER, organization_id)
     async with records.write() as connection:
         await connection.execute(

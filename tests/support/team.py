@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from fanion.db.engine import Records, open_records
-from fanion.db.schema.tables import organizations, projects, users
+from fanion.db.schema.tables import users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.management.api import Flags, FlagsApi
 from fanion.flags.management.role_access_api import RoleAccessApi
@@ -32,7 +32,7 @@ from fanion.projects.store import ProjectStore
 from fanion.runtime.change_bus import ChangeBus
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.management import Management, management_app
-from tests.support.management import BASE_URL, NOW, Clock, add_member
+from tests.support.management import BASE_URL, NOW, Clock, add_member, insert_project
 from tests.support.postgres import SQLITE, Postgres
 
 ORGANIZATION = "/api/organizations/@current"
@@ -165,24 +165,9 @@ async def team(office: Office) -> AsyncIterator[Team]:
 async def open_team(office: Office) -> AsyncGenerator[Team]:
     """An organization with an owner, Olga, and a project, at noon."""
     office.clock.time = NOW
-    organization_id, token = uuid4(), f"phc_team_{next(_numbers)}"
+    token = f"phc_team_{next(_numbers)}"
     async with office.records.write() as connection:
-        await connection.execute(
-            insert(organizations).values(id=organization_id, name="Team", created_at=NOW)
-        )
-        added = await connection.execute(
-            insert(projects)
-            .values(
-                uuid=uuid4(),
-                organization_id=organization_id,
-                name="Project",
-                api_token=token,
-                timezone="UTC",
-                created_at=NOW,
-            )
-            .returning(projects.c.id)
-        )
-        project_id = added.scalar_one()
+        organization_id, project_id = await insert_project(connection, "Team", "Project", token)
     async with AsyncExitStack() as stack:
         flags = f"/api/projects/{project_id}/feature_flags/"
         team = Team(office, organization_id, project_id, flags, stack)
