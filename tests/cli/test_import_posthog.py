@@ -75,7 +75,7 @@ def test_events_wait_in_the_log_for_the_next_server(
     assert (done.exit_code, done.stderr) == (0, "")
     assert "created  flag beta\n" in done.stdout
     assert done.stdout.endswith("3 events were handed in to be ingested in the background.\n")
-    assert "skipped  role all of them: the source answers" in done.stdout
+    assert "skipped  role all: the source responds" in done.stdout
     reported = json.decode(again.stdout)
     assert reported["events"]["events"] == 0
     assert reported["counts"]["flag"]["unchanged"] == 1
@@ -118,13 +118,13 @@ def test_a_copy_that_ends_early_reports_what_was_done(fanion: Fanion) -> None:
     assert done.exit_code == 2
     assert "created  flag beta\n" in done.stdout
     assert done.stderr == (
-        "fanion: the source answers /api/projects/1/events/ with 401: The key has ended. "
+        "fanion: the source responds to /api/projects/1/events/ with 401: The key has ended. "
         "Run it again: it goes on from there\n"
     )
 
 
 REFUSALS: list[tuple[list[str], str]] = [
-    (["--host", "posthog"], "'posthog' is no address such as https://eu.posthog.com"),
+    (["--host", "posthog"], "'posthog' is not an address such as https://eu.posthog.com"),
     (
         [*ADDRESS, "--since", "2024-01-01"],
         "--since and --until only apply to events: add --events.",
@@ -142,7 +142,7 @@ REFUSALS: list[tuple[list[str], str]] = [
         "--since must be before --until, and before now.",
     ),
     ([*ADDRESS, "--into", "9"], "There is no project 9; `fanion projects list` shows them."),
-    ([*ADDRESS, "--project", "../2"], "'../2' is no project id"),
+    ([*ADDRESS, "--project", "../2"], "'../2' is not a project id"),
 ]
 
 

@@ -299,6 +299,6 @@ def test_a_key_that_the_source_refuses_is_reported(source: Place, target: Place)
     assert (done.returncode, done.stdout, done.stderr) == (
         2,
         "",
-        "fanion: the source answers /api/projects/1/ with 401: Personal API key found in request "
-        "Authorization header is invalid.\n",
+        "fanion: the source responds to /api/projects/1/ with 401: Personal API key found in "
+        "request Authorization header is invalid.\n",
     )

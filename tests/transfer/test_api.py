@@ -297,7 +297,7 @@ async def test_nothing_is_written_when_one_thing_cannot_be(home: Home, other: Ho
     with pytest.raises(DocumentError) as refused:
         await imported(other, document)
 
-    assert str(refused.value) == ("group type team: the project has 5 already, which is the most")
+    assert str(refused.value) == ("group type team: the project already has the maximum of 5")
     assert (await exported(other)).flags == before.flags == []
 
 
@@ -451,7 +451,9 @@ async def test_property_types_that_are_known_stay(home: Home) -> None:
     report = await imported(home, {"property_definitions": wanted})
 
     assert report.outcomes == [
-        ObjectOutcome("property definition", "amount", "skipped", "its type is Numeric here"),
+        ObjectOutcome(
+            "property definition", "amount", "skipped", "its type in this project is Numeric"
+        ),
         ObjectOutcome("property definition", "new", "created"),
     ]
     found = {one.name: one for one in (await exported(home)).property_definitions}

@@ -13,7 +13,7 @@ from fanion.transfer.posthog.client import (
     TRIES_MAX,
     Source,
     SourceError,
-    SourceRefused,
+    SourceStatusError,
     open_source,
 )
 from fanion.transfer.posthog.reader import read_source
@@ -78,7 +78,7 @@ async def test_it_is_given_up_in_the_end() -> None:
             await source.get("/api/x/")
 
     assert str(refused.value) == (
-        "the source answers /api/x/ with 429: slowly; given up after 6 tries"
+        "the source responds to /api/x/ with 429: slowly; gave up after 6 tries"
     )
     assert (len(server.asked), len(waited)) == (TRIES_MAX, TRIES_MAX - 1)
 
@@ -95,14 +95,14 @@ async def test_a_server_that_is_not_there_is_named() -> None:
 REFUSALS: list[tuple[Answer, str]] = [
     (
         Answer(401, {"detail": "Invalid Personal API key."}),
-        "the source answers /api/x/ with 401: Invalid Personal API key.",
+        "the source responds to /api/x/ with 401: Invalid Personal API key.",
     ),
-    (Answer(404, b"<html>"), "the source answers /api/x/ with 404"),
-    (Answer(403, [1]), "the source answers /api/x/ with 403"),
+    (Answer(404, b"<html>"), "the source responds to /api/x/ with 404"),
+    (Answer(403, [1]), "the source responds to /api/x/ with 403"),
     (
         Answer(301, b"", {"location": "https://elsewhere.example/"}),
-        "the source answers /api/x/ with 301: it leads to https://elsewhere.example/; "
-        "name that address",
+        "the source responds to /api/x/ with 301: it redirects to https://elsewhere.example/; "
+        "give that address",
     ),
 ]
 
@@ -110,7 +110,7 @@ REFUSALS: list[tuple[Answer, str]] = [
 @pytest.mark.parametrize(("answer", "said"), REFUSALS)
 async def test_what_does_not_help_is_not_asked_again(answer: Answer, said: str) -> None:
     async with opened(lambda _: answer) as (source, server, waited):
-        with pytest.raises(SourceRefused) as refused:
+        with pytest.raises(SourceStatusError) as refused:
             await source.get("/api/x/")
 
     assert str(refused.value) == said
@@ -145,10 +145,10 @@ async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None
 
 
 LISTS: list[tuple[Any, str]] = [
-    ({"results": 1}, "is no list"),
-    (7, "is no list"),
-    ({"results": [], "next": "?limit=100"}, "repeats a page"),
-    ({"results": [], "next": "/somewhere"}, "has a next page that asks for nothing"),
+    ({"results": 1}, "is not a list"),
+    (7, "is not a list"),
+    ({"results": [], "next": "?limit=100"}, "returns the same page twice"),
+    ({"results": [], "next": "/somewhere"}, "links to a next page without a query"),
 ]
 
 
@@ -256,11 +256,11 @@ async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
     assert [one[:2] for one in skipped] == [
         ("flag", "7"),
         ("flag", "[6]"),
-        ("groups_types", "all of them"),
-        ("event_definitions", "all of them"),
-        ("property_definitions", "all of them"),
+        ("groups_types", "all"),
+        ("event_definitions", "all"),
+        ("property_definitions", "all"),
         ("insight", "New"),
-        ("role", "all of them"),
+        ("role", "all"),
         ("tile", "Board"),
         ("insight", "odd"),
         ("flag", "bad"),
@@ -268,7 +268,7 @@ async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
     ]
     assert skipped[-1][2] == "filters: flag 'bad' is not in the document"
     assert skipped[2][2] == (
-        "the source answers /api/projects/1/groups_types/ with 404: Not found."
+        "the source responds to /api/projects/1/groups_types/ with 404: Not found."
     )
 
 
@@ -285,9 +285,9 @@ async def test_a_missing_cohort_matches_no_person() -> None:
 
 
 async def test_flags_must_be_readable() -> None:
-    with pytest.raises(SourceRefused) as refused:
+    with pytest.raises(SourceStatusError) as refused:
         await read(cohorts=[])
 
     assert str(refused.value) == (
-        "the source answers /api/projects/1/feature_flags/ with 404: Not found."
+        "the source responds to /api/projects/1/feature_flags/ with 404: Not found."
     )

@@ -69,17 +69,17 @@ def event(number: int, time: datetime, name: str = "e", **properties: Any) -> Js
 
 @dataclass
 class Listed:
-    """The list of events as servers give it. answer_max: rows they give at most"""
+    """The list of events as servers give it. response_max: rows they give at most"""
 
     events: list[Json]
-    answer_max: int = 10_000
+    response_max: int = 10_000
     asked: int = 0
 
     def page(self, query: Json) -> Json:
         self.asked += 1
         found = [one for one in self.events if self._is_wanted(one, query)]
         found.sort(key=lambda one: (one["timestamp"], one["id"]), reverse=True)
-        limit = min(int(query["limit"]), self.answer_max)
+        limit = min(int(query["limit"]), self.response_max)
         more = "https://elsewhere.example/?before=x" if len(found) >= limit else None
         return {"results": found[:limit], "next": more}
 
@@ -97,7 +97,7 @@ class Listed:
     async def get(self, _: str, query: Sequence[tuple[str, str]]) -> Json:
         return self.page(dict(query))
 
-    def of_project(self, path: str) -> str:
+    def project_path(self, path: str) -> str:
         return path
 
     async def rows(self, _: str) -> Any:
@@ -133,7 +133,7 @@ TIMES = st.lists(
     st.sampled_from(["one", "two", "three"]),
 )
 def test_every_event_is_handed_in_once_in_the_order_of_time(
-    micros: list[int], answer_max: int, window_max: int, name: str
+    micros: list[int], response_max: int, window_max: int, name: str
 ) -> None:
     events = [
         event(number, FIRST + timedelta(microseconds=at), name if number % 2 else "e")
@@ -142,7 +142,7 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
     source, sink, memory = Listed(events), Heap(), Memory()
 
     copied = asyncio.run(
-        copy_of(source, sink, memory, answer_max=answer_max, window_max=window_max).run()
+        copy_of(source, sink, memory, response_max=response_max, window_max=window_max).run()
     )
 
     assert sorted(ids(sink.items)) == sorted(one["id"] for one in events)
@@ -162,9 +162,9 @@ def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at:
     broken, rest = Heap(fails_after=at), Heap()
 
     try:
-        asyncio.run(copy_of(source, broken, memory, answer_max=5, window_max=10).run())
+        asyncio.run(copy_of(source, broken, memory, response_max=5, window_max=10).run())
     except SourceError:
-        asyncio.run(copy_of(source, rest, memory, answer_max=5, window_max=10).run())
+        asyncio.run(copy_of(source, rest, memory, response_max=5, window_max=10).run())
 
     found = {*ids(broken.items), *ids(rest.items)}
     assert found == {one["id"] for one in events}
@@ -229,7 +229,7 @@ async def test_over_http_a_throttled_source_is_waited_for() -> None:
         return Answer(status, listed.page(asked.query), {"retry-after": "3"})
 
     heap = Heap()
-    copied, waited = await copied_from(script, heap, answer_max=10)
+    copied, waited = await copied_from(script, heap, response_max=10)
 
     assert (copied.events, waited) == (30, [3.0, 3.0])
     assert heap.items[0] == {
@@ -260,7 +260,7 @@ async def test_more_of_one_name_and_time_than_can_be_listed_is_reported() -> Non
     events = [event(n, FIRST) for n in range(9)] + [event(n, FIRST, "few") for n in range(9, 11)]
     heap = Heap()
 
-    copied = await copy_of(Listed(events), heap, Memory(), answer_max=4, instant_max=6).run()
+    copied = await copy_of(Listed(events), heap, Memory(), response_max=4, instant_max=6).run()
 
     assert copied.incomplete == ["2024-01-01T00:00:00+00:00 e"]
     assert len(heap.items) == 8
@@ -311,5 +311,5 @@ async def test_a_source_that_always_has_more_ends_the_copy() -> None:
         time = datetime.fromisoformat(after) + timedelta(microseconds=1)
         return Answer(200, {"results": [event(1, time)], "next": "?more"})
 
-    with pytest.raises(SourceError, match="does not list its events"):
+    with pytest.raises(SourceError, match="cannot list its events"):
         await copied_from(script, Heap(), since=FIRST)

@@ -1,4 +1,4 @@
-"""Reads from the records store everything of a project that a document holds."""
+"""Reads a project from the records store, as far as a document contains it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _event, _mark, _property = event_definitions.c, event_marks.c, property_definiti
 
 
 T = TypeVar("T")
-# Progress is reported in batches: a static cohort may have millions of members.
+# Progress is reported in steps: a static cohort may have millions of members.
 PROGRESS_ROWS = 1_000
 
 
@@ -55,7 +55,7 @@ class ExportProgress(Protocol):
 async def export_project(
     records: Records, project: Project, progress: ExportProgress | None = None
 ) -> Document:
-    """All of one moment. progress: costs a count of all rows"""
+    """From one snapshot of the store. progress: requires a count of all rows"""
     async with records.read() as connection:
         return await connection.run_sync(_export, project, progress)
 
@@ -77,7 +77,7 @@ def read_project(
     with_members: bool,
     progress: ExportProgress | None = None,
 ) -> Stored:
-    """with_members: those of static cohorts, which may be many"""
+    """with_members: whether to read the members of static cohorts, which may be many"""
 
     def counted(found: Sequence[T]) -> Sequence[T]:
         if progress is not None:
@@ -100,7 +100,7 @@ def read_project(
 
 
 def _row_count(connection: Connection, project: Project) -> int:
-    """Of what `read_project` reads, with members."""
+    """Number of rows that `read_project` reads, with members."""
     conditions: Sequence[ColumnElement[bool]] = (
         _event.project_id == project.id,
         _property.project_id == project.id,

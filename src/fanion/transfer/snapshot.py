@@ -90,9 +90,13 @@ class SnapshotDashboard:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """group_types: name → index; flags and dashboards that are not deleted, cohorts and insights
-    all; members: of static cohorts, by cohort, of each member the distinct ids;
-    usage_dashboards: ids of dashboards that flags have made, deleted flags too"""
+    """Definitions of a project.
+
+    group_types:      indexes by name
+    cohorts, insights: deleted ones included; flags and dashboards are not
+    members:          of static cohorts, by cohort: distinct ids of each member
+    usage_dashboards: ids of dashboards that flags have created, deleted flags included
+    """
 
     group_types: Mapping[str, int] = field(default_factory=dict)
     event_definitions: Sequence[EventDefinitionEntry] = ()
@@ -108,21 +112,21 @@ class Stored:
 
     @property
     def own_dashboards(self) -> list[SnapshotDashboard]:
-        """Without those that flags make for themselves."""
+        """Without the usage dashboards of flags."""
         return [one for one in self.dashboards if one.id not in self.usage_dashboards]
 
 
 @dataclass(frozen=True)
 class Keys:
-    """By which a document names cohorts and dashboards, from their ids."""
+    """Keys of cohorts and dashboards in a document, by id."""
 
     cohorts: Mapping[int, str]
     dashboards: Mapping[int, str]
 
 
 def keys_of(stored: Stored) -> Keys:
-    """Names, and where several have one name, or none, a number with them: the same each time."""
-    # Deleted ones last: those that are seen keep their names.
+    """Names, made unique with a number. Deterministic."""
+    # Deleted cohorts last, so that the others keep their names.
     cohorts = sorted(stored.cohorts, key=lambda one: (one.deleted, one.id))
     return Keys(
         unique_keys((one.id, one.name) for one in cohorts),
@@ -154,8 +158,8 @@ def names_of(stored: Stored, keys: Keys) -> Names:
 
 
 def document_of(stored: Stored) -> Document:
-    """Everything that is not deleted, and the deleted cohorts that it refers to: they count
-    as empty, here and where the document is imported."""
+    """Everything that is not deleted, and the deleted cohorts that it refers to: a deleted cohort
+    counts as empty, here and where the document is imported."""
     keys = keys_of(stored)
     names = names_of(stored, keys)
     flags = [flag_entry(flag, names, keys) for flag in stored.flags]
@@ -180,7 +184,7 @@ def document_of(stored: Stored) -> Document:
 
 
 def unknown_cohorts(stored: Stored) -> set[int]:
-    """Ids that something refers to and that are not among the cohorts."""
+    """Ids of cohorts that are referred to and are not in `stored`."""
     names = names_of(stored, keys_of(stored))
     for flag in stored.flags:
         named_flag(flag.filters, names)
@@ -257,7 +261,7 @@ def dashboard_entry(
 
 
 def tiles_of(stored: Stored, dashboard_id: int, insight_ids: set[int]) -> list[TileEntry]:
-    """insight_ids: of the insights that are exported"""
+    """insight_ids: insights that are exported"""
     short_ids = {one.id: one.short_id for one in stored.insights}
     return [
         TileEntry(insight=short_ids[tile.insight_id], color=tile.color, layouts=dict(tile.layouts))
@@ -267,7 +271,7 @@ def tiles_of(stored: Stored, dashboard_id: int, insight_ids: set[int]) -> list[T
 
 
 def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
-    """Live ones, what flags and insights have named, and what those name in turn."""
+    """Cohorts that are not deleted, and those that flags, insights or these cohorts refer to."""
     by_id = {one.id: one for one in stored.cohorts}
     wanted = {one.id for one in stored.cohorts if not one.deleted} | names.named
     found: dict[int, CohortEntry] = {}
@@ -282,17 +286,17 @@ def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
 
 
 def missing_cohort(key: str) -> CohortEntry:
-    """In place of one that does not exist: without members as well."""
+    """Deleted, in place of a cohort that does not exist: it has no members either."""
     return CohortEntry(key=key, name=key, filters={"properties": {}}, deleted=True)
 
 
 def _insights(stored: Stored, names: Names) -> dict[int, InsightEntry]:
-    """By id. Insights that only the dashboards of flags show come with the flags."""
+    """By id, without insights that are only on usage dashboards of flags."""
     own = {one.id for one in stored.own_dashboards}
     placed = {tile.insight_id for tile in stored.tiles}
-    shown_insights = {tile.insight_id for tile in stored.tiles if tile.dashboard_id in own}
+    on_own_dashboards = {tile.insight_id for tile in stored.tiles if tile.dashboard_id in own}
     return {
         one.id: insight_entry(one, names)
         for one in stored.insights
-        if not one.deleted and (one.id in shown_insights or one.id not in placed)
+        if not one.deleted and (one.id in on_own_dashboards or one.id not in placed)
     }

@@ -1,4 +1,4 @@
-"""Event and property definitions of a document, written into a project."""
+"""Imports the event and property definitions of a document into a project."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,7 +22,7 @@ _EVENT, _PROPERTY = "event definition", "property definition"
 
 
 def import_event_definitions(target: ImportTarget) -> None:
-    """Times of creation and last use are only set for new definitions: stored ones are right."""
+    """`created_at` and `last_seen_at` are only set for new definitions."""
     stored = {one.name: one for one in target.stored.event_definitions}
     ids = _definition_ids(target)
     for entry in target.document.event_definitions:
@@ -36,7 +36,7 @@ def import_event_definitions(target: ImportTarget) -> None:
 
 
 def import_property_definitions(target: ImportTarget) -> None:
-    """A stored type stays, as it does when events have another one."""
+    """A stored type is not changed, as by events."""
     stored = {one.name: one for one in target.stored.property_definitions}
     types: dict[str, PropertyType | None] = {}
     carried: dict[str, list[str]] = {}
@@ -63,7 +63,9 @@ def _report_property(
     if known is None:
         target.report.created(_PROPERTY, entry.name)
     elif entry.property_type not in (None, known.property_type) and not adds_type:
-        target.report.skipped(_PROPERTY, entry.name, f"its type is {known.property_type} here")
+        target.report.skipped(
+            _PROPERTY, entry.name, f"its type in this project is {known.property_type}"
+        )
     else:
         fields = {"property_type": adds_type, "event_names": has_new_events}
         differ = [name for name, differs in fields.items() if differs]
@@ -112,10 +114,13 @@ def _update(
         if value is not None
     }
     if marks_given:
-        # Both at once: in between it would be hidden and verified.
+        # Both in one update: one after the other it could be hidden and verified for a moment.
         marks = {"hidden": known.hidden, "verified": known.verified, **marks_given}
         given = {name: bool(value) for name, value in marks.items()}
         if all(given.values()):
-            raise DocumentError(f"event definition {entry.name}: it is hidden or verified here")
+            raise DocumentError(
+                f"event definition {entry.name}: cannot be both hidden and verified, and one of "
+                "them is set in the project"
+            )
         update_marks(target.connection, target.author, definition_id, given)
     return [*values, *marks_given]

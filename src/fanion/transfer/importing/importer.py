@@ -1,6 +1,6 @@
-"""A document written into a project: in one transaction, or not at all.
+"""Imports a document into a project, in one transaction.
 
-Objects that exist are changed where they differ; nothing is ever deleted.
+Objects that exist are updated where they differ; nothing is ever deleted.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from fanion.transfer.importing.validation import StoredDefinitions, find_faults,
 from fanion.transfer.report import ObjectOutcome, Report, ignored
 from fanion.transfer.snapshot import cohort_entry, flag_entry, insight_entry, names_of
 
-# A document of another installation may hold one fault a thousand times.
+# A document of another installation may have the same fault a thousand times.
 FAULTS_LISTED_MAX = 50
 
 
@@ -46,10 +46,11 @@ async def import_document(
     dry_run: bool = False,
     on_outcome: Callable[[ObjectOutcome], None] = ignored,
 ) -> Report:
-    """dry_run:    report what would be done, and write nothing
-    on_outcome: called at once with each outcome, although the transaction may still fail
+    """dry_run:    report the changes and roll them back
+    on_outcome: called with each outcome before the transaction commits
 
-    raises: DocumentError before anything is written; Invalid, which takes all of it back
+    raises: DocumentError before anything is written, or when the project was changed meanwhile;
+            Invalid, after which the transaction is rolled back
     """
     document = normalised(document)
     async with records.read() as connection:
@@ -65,7 +66,8 @@ async def import_document(
         pass
     except (IntegrityError, TransactionConflict):
         raise DocumentError(
-            "the project was changed by another request meanwhile; nothing was imported, try again"
+            "the project was changed by another request during the import; nothing was imported, "
+            "try again"
         ) from None
     return report
 
@@ -73,7 +75,7 @@ async def import_document(
 def require_sound(document: Document, stored_definitions: StoredDefinitions) -> None:
     """document: normalised
 
-    raises: DocumentError with a line for each thing that has a fault, FAULTS_LISTED_MAX at most
+    raises: DocumentError with a line for each entry that has a fault, FAULTS_LISTED_MAX at most
     """
     found = {
         (one.section, one.place): one.text for one in find_faults(document, stored_definitions)
@@ -105,7 +107,7 @@ def _stored_definitions(
 
 
 def _import(connection: Connection, author: Author, document: Document, report: Report) -> None:
-    # Two imports into one project go one after the other.
+    # Serialises imports into one project.
     mine = select(projects.c.id).where(projects.c.id == author.project_id)
     connection.execute(mine.with_for_update())
     stored = read_project(connection, author.organization_id, author.project_id, with_members=False)
@@ -113,7 +115,7 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     target = ImportTarget(
         connection, author, document, stored, keys, names_of(stored, keys), report
     )
-    hindered = flags_without_answer(connection, author.project_id)
+    broken = flags_without_answer(connection, author.project_id)
     _import_group_types(target)
     import_event_definitions(target)
     import_property_definitions(target)
@@ -122,14 +124,14 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     import_dashboards(target)
     import_roles(target)
     import_flags(target)
-    _require_answers(target, {flag.key for flag in stored.flags if flag.active} - hindered.keys())
+    _require_answers(target, {flag.key for flag in stored.flags if flag.active} - broken.keys())
 
 
 def _require_answers(target: ImportTarget, working: set[str]) -> None:
-    """working: flags of the project that must go on being computed. raises: DocumentError"""
+    """working: keys of flags that must stay computable. raises: DocumentError"""
     for key, why in flags_without_answer(target.connection, target.project_id).items():
         if key in working:
-            raise DocumentError(f"flag {key}: could not be computed any more ({why})")
+            raise DocumentError(f"flag {key}: the import would break this flag ({why})")
 
 
 def _import_group_types(target: ImportTarget) -> None:
@@ -140,7 +142,7 @@ def _import_group_types(target: ImportTarget) -> None:
     for name in wanted:
         if name not in target.group_types:
             raise DocumentError(
-                f"group type {name}: the project has {GROUP_TYPES_MAX} already, which is the most"
+                f"group type {name}: the project already has the maximum of {GROUP_TYPES_MAX}"
             )
         if name in added:
             target.report.created("group type", name)

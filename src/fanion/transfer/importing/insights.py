@@ -1,4 +1,4 @@
-"""Insights and dashboards of a document, written into a project."""
+"""Imports the insights and dashboards of a document into a project."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ _tile = dashboard_tiles.c
 
 
 def import_insights(target: ImportTarget) -> None:
-    """One that was deleted here, with the same short id, comes back."""
+    """A deleted insight with the same short id is restored."""
     stored = {one.short_id: one for one in target.stored.insights}
     for entry in target.document.insights:
         known = stored.get(entry.short_id)
@@ -88,7 +88,7 @@ def import_dashboards(target: ImportTarget) -> None:
 
 
 def _insight(target: ImportTarget, insight_id: int) -> StoredInsight:
-    """Deleted ones too."""
+    """A stored insight, deleted or not."""
     wanted = select(insights).where(insights.c.id == insight_id)
     [found] = read_insights(target.connection, target.connection.execute(wanted).all())
     return found
@@ -113,7 +113,7 @@ def _make_dashboard(target: ImportTarget, entry: DashboardEntry) -> int:
 
 
 def _place_tiles(target: ImportTarget, dashboard_id: int, entry: DashboardEntry) -> bool:
-    """Whether any was added or changed; tiles that the document does not have stay."""
+    """Whether any tile was added or changed. Tiles that are not in the document stay."""
     rows = target.connection.execute(
         select(dashboard_tiles).where(_tile.dashboard_id == dashboard_id)
     )

@@ -1,7 +1,6 @@
-"""The management API of a server that speaks PostHog's, as a personal key sees it.
+"""Client of the management API of PostHog, or of a server compatible with it.
 
-Requests are repeated a bounded number of times, pages are followed a bounded number of times,
-and the key goes to no other host than the one that was named.
+Retries and pages are bounded, and the key is sent to the given host only.
 """
 
 import asyncio
@@ -34,21 +33,21 @@ class SourceError(Exception):
     """The source cannot be read; the text is one line."""
 
 
-class SourceRefused(SourceError):
-    """The source refused to return this."""
+class SourceStatusError(SourceError):
+    """The source responded with an error status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
 
 
-class AnswerTooLarge(SourceError):
-    """More than RESPONSE_BYTES_MAX."""
+class ResponseTooLarge(SourceError):
+    """Larger than RESPONSE_BYTES_MAX."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """project: its id as the API takes it; sleep: how waiting is done"""
+    """project: id in the paths of the API; sleep: waits between tries"""
 
     client: httpx.AsyncClient
     project: str
@@ -59,27 +58,27 @@ class Source:
         """Identifies the source."""
         return f"{self.client.base_url}".rstrip("/") + f"/api/projects/{self.project}"
 
-    def of_project(self, path: str) -> str:
+    def project_path(self, path: str) -> str:
         return f"/api/projects/{self.project}{path}"
 
     async def get(self, path: str, query: Query = ()) -> Any:
         """Decoded JSON. raises: SourceError"""
-        tried = 0
+        tries = 0
         while True:
-            tried += 1
+            tries += 1
             try:
-                answer = await self._request(path, query)
+                response = await self._request(path, query)
             except httpx.HTTPError as error:
-                problem, wait_s = _failure(error), _backoff_s(tried)
+                problem, wait_s = _failure(error), _backoff_s(tries)
             else:
-                if answer.status_code == 200:
-                    return _decoded(path, answer.content)
-                problem = _problem(path, answer)
-                if answer.status_code != 429 and answer.status_code < 500:
-                    raise SourceRefused(answer.status_code, problem)
-                wait_s = _wait_s(answer, tried)
-            if tried == TRIES_MAX:
-                raise SourceError(f"{problem}; given up after {TRIES_MAX} tries")
+                if response.status_code == 200:
+                    return _decoded(path, response.content)
+                problem = _problem(path, response)
+                if response.status_code != 429 and response.status_code < 500:
+                    raise SourceStatusError(response.status_code, problem)
+                wait_s = _wait_s(response, tries)
+            if tries == TRIES_MAX:
+                raise SourceError(f"{problem}; gave up after {TRIES_MAX} tries")
             await self.sleep(wait_s)
 
     async def rows(
@@ -100,35 +99,35 @@ class Source:
                 return
             asked = _query_of(path, following)
             if asked in seen:
-                raise SourceError(f"{path} of the source repeats a page")
+                raise SourceError(f"{path} of the source returns the same page twice")
         raise SourceError(f"{path} of the source has more than {PAGES_MAX} pages")
 
     async def _request(self, path: str, query: Query) -> httpx.Response:
-        """The whole answer, once it is known to be no larger than it may be."""
-        async with self.client.stream("GET", path, params=list(query)) as answer:
+        """The whole response. raises: ResponseTooLarge"""
+        async with self.client.stream("GET", path, params=list(query)) as response:
             body = bytearray()
-            async for chunk in answer.aiter_bytes():
+            async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > RESPONSE_BYTES_MAX:
-                    raise AnswerTooLarge(
-                        f"{path} answers with more than {RESPONSE_BYTES_MAX} bytes"
+                    raise ResponseTooLarge(
+                        f"{path} of the source responds with more than {RESPONSE_BYTES_MAX} bytes"
                     )
-            headers = {"retry-after": answer.headers.get("retry-after", "")}
-            headers["location"] = answer.headers.get("location", "")
-            return httpx.Response(answer.status_code, headers=headers, content=bytes(body))
+            headers = {"retry-after": response.headers.get("retry-after", "")}
+            headers["location"] = response.headers.get("location", "")
+            return httpx.Response(response.status_code, headers=headers, content=bytes(body))
 
 
 @asynccontextmanager
 async def open_source(
     host: str, key: str, project: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncGenerator[Source]:
-    """raises: SourceError for an address that is none"""
+    """raises: SourceError for an invalid host, key or project"""
     if not _is_address(host):
-        raise SourceError(f"{host!r} is no address such as https://eu.posthog.com")
+        raise SourceError(f"{host!r} is not an address such as https://eu.posthog.com")
     if not (key.isascii() and key.isprintable() and key.strip()):
-        raise SourceError("the personal key is not one")
+        raise SourceError("the personal key is not valid: it must be printable ASCII")
     if not all(letter.isalnum() or letter in "@-_" for letter in project) or not project:
-        raise SourceError(f"{project!r} is no project id")
+        raise SourceError(f"{project!r} is not a project id")
     headers = {"authorization": f"Bearer {key}", "user-agent": f"fanion/{__version__}"}
     async with httpx.AsyncClient(base_url=host, headers=headers, timeout=TIMEOUT_S) as client:
         yield Source(client, project, sleep)
@@ -139,26 +138,26 @@ def _is_address(host: str) -> bool:
         url = httpx.URL(host)
     except (httpx.InvalidURL, ValueError):
         return False
-    is_plain = not url.query and not url.userinfo  # the address is written down
+    is_plain = not url.query and not url.userinfo  # the address is stored and printed
     return url.scheme in {"http", "https"} and bool(url.host) and is_plain
 
 
 def _page(path: str, page: Any) -> tuple[list[Any], str]:
-    """Some lists are bare; of the others `next` leads on."""
+    """Rows, and the link to the next page. Some lists have one page, without an envelope."""
     if isinstance(page, list):
         return page, ""
     results = page.get("results") if isinstance(page, dict) else None
     if not isinstance(results, list):
-        raise SourceError(f"{path} of the source is no list")
+        raise SourceError(f"{path} of the source is not a list")
     following = page.get("next")
     return results, following if isinstance(following, str) else ""
 
 
 def _query_of(path: str, following: str) -> Query:
-    """Of a link to the next page only what it asks is taken, never where it leads."""
+    """Query of the link to the next page. The host and path of the link are ignored."""
     query = tuple(parse_qsl(urlsplit(following).query, keep_blank_values=True))
     if not query:
-        raise SourceError(f"{path} of the source has a next page that asks for nothing")
+        raise SourceError(f"{path} of the source links to a next page without a query")
     return query
 
 
@@ -174,28 +173,28 @@ def _failure(error: httpx.HTTPError) -> str:
     return f"the source cannot be reached: {reason}"
 
 
-def _problem(path: str, answer: httpx.Response) -> str:
-    """In the source's own words, where it has some."""
-    status, detail = answer.status_code, ""
+def _problem(path: str, response: httpx.Response) -> str:
+    """Error text, with the `detail` of the response if it has one."""
+    status, detail = response.status_code, ""
     try:
-        answered = msgspec.json.decode(answer.content)
-        detail = str(answered.get("detail") or "") if isinstance(answered, Mapping) else ""
+        decoded = msgspec.json.decode(response.content)
+        detail = str(decoded.get("detail") or "") if isinstance(decoded, Mapping) else ""
     except (ValueError, RecursionError):
         pass
     if 300 <= status < 400:
-        detail = f"it leads to {answer.headers['location']}; name that address"
-    told_text = f": {detail}" if detail else ""
-    return f"the source answers {path} with {status}{told_text}"
+        detail = f"it redirects to {response.headers['location']}; give that address"
+    reason = f": {detail}" if detail else ""
+    return f"the source responds to {path} with {status}{reason}"
 
 
-def _wait_s(answer: httpx.Response, tried: int) -> float:
-    """What the source asks for, within reason."""
-    asked = _retry_after_s(answer.headers["retry-after"])
-    return _backoff_s(tried) if asked is None else min(max(asked, 0.0), WAIT_S_MAX)
+def _wait_s(response: httpx.Response, tries: int) -> float:
+    """Retry-After of the response, WAIT_S_MAX at most; a backoff without it."""
+    asked = _retry_after_s(response.headers["retry-after"])
+    return _backoff_s(tries) if asked is None else min(max(asked, 0.0), WAIT_S_MAX)
 
 
 def _retry_after_s(text: str) -> float | None:
-    """Seconds, or a date."""
+    """Header Retry-After: seconds, or a date."""
     if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)
     try:
@@ -206,5 +205,5 @@ def _retry_after_s(text: str) -> float | None:
     return (moment - datetime.now(UTC)).total_seconds()
 
 
-def _backoff_s(tried: int) -> float:
-    return FIRST_WAIT_S * 2.0 ** (tried - 1)
+def _backoff_s(tries: int) -> float:
+    return FIRST_WAIT_S * 2.0 ** (tries - 1)

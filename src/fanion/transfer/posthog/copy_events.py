@@ -1,7 +1,7 @@
-"""Events of a source, copied in the order in which they happened.
+"""Copies the events of a source, the oldest first.
 
-Each keeps its id and time, so that events copied twice are stored once. The progress is written
-after each window.
+Events keep their ids and times, so that an event copied twice is stored once. The progress is
+written after each window.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,14 @@ from msgspec import Struct
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.transfer.posthog.client import AnswerTooLarge, Query, Source, SourceError
+from fanion.transfer.posthog.client import Query, ResponseTooLarge, Source, SourceError
 from fanion.transfer.posthog.sink_client import ProgressStore, Sink
 from fanion.transfer.posthog.windows import (
     INSTANT,
     OLDEST,
     CopyProgress,
-    Walk,
     Window,
+    Windows,
     middle,
     start_of,
 )
@@ -41,7 +41,7 @@ class PosthogEvent(Struct):
 
 
 def read_events(raw: Sequence[object]) -> tuple[list[PosthogEvent], int]:
-    """In the order given, and how many could not be read."""
+    """Events in the given order, and the number of invalid ones."""
     found: list[PosthogEvent] = []
     for one in raw:
         try:
@@ -58,7 +58,7 @@ def time_of(body: PosthogEvent) -> datetime:
 
 
 def item_of(body: PosthogEvent) -> bytes:
-    """With its own id and time, so that it is stored once however often it is sent."""
+    """Body of a capture request for the event, with its own id and time."""
     return _encode(
         {
             "event": body.event,
@@ -73,7 +73,7 @@ def item_of(body: PosthogEvent) -> bytes:
 def _properties(body: PosthogEvent) -> Mapping[str, Any]:
     properties = dict(body.properties)
     if "$groups" in properties:
-        # Made of the groups and of the indexes that their types have: here they may be others.
+        # Derived from the groups and the indexes of their types, which differ between projects.
         for name in _DERIVED:
             properties.pop(name, None)
     if body.elements_chain:
@@ -81,18 +81,19 @@ def _properties(body: PosthogEvent) -> Mapping[str, Any]:
     return properties
 
 
-ANSWER_EVENTS_MAX = 2_000  # some 4 MB
-WINDOW_EVENTS_MAX = 10_000  # held in memory, since lists begin with the newest
-INSTANT_EVENTS_MAX = 10_000  # of one name in one microsecond
+RESPONSE_EVENTS_MAX = 2_000  # about 4 MB
+WINDOW_EVENTS_MAX = 10_000  # held in memory, since the source lists the newest first
+INSTANT_EVENTS_MAX = 10_000  # with one name in one microsecond
 INCOMPLETE_MAX = 100
 _DAY = timedelta(days=1)
 
 
 @dataclass
 class Copied:
-    """events: handed in; start: from when on, None when the source has none
-    unreadable, too_large: events that were left out
-    incomplete: instants of which the source could not list all
+    """events:     number of events written
+    start:      beginning of the copy; None when the source has no events
+    unreadable, too_large: numbers of events that were left out
+    incomplete: times and names of which the source could not list all events
     """
 
     events: int = 0
@@ -104,10 +105,10 @@ class Copied:
 
 @dataclass
 class EventCopy:
-    """since, until: as the operator chose; until is at the latest now
+    """since, until: chosen by the operator; until is at the latest now
     on_progress: called after each window with the counts and the time reached
-    answer_max, window_max, instant_max: events in one answer, in one window, and of one name in
-           one microsecond
+    response_max, window_max, instant_max: events in one response, in one window, and with one
+           name in one microsecond
     """
 
     source: Source
@@ -117,70 +118,70 @@ class EventCopy:
     since: datetime | None
     until: datetime
     on_progress: Callable[[Copied, datetime], None]
-    answer_max: int = ANSWER_EVENTS_MAX
+    response_max: int = RESPONSE_EVENTS_MAX
     window_max: int = WINDOW_EVENTS_MAX
     instant_max: int = INSTANT_EVENTS_MAX
     copied: Copied = field(default_factory=Copied)
     _names: Sequence[str] | None = None
 
     async def run(self) -> Copied:
-        """raises: SourceError, SinkError; another run goes on from there"""
+        """raises: SourceError, SinkError; the next run resumes there"""
         start = start_of(await self.progress.get(), self.since)
         self.copied.start = start if start is not None else await self._oldest()
         if self.copied.start is not None:
-            walk = Walk(self.copied.start, self.until, self.window_max)
-            while (window := walk.window()) is not None:
-                await self._take(walk, window)
-            await self._put(max(walk.at, self.until), is_finished=True)
+            windows = Windows(self.copied.start, self.until, self.window_max)
+            while (window := windows.window()) is not None:
+                await self._copy(windows, window)
+            await self._save_progress(max(windows.at, self.until), is_finished=True)
         return self.copied
 
-    async def _take(self, walk: Walk, window: Window) -> None:
+    async def _copy(self, windows: Windows, window: Window) -> None:
         if window.is_crowded:
-            await self._take_instant(window)
-            walk.go_on(window, 0)
+            await self._copy_instant(window)
+            windows.advance(window, 0)
         else:
-            found = await self._collect(walk, window)
+            found = await self._collect(windows, window)
             if found is None:
                 return
-            await self._hand_in(found)
-            walk.go_on(window, len(found))
-        await self._put(walk.at, is_finished=False)
-        self.on_progress(self.copied, walk.at)
+            await self._write(found)
+            windows.advance(window, len(found))
+        await self._save_progress(windows.at, is_finished=False)
+        self.on_progress(self.copied, windows.at)
 
-    async def _collect(self, walk: Walk, window: Window) -> list[PosthogEvent] | None:
-        """All of a window, the newest first; None when another window is to be tried."""
+    async def _collect(self, windows: Windows, window: Window) -> list[PosthogEvent] | None:
+        """All events of a window, the newest first; None when a smaller window must be tried."""
         found: dict[UUID, PosthogEvent] = {}
         end = window.end
         while True:
-            page, is_full = await self._events(Window(window.start, end), self.answer_max)
+            page, is_full = await self._events(Window(window.start, end), self.response_max)
             found.update((one.id, one) for one in page if one.id not in found)
             if not is_full:
                 return list(found.values())
             if not page:
-                raise SourceError("the source returns no event in a known shape")
+                raise SourceError("the source returns no events in a known format")
             newest, oldest = time_of(page[0]), time_of(page[-1])
             if newest == oldest:
-                walk.crowd(oldest)
+                windows.crowd(oldest)
                 return None
             if len(found) > self.window_max:
-                walk.narrow(window, oldest)
+                windows.narrow(window, oldest)
                 return None
             end = oldest + INSTANT
 
-    async def _take_instant(self, window: Window) -> None:
-        """One name at a time; the source has no way to list more of one name and time."""
-        page, _ = await self._events(window, self.answer_max)
-        # A definition may have been deleted, its events are there.
+    async def _copy_instant(self, window: Window) -> None:
+        """One event name at a time; the API cannot list more events of one name and time."""
+        page, _ = await self._events(window, self.response_max)
+        # Events exist whose definition has been deleted.
         names = dict.fromkeys([*await self._event_names(), *(one.event for one in page)])
         for name in names:
             found, is_full = await self._events(window, self.instant_max, ("event", name))
-            await self._hand_in(found)
+            await self._write(found)
             if is_full:
                 self.copied.incomplete.append(f"{window.start.isoformat()} {name}")
         if len(self.copied.incomplete) > INCOMPLETE_MAX:
-            raise SourceError("the source does not list its events one window after the other")
+            raise SourceError("the source cannot list its events by time")
 
-    async def _hand_in(self, found: Sequence[PosthogEvent]) -> None:
+    async def _write(self, found: Sequence[PosthogEvent]) -> None:
         """found: the newest first"""
         if found:
             items = [item_of(one) for one in reversed(found)]
@@ -191,19 +192,19 @@ class EventCopy:
     async def _events(
         self, window: Window, limit: int, *more: tuple[str, str]
     ) -> tuple[list[PosthogEvent], bool]:
-        """The newest of a window, and whether there are more."""
+        """The newest events of a window, and whether there are more."""
         while True:
             try:
                 page = await self._page(window, limit, *more)
                 break
-            except AnswerTooLarge:
+            except ResponseTooLarge:
                 if limit == 1:
                     raise
                 limit = max(limit // 10, 1)
-                self.answer_max = min(self.answer_max, limit)
+                self.response_max = min(self.response_max, limit)
         raw = page.get("results") if isinstance(page, dict) else None
         if not isinstance(raw, list):
-            raise SourceError("the events of the source are no list")
+            raise SourceError("the source does not return a list of events")
         found, unreadable = read_events(raw)
         self.copied.unreadable += unreadable
         return found, bool(page.get("next")) or len(raw) >= limit
@@ -212,17 +213,17 @@ class EventCopy:
         asked: Query = (("limit", str(limit)), ("before", window.end.isoformat()), *more)
         if window.start > OLDEST:
             asked = (*asked, ("after", (window.start - INSTANT).isoformat()))
-        return await self.source.get(self.source.of_project("/events/"), asked)
+        return await self.source.get(self.source.project_path("/events/"), asked)
 
     async def _event_names(self) -> Sequence[str]:
         if self._names is None:
-            path = self.source.of_project("/event_definitions/")
+            path = self.source.project_path("/event_definitions/")
             rows = [row async for row in self.source.rows(path)]
             self._names = [row["name"] for row in rows if _has_name(row)]
         return self._names
 
     async def _oldest(self) -> datetime | None:
-        """A day at most before the first event; None when there is none before the end."""
+        """A time at most a day before the first event; None when there is none before `until`."""
         low, high = OLDEST, self.until
         if not await self._has_any_before(high):
             return None
@@ -238,8 +239,8 @@ class EventCopy:
         found, is_full = await self._events(Window(OLDEST, end), 1)
         return bool(found) or is_full
 
-    async def _put(self, copied_upto: datetime, *, is_finished: bool) -> None:
-        """Progress that is not written down only costs another run some work."""
+    async def _save_progress(self, copied_upto: datetime, *, is_finished: bool) -> None:
+        """Lost progress is only copied again by the next run."""
         try:
             await self.progress.put(CopyProgress(self.since, copied_upto, is_finished), self.now())
         except RecordsUnavailable:

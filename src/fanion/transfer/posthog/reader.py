@@ -1,4 +1,4 @@
-"""A project of another server, read over its management API and made into a document."""
+"""Reads a project of another server over its management API into a document."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from typing import Any
 
 from fanion.transfer.document import Document, RoleEntry
 from fanion.transfer.importing.validation import normalised, without_faults
-from fanion.transfer.posthog.client import Source, SourceError, SourceRefused
+from fanion.transfer.posthog.client import Source, SourceError, SourceStatusError
 from fanion.transfer.posthog.schemas import (
     PosthogAccess,
     PosthogCohort,
@@ -38,8 +38,8 @@ from fanion.transfer.snapshot import (
     unknown_cohorts,
 )
 
-# Parts that a key may not read, or that a version or licence may lack.
-_WITHOUT = (402, 403, 404)
+# Statuses of parts that the key may not read, or that a version or licence does not have.
+_NOT_AVAILABLE = (402, 403, 404)
 
 
 def _ignored() -> None:
@@ -49,23 +49,23 @@ def _ignored() -> None:
 async def read_source(
     source: Source, report: Report, on_read: Callable[[], None] = _ignored
 ) -> Document:
-    """report:  gets what is left out, and why
+    """report:  receives what is left out, with the reason
     on_read: called for each object that was read, to show progress
 
     raises: SourceError when the project, its flags or its cohorts cannot be read
     """
-    return await _Reading(source, report, on_read).document()
+    return await _SourceReader(source, report, on_read).document()
 
 
 @dataclass
-class _Reading:
+class _SourceReader:
     source: Source
     report: Report
     on_read: Callable[[], None]
     stored: Stored = field(default_factory=Stored)
 
     async def document(self) -> Document:
-        project = await self.source.get(self.source.of_project("/"))
+        project = await self.source.get(self.source.project_path("/"))
         flags = await self._flags()
         self.stored = Stored(
             group_types=await self._group_types(),
@@ -88,7 +88,7 @@ class _Reading:
         return [one for one in found if not one.deleted]
 
     async def _cohorts(self) -> list[SnapshotCohort]:
-        """In the order in which they were made: lists begin with the newest."""
+        """The oldest first; the source lists the newest first."""
         rows = await self._required("/cohorts/")
         found = read_each(PosthogCohort, "cohort", rows, self.report)
         return sorted(map(stored_cohort, found), key=lambda one: one.id)
@@ -112,7 +112,7 @@ class _Reading:
         insights = []
         for one in read_each(PosthogInsight, "insight", rows, self.report):
             if one.query and not one.filters:
-                why = "it is a query of a newer kind, which is not supported"
+                why = "insights with `query` are not supported"
                 self.report.skipped("insight", one.name or one.short_id, why)
             elif not one.deleted:
                 insights.append(stored_insight(one))
@@ -126,7 +126,7 @@ class _Reading:
         for one in listed:
             if one.deleted:
                 continue
-            body = await self._one(self.source.of_project(f"/dashboards/{one.id}/"))
+            body = await self._get(self.source.project_path(f"/dashboards/{one.id}/"))
             present = [] if body is None else [body]
             bodies += read_each(PosthogDashboard, "dashboard", present, self.report)
         bodies.sort(key=lambda one: one.id)
@@ -138,30 +138,30 @@ class _Reading:
         for one in bodies:
             texts = sum(tile.insight is None for tile in one.tiles or [])
             name = one.name or str(one.id)
-            self.report.skipped("tile", name, "texts on dashboards are not supported", texts)
+            self.report.skipped("tile", name, "text tiles are not supported", texts)
 
     async def _roles(self, project: Any) -> list[RoleEntry]:
         organization = project.get("organization") if isinstance(project, dict) else None
         path = f"/api/organizations/{organization or '@current'}/roles/"
-        rows = await self._tolerant("role", path)
+        rows = await self._optional("role", path)
         return [role_entry(one) for one in read_each(PosthogRole, "role", rows, self.report)]
 
     async def _with_roles(self, flag: PosthogFlag) -> SnapshotFlag:
-        """One request a flag, where there are roles at all."""
+        """One request for each flag, if there are roles."""
         if not self.stored.roles:
             return stored_flag(flag)
-        path = self.source.of_project(f"/feature_flags/{flag.id}/role_access/")
-        rows = await self._tolerant("role access", path)
+        path = self.source.project_path(f"/feature_flags/{flag.id}/role_access/")
+        rows = await self._optional("role access", path)
         given = read_each(PosthogAccess, "role access", rows, self.report)
         return stored_flag(flag, (one.role.name for one in given))
 
     async def _read_deleted_cohorts(self) -> None:
-        """What conditions name and no list shows: deleted, but it can still be asked for."""
+        """Deleted cohorts that conditions refer to: not listed, but still readable by id."""
         asked: set[int] = set()
         while waiting := unknown_cohorts(self.stored) - asked:
             asked |= waiting
-            paths = [self.source.of_project(f"/cohorts/{one}/") for one in sorted(waiting)]
-            bodies = [body for path in paths if (body := await self._one(path)) is not None]
+            paths = [self.source.project_path(f"/cohorts/{one}/") for one in sorted(waiting)]
+            bodies = [body for path in paths if (body := await self._get(path)) is not None]
             found = read_each(PosthogCohort, "cohort", bodies, self.report)
             known = [*self.stored.cohorts, *map(stored_cohort, found)]
             self.stored = replace(self.stored, cohorts=sorted(known, key=lambda one: one.id))
@@ -176,20 +176,20 @@ class _Reading:
         self.stored = replace(self.stored, members=members)
 
     async def _required(self, path: str) -> list[Any]:
-        return await self._all(self.source.of_project(path))
+        return await self._all(self.source.project_path(path))
 
     async def _rows(self, path: str, *, is_paged: bool = True) -> list[Any]:
-        place = self.source.of_project(path)
-        return await self._tolerant(path.strip("/"), place, is_paged=is_paged)
+        place = self.source.project_path(path)
+        return await self._optional(path.strip("/"), place, is_paged=is_paged)
 
-    async def _tolerant(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
-        """Empty where the source refuses it, which is reported."""
+    async def _optional(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
+        """All rows; none where the source does not have them, which is reported as skipped."""
         try:
             return await self._all(path, is_paged=is_paged)
-        except SourceRefused as refusal:
-            if refusal.status not in _WITHOUT:
+        except SourceStatusError as error:
+            if error.status not in _NOT_AVAILABLE:
                 raise
-            self.report.skipped(what, "all of them", str(refusal))
+            self.report.skipped(what, "all", str(error))
             return []
 
     async def _all(self, path: str, *, is_paged: bool = True) -> list[Any]:
@@ -199,12 +199,12 @@ class _Reading:
             self.on_read()
         return found
 
-    async def _one(self, path: str) -> Any:
-        """None for what is not there any more."""
+    async def _get(self, path: str) -> Any:
+        """None for an object that no longer exists."""
         self.on_read()
         try:
             return await self.source.get(path)
-        except SourceRefused as refusal:
-            if refusal.status != 404:
-                raise SourceError(str(refusal)) from None
+        except SourceStatusError as error:
+            if error.status != 404:
+                raise SourceError(str(error)) from None
             return None

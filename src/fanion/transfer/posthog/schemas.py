@@ -81,7 +81,7 @@ class PosthogGroupType(Struct):
 
 
 class PosthogInsight(Struct):
-    """query: what newer versions have in the place of filters"""
+    """query: newer versions of PostHog have it in place of filters"""
 
     id: int
     short_id: str
@@ -146,15 +146,15 @@ class PosthogMember(Struct):
 
 
 def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -> list[B]:
-    """What cannot be read is word as skipped; what comes twice, since the list moved while it
-    was paged, counts once."""
+    """Rows that do not fit the schema are reported as skipped. A row that occurs twice, because the
+    list changed between two pages, counts once."""
     found: dict[object, B] = {}
     for place, one in enumerate(raw):
         try:
             body = msgspec.convert(one, kind)
         except msgspec.ValidationError as error:
             report.skipped(
-                word, _called(one, place), f"the source returns it in an unknown shape: {error}"
+                word, _label(one, place), f"the source returns it in an unknown format: {error}"
             )
             continue
         found[getattr(body, "id", None) or getattr(body, "name", place)] = body
@@ -174,10 +174,10 @@ def stored_flag(body: PosthogFlag, roles: Iterable[str] = ()) -> SnapshotFlag:
         tags=body.tags or [],
         analytics_dashboards=body.analytics_dashboards or [],
         has_enriched_analytics=bool(body.has_enriched_analytics),
-        created_at=aware(body.created_at),
+        created_at=as_utc(body.created_at),
         roles=sorted(roles),
-        bucketing_identifier=_word(body.bucketing_identifier, BucketingIdentifier),
-        evaluation_runtime=_word(body.evaluation_runtime, EvaluationRuntime),
+        bucketing_identifier=_choice(body.bucketing_identifier, BucketingIdentifier),
+        evaluation_runtime=_choice(body.evaluation_runtime, EvaluationRuntime),
         evaluation_contexts=normal_tags(body.evaluation_contexts or []) or None,
     )
 
@@ -201,13 +201,13 @@ def event_definition(body: PosthogEventDefinition) -> EventDefinitionEntry:
         post_to_chat=bool(body.post_to_chat or body.post_to_slack),
         hidden=body.hidden,
         verified=body.verified,
-        created_at=body.created_at and aware(body.created_at),
-        last_seen_at=body.last_seen_at and aware(body.last_seen_at),
+        created_at=body.created_at and as_utc(body.created_at),
+        last_seen_at=body.last_seen_at and as_utc(body.last_seen_at),
     )
 
 
 def property_definition(body: PosthogPropertyDefinition) -> PropertyDefinitionEntry:
-    """A type that is not known here counts as none."""
+    """An unknown type counts as none."""
     kinds = {kind.value: kind for kind in PropertyType}
     return PropertyDefinitionEntry(
         name=body.name,
@@ -252,7 +252,7 @@ def stored_dashboard(body: PosthogDashboard) -> SnapshotDashboard:
 
 
 def stored_tiles(body: PosthogDashboard) -> list[SnapshotTile]:
-    """Without texts."""
+    """Tiles with insights, without text tiles."""
     return [
         SnapshotTile(body.id, tile.insight.id, tile.color, tile.layouts or {})
         for tile in body.tiles or []
@@ -261,7 +261,7 @@ def stored_tiles(body: PosthogDashboard) -> list[SnapshotTile]:
 
 
 def role_entry(body: PosthogRole) -> RoleEntry:
-    """Of levels that are not known here the stricter one is taken."""
+    """An unknown level becomes the stricter one."""
     can_edit = body.feature_flags_access_level >= AccessLevel.EDIT
     return RoleEntry(
         name=body.name,
@@ -270,16 +270,16 @@ def role_entry(body: PosthogRole) -> RoleEntry:
     )
 
 
-def _word(word: str | None, known: Any) -> Any:
+def _choice(word: str | None, known: Any) -> Any:
     return word if word in get_args(known) else None
 
 
-def aware(time: datetime) -> datetime:
-    """Without a zone it is UTC."""
+def as_utc(time: datetime) -> datetime:
+    """A time without a zone is UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
-def _called(one: object, place: int) -> str:
+def _label(one: object, place: int) -> str:
     if isinstance(one, dict):
         for field in ("key", "name", "id"):
             if isinstance(one.get(field), str | int):

@@ -1,27 +1,27 @@
-"""Through a source's events from the oldest to the newest, in windows that memory can hold.
+"""Time windows of a copy, from the oldest events to the newest; the events of one fit in memory.
 
-The list of events only goes backwards, by `before`, and would lose events that share the time of
-a page's last one. So pages overlap by that time; where a page has one time only, that microsecond
-is a window of its own.
+The source lists events backwards, with `before`, and would skip events that share the time of the
+last one of a page. So pages overlap by that time; a page with one time only makes that microsecond
+a window of its own.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-# Events have no older time; asking for later ones only would leave out those of this instant.
+# No event is older. `after` excludes its own time, so that it is not sent for this one.
 OLDEST = datetime(1900, 1, 1, tzinfo=UTC)
 INSTANT = timedelta(microseconds=1)
 FIRST_WIDTH = timedelta(days=1)
 WIDTH_MAX = timedelta(days=366)
 GROWTH_MAX = 64.0
 SHRINKAGE_MAX = 0.25
-# What arrives at the source later than it happened is copied by the run after the next event.
+# Events may arrive at the source this late: the next run starts that much earlier.
 LATE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    """since: None for from the first event; copied_upto: everything before it is copied"""
+    """since: None for all events; copied_upto: all events before it are copied"""
 
     since: datetime | None
     copied_upto: datetime
@@ -30,7 +30,7 @@ class CopyProgress:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From `start`, before `end`. is_crowded: one microsecond with more than an answer holds"""
+    """[start, end). is_crowded: one microsecond with more events than a response may contain"""
 
     start: datetime
     end: datetime
@@ -38,10 +38,10 @@ class Window:
 
 
 def start_of(progress: CopyProgress | None, since: datetime | None) -> datetime | None:
-    """Where a run begins; None: with the first event of the source.
+    """Start of a run; None for the first event of the source.
 
-    One that was interrupted goes on where it was; after one that came to its end, a run that
-    names no time takes up what has come since, and what came late.
+    An interrupted copy is resumed. After a finished one, a run without `since` copies what has
+    arrived since then, late events included.
     """
     if progress is None:
         return since
@@ -52,8 +52,8 @@ def start_of(progress: CopyProgress | None, since: datetime | None) -> datetime 
     return since
 
 
-class Walk:
-    """From `at` to `until`, in windows that aim at half of what one may hold.
+class Windows:
+    """Windows from `at` to `until`; their width aims at half of `events_max` events.
 
     events_max: in one window
     """
@@ -67,7 +67,7 @@ class Walk:
         self._dense: dict[datetime, timedelta] = {}
 
     def window(self) -> Window | None:
-        """The one to be asked for next; None at the end."""
+        """The next window; None at the end."""
         if self.at >= self._until:
             return None
         if self.at in self._crowded:
@@ -76,18 +76,21 @@ class Walk:
         return Window(self.at, min([self.at + self._width, self._until, *later]))
 
     def crowd(self, instant: datetime) -> None:
-        """More events than one answer holds have this one time: it gets a window of its own."""
+        """Make a microsecond with more events than a response may contain a window of its own."""
         self._crowded.add(instant)
 
     def narrow(self, window: Window, oldest: datetime) -> None:
-        """The window holds too many. oldest: time of the last one that was listed, behind which
-        lies as much as a window may hold: no other window reaches beyond it"""
+        """Replace a window with too many events by smaller ones.
+
+        oldest: time of the oldest event listed so far; the events after it fill a window, so that
+                later windows end there
+        """
         if oldest > window.start:
             self._dense[oldest] = max((window.end - oldest) / 2, INSTANT)
         self._width = max((window.end - window.start) / 2, INSTANT)
 
-    def go_on(self, window: Window, events: int) -> None:
-        """The window is done with."""
+    def advance(self, window: Window, events: int) -> None:
+        """Continue after a window that was copied. events: number of its events"""
         self.at = window.end
         self._crowded.discard(window.start)
         if not window.is_crowded:
