@@ -21,7 +21,6 @@ from tests.support.cohorts import (
     ALONE,
     all_of,
     change,
-    cohort_store,
     create,
     did,
     members,
@@ -29,6 +28,7 @@ from tests.support.cohorts import (
     retrieve,
     three_persons,
 )
+from tests.support.stored_cohorts import cohort_store
 
 DONE_S = 30
 

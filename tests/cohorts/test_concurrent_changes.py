@@ -12,18 +12,18 @@ from fanion.cohorts.model import CalculationRun, CohortState, MembersImport, Sto
 from fanion.cohorts.validation import changed_values
 from fanion.db.engine import Records
 from fanion.errors import Invalid
-from tests.cohorts.test_store import (
+from tests.support.stored_cohorts import (
     AUTHOR,
     LEASE_S,
     NOW,
     claimed,
     cohort,
+    cohort_store,
     finish,
     make_persons,
     names_in,
     uploaded,
 )
-from tests.support.cohorts import cohort_store
 
 pytestmark = pytest.mark.every_engine
 

@@ -12,17 +12,17 @@ from fanion.db.schema.cohorts import cohort_people
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.persons.merge_store import move_memberships
 from tests.cohorts.test_concurrent_changes import change
-from tests.cohorts.test_store import (
+from tests.support.stored_cohorts import (
     LEASE_S,
     NOW,
     claimed,
     cohort,
+    cohort_store,
     finish,
     make_persons,
     merge,
     names_in,
 )
-from tests.support.cohorts import cohort_store
 
 pytestmark = pytest.mark.every_engine
 

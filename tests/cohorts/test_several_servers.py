@@ -18,8 +18,7 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
-from tests.cohorts.test_store import LEASE_S, NOW, cohort
-from tests.support.cohorts import cohort_store
+from tests.support.stored_cohorts import LEASE_S, NOW, cohort, cohort_store
 
 COHORTS = 12
 SERVERS = 2

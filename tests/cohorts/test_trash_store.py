@@ -11,17 +11,17 @@ from fanion.cohorts.members_store import CohortTrashStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people
 from tests.cohorts.test_concurrent_changes import change
-from tests.cohorts.test_store import (
+from tests.support.stored_cohorts import (
     LEASE_S,
     NOW,
     claimed,
     cohort,
+    cohort_store,
     finish,
     make_persons,
     names_in,
     uploaded,
 )
-from tests.support.cohorts import cohort_store
 
 pytestmark = pytest.mark.every_engine
 

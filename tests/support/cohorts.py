@@ -3,26 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection
-
-from fanion.activity.model import Author
-from fanion.cohorts.store import CohortStore, FlagChecks
-from fanion.db.engine import Records
-from fanion.flags.management.role_access_store import active_flags_using
-from fanion.flags.storage.integrity import flags_without_answer
 from tests.support.application import Home, Json
 from tests.support.management import NOW
 
 UNKNOWN = 99_999_999
-
-
-def cohort_store(records: Records) -> CohortStore:
-    """For authors who may edit every flag."""
-
-    def allow(_: Connection, author: Author, cohort_id: int) -> None:
-        pass
-
-    return CohortStore(records, FlagChecks(flags_without_answer, allow, active_flags_using))
 
 
 def person_is(key: str, value: Any, **more: Any) -> Json:

@@ -1,0 +1,112 @@
+"""Cohorts and their members in the records store of tests, without the API."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, insert, update
+
+from fanion.activity.model import Author
+from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
+from fanion.cohorts.import_store import store_uploaded_ids
+from fanion.cohorts.member_management_store import MemberQuery, find_members
+from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
+from fanion.cohorts.store import CohortStore, FlagChecks
+from fanion.cohorts.validation import created_values
+from fanion.db.engine import Records
+from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.flags.management.role_access_store import active_flags_using
+from fanion.flags.storage.integrity import flags_without_answer
+from fanion.persons.merge_store import move_memberships
+from fanion.projects.model import Project
+
+NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
+RUN = CalculationRun(started_at=NOW, seconds=0.1)
+LEASE_S = 60.0
+PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
+AUTHOR = Author(
+    project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=NOW
+)
+
+
+def cohort_store(records: Records) -> CohortStore:
+    """For authors who may edit every flag."""
+
+    def allow(_: Connection, author: Author, cohort_id: int) -> None:
+        pass
+
+    return CohortStore(records, FlagChecks(flags_without_answer, allow, active_flags_using))
+
+
+async def make_persons(
+    records: Records, *names: str, project_id: int = 1
+) -> dict[str, tuple[UUID, int]]:
+    """Each with one distinct id, its name; UUID and number."""
+    made: dict[str, tuple[UUID, int]] = {}
+    async with records.write() as connection:
+        for name in names:
+            uuid = uuid4()
+            row = {
+                "project_id": project_id,
+                "uuid": uuid,
+                "properties": {},
+                "is_identified": True,
+                "created_at": NOW,
+                "version": 1,
+                "email": None,
+            }
+            added = await connection.execute(insert(persons).values(row).returning(persons.c.id))
+            number = added.scalar_one()
+            made[name] = uuid, number
+            link = {"project_id": project_id, "distinct_id": name, "person_id": number}
+            await connection.execute(insert(person_distinct_ids).values(link))
+    return made
+
+
+async def cohort(
+    records: Records, members: MembersImport | None = None, **sent: Any
+) -> StoredCohort:
+    values = created_values(sent, NOW, imports=members is not None)
+    return await cohort_store(records).create(AUTHOR, values, members)
+
+
+async def uploaded(records: Records, *ids: str) -> MembersImport:
+    """A file of distinct ids that no cohort has yet."""
+    async with records.write() as connection:
+        return await connection.run_sync(store_uploaded_ids, 1, "distinct_id", ids, NOW)
+
+
+async def claimed(work: CohortLeaseStore, now: datetime = NOW, lease: str = "me") -> CohortClaim:
+    claim = await work.claim(now, lease)
+    assert claim is not None
+    return claim
+
+
+async def finish(
+    work: CohortLeaseStore, claim: CohortClaim, again_at: datetime | None = None
+) -> int:
+    return await work.finish(claim, NOW, again_at, RUN)
+
+
+async def names_in(records: Records, cohort_id: int) -> list[str]:
+    found = await cohort_store(records).get(1, cohort_id)
+    assert found is not None
+    page = await find_members(records, found, MemberQuery())
+    return sorted(person.distinct_ids[0] for person in page.persons)
+
+
+async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]:
+    return [made[name][0] for name in names]
+
+
+async def merge(records: Records, gone: int, survivor: int) -> None:
+    """The survivor gets the other's distinct id, and its own is dropped to keep names short."""
+    link = person_distinct_ids.c
+    async with records.write() as connection:
+        await connection.run_sync(move_memberships, [{"gone": gone, "survivor": survivor}])
+        await connection.execute(person_distinct_ids.delete().where(link.person_id == survivor))
+        await connection.execute(
+            update(person_distinct_ids).where(link.person_id == gone).values(person_id=survivor)
+        )
+        await connection.execute(persons.delete().where(persons.c.id == gone))
