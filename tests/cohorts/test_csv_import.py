@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from fanion.cohorts.calculation.worker import MemberDiff
 from fanion.cohorts.csv_export import COLUMNS_MAX, CsvColumns, header, rows
-from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, read_csv
+from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, ids_of_rows, read_csv
 from fanion.errors import Invalid
 
 UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)
@@ -114,6 +115,23 @@ def test_a_file_that_cannot_be_read_is_refused(raw: bytes, detail: str) -> None:
 
     assert raised.value.attr == "csv"
     assert raised.value.detail.startswith(detail)
+
+
+ANN = "018F3C2E-0000-7000-8000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids"),
+    [
+        ("distinct_id", {ANN: ANN, "Ann@b": "Ann@b"}),
+        ("email", {ANN: ANN.lower(), "Ann@b": "ann@b"}),
+        ("person_id", {ANN: UUID(ANN)}),
+    ],
+)
+def test_a_row_stands_for_an_id_of_the_kind_of_its_file(
+    kind: str, ids: dict[str, str | UUID]
+) -> None:
+    assert ids_of_rows(kind, [ANN, "Ann@b", ANN]) == ids
 
 
 def test_ids_are_read_in_batches() -> None:
