@@ -1,7 +1,7 @@
 """The only place that reads the clock; everything else is passed this function."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
+utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
