@@ -1,6 +1,7 @@
 """A response, and its head as text."""
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
+from email.utils import formatdate
 from http import HTTPStatus
 
 import msgspec
@@ -63,6 +64,21 @@ def response_head(status: int, headers: Collection[tuple[str, str]], length: int
 
 def _has_length(fields: str) -> bool:
     return fields.startswith("content-length: ") or "\r\ncontent-length: " in fields
+
+
+class DateLine:
+    """The header `date`, formatted once a second. now: seconds of a monotonic clock"""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._second = -1
+        self._text = ""
+
+    def text(self) -> str:
+        second = int(self._now())
+        if second != self._second:
+            self._second, self._text = second, f"date: {formatdate(usegmt=True)}\r\n"
+        return self._text
 
 
 def chunk(data: bytes) -> bytes:

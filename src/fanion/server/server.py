@@ -5,7 +5,6 @@ import resource
 import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from email.utils import formatdate
 from typing import Any, Protocol
 
 from fanion.server.connection import Connection, PassOn
@@ -15,7 +14,7 @@ from fanion.server.forwarded import network_of, read_address
 from fanion.server.head import RequestHead
 from fanion.server.parser import HeadCache
 from fanion.server.request import FastPath, Request
-from fanion.server.response import Response
+from fanion.server.response import DateLine, Response
 
 # Each takes a file descriptor and a few kilobytes, even while it is idle.
 CONNECTIONS_MAX = 16_384
@@ -135,9 +134,9 @@ class HttpServer:
         allowed = allow_connections() if connections_max is None else connections_max
         self._connections = ConnectionCount(allowed, is_proxy)
         self._serving: asyncio.Task[None] | None = None
-        self._date = (-1, "")  # second of the clock, header line
         self._loop = asyncio.get_running_loop()
         self.now = self._loop.time
+        self.date = DateLine(self.now).text
         self.answer: Answer = _no_handler
         self.is_ending = False
         self.pass_on: PassOn | None = None
@@ -191,13 +190,6 @@ class HttpServer:
             self._on_closed(connection)
         if not self._open:
             self._all_closed.set()
-
-    def date(self) -> str:
-        """The header line, formatted once a second."""
-        second = int(self.now())
-        if second != self._date[0]:
-            self._date = (second, f"date: {formatdate(usegmt=True)}\r\n")
-        return self._date[1]
 
     async def _serve(self, server: asyncio.Server | None) -> None:
         checking = asyncio.create_task(self._check_timeouts())
