@@ -1,4 +1,5 @@
-"""Every table of the records store. Each row of a project carries its project_id."""
+"""Tables of organizations, users, projects, keys, persons, groups, flags and ingestion; the other
+modules here hold those of one domain each. Each row of a project carries its project_id."""
 
 from sqlalchemy import (
     BigInteger,
