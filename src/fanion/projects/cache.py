@@ -22,10 +22,10 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.clock import utc_now
 from fanion.server.forwarded import Caller
 
-REFRESH_S = 2.0  # how soon another server's change of a project is seen here
-STORE_WAIT_S = 1.0  # for a project that was not met before
-ABSENT_S = 2.0  # how soon a project that another server made is found here
-ABSENT_TOKENS_MAX = 10_000  # junk tokens remembered: about 3 MB
+REFRESH_S = 2.0  # delay until a change by another server is seen
+STORE_WAIT_S = 1.0  # for a project that is not cached
+ABSENT_S = 2.0  # delay until a project that another server created is found
+ABSENT_TOKENS_MAX = 10_000  # unknown tokens in the cache: about 3 MB
 
 
 async def _nothing(token: str) -> Project | None:
@@ -48,8 +48,8 @@ class Projects:
         bus: ChangeBus | None = None,
         store_wait_s: float = STORE_WAIT_S,
     ) -> None:
-        """remembered: a project by its token, asked when the store does not answer
-        now:        the time of day, which ends former tokens
+        """remembered: reads a stored copy of a project by its token while the store is down
+        now:        the time of day, at which former tokens expire
         """
         self._store_wait_s = store_wait_s
         self._now = now
@@ -66,20 +66,20 @@ class Projects:
         self._bus = bus or ChangeBus()
 
     def restore(self, project: Project) -> None:
-        """As it was when this server last ran; what the store says later wins."""
+        """Cache a project as of the last run of this server; a later read replaces it."""
         self._keep(project)
 
     async def by_token(self, token: str, caller: Caller | None = None) -> Project:
         """caller: whose failures are counted; None to count none
 
-        raises: InvalidApiKey; Throttled; Unavailable when the store would have to say and cannot
+        raises: InvalidApiKey; Throttled; Unavailable when the store is needed and down
         source: api.md, "Errors"
         """
         project = self.known.get(token)
         return project if project is not None else await self._find(token, caller)
 
     async def by_id(self, project_id: int) -> Project | None:
-        """raises: RecordsUnavailable, for a project that was not met before"""
+        """raises: RecordsUnavailable, for a project that is not cached"""
         project = self._by_id.get(project_id)
         if project is None and (project := await self._read(self._ids, project_id)) is not None:
             project = self._keep(project)
@@ -91,7 +91,7 @@ class Projects:
         return ZoneInfo("UTC" if project is None else project.timezone)
 
     async def by_ids(self, ids: Iterable[int]) -> Mapping[int, Project]:
-        """Those that there are. raises: RecordsUnavailable, for projects not met before"""
+        """Existing projects by id. raises: RecordsUnavailable, for projects that are not cached"""
         found = {project_id: self._by_id.get(project_id) for project_id in ids}
         missing = [project_id for project_id, project in found.items() if project is None]
         if missing:
@@ -130,7 +130,7 @@ class Projects:
         raise NotFound
 
     def forget(self, project_id: int) -> None:
-        """Another process of this server has made or changed it."""
+        """Another process of this server has created or changed it."""
         self._changes += 1
         self._forgotten += 1
         self._tokens.forget_all()
@@ -197,7 +197,7 @@ class Projects:
         await self.refresh()
 
     def end_former_tokens(self) -> None:
-        """Tokens in memory are valid: readers need not look at the time."""
+        """Remove expired tokens from the cache, so that look-ups need not check the time."""
         now = self._now()
         for project_id in list(self._with_former):
             project = self._by_id[project_id]
@@ -216,7 +216,7 @@ class Projects:
             changes = self._changes
             found = await self.store.by_ids(ids)
             if changes != self._changes:
-                continue  # changed here meanwhile; what was read may be older than that
+                continue  # changed by this process meanwhile: the read may be older
             for project_id in ids:
                 self._replace(project_id, found.get(project_id))
 
@@ -236,7 +236,7 @@ class Projects:
         if project is not None and token in project.tokens(self._now()):
             self._failures.found(hash_key(token))
             return self._keep(project)
-        # A project made here during the read is known by now, and no junk.
+        # A project that this process created during the read is cached by now.
         made = self.known.get(token)
         if made is not None:
             return made
@@ -245,7 +245,7 @@ class Projects:
         raise InvalidApiKey
 
     async def _read(self, reads: SerialDataLoader[K, Project], key: K) -> Project | None:
-        """Nothing older than what was forgotten meanwhile. raises: RecordsUnavailable"""
+        """Repeats a read during which projects were invalidated. raises: RecordsUnavailable"""
         while True:
             forgotten = self._forgotten
             found = await reads.get(key)
@@ -253,7 +253,7 @@ class Projects:
                 return found
 
     def _keep(self, read: Project) -> Project:
-        """What was read, unless something newer is known."""
+        """Cache a project that was read, unless a newer one is cached."""
         known = self._by_id.get(read.id)
         if known is None:
             self._replace(read.id, read)

@@ -1,6 +1,6 @@
 """Members of an organization in the records store: added, changed and removed by the operator.
 
-A user who is removed keeps the row in `users`: what they made and did goes on naming them.
+The row of a removed user in `users` stays, because other records refer to it.
 """
 
 import secrets
@@ -29,7 +29,7 @@ _user, _member = users.c, memberships.c
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """keys: how many personal keys; last_used_at: of the one that was used last"""
+    """keys: number of personal keys; last_used_at: the latest use of any of them"""
 
     user_id: int
     uuid: UUID
@@ -44,7 +44,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class NewMember:
-    """email: as `read_email` gives it; key_label, key_expires_at: of the first personal key"""
+    """email: normalised by `read_email`; key_label, key_expires_at: of the first personal key"""
 
     email: str
     first_name: str
@@ -60,7 +60,7 @@ class MemberStore:
     records: Records
 
     async def all(self, organization_id: UUID) -> Sequence[Member]:
-        """The first to join stands first."""
+        """In the order of joining."""
         async with self.records.read() as connection:
             found = await connection.execute(_members(organization_id))
             return [_read(row) for row in found]
@@ -71,7 +71,7 @@ class MemberStore:
         """The member, a personal key, and the key's text, which cannot be read later. A user who
         was removed before is restored.
 
-        raises: Invalid with code `unique` for an address that a user has
+        raises: Invalid with code `unique` if a user has the e-mail address
         """
         try:
             async with self.records.write() as connection:
@@ -89,7 +89,7 @@ class MemberStore:
     async def set_active(
         self, organization_id: UUID, email: str, is_active: bool, now: datetime
     ) -> Member:
-        """A user who is not active is let in with no key, to no organization.
+        """An inactive user cannot authenticate, in any organization.
 
         raises: NotFound; Invalid with code `last_owner`
         """
@@ -97,7 +97,7 @@ class MemberStore:
             return await connection.run_sync(_set_active, organization_id, email, is_active, now)
 
     async def remove(self, organization_id: UUID, email: str, now: datetime) -> None:
-        """From the organization and its roles; from their last one with all personal keys.
+        """Remove from the organization and its roles; with the last organization also all keys.
 
         raises: NotFound; Invalid with code `last_owner`
         """
@@ -112,7 +112,7 @@ async def first_organization(records: Records) -> UUID | None:
     return rows[0].id if rows else None
 
 
-_SHOWN = tuple(one.name for one in fields(Member))
+_FIELDS = tuple(one.name for one in fields(Member))
 
 
 def _members(organization_id: UUID) -> Select[Any]:
@@ -140,7 +140,7 @@ def _members(organization_id: UUID) -> Select[Any]:
 
 def _read(row: Row[Any]) -> Member:
     """The columns of `_members`, in their order."""
-    values = dict(zip(_SHOWN, row, strict=True))
+    values = dict(zip(_FIELDS, row, strict=True))
     return Member(**values | {"level": Level(row.level)})
 
 
@@ -153,8 +153,8 @@ def _find(connection: Connection, organization_id: UUID, email: str) -> Member:
 
 
 def _locked(connection: Connection, organization_id: UUID, email: str) -> Member:
-    """Changes of one organization's members wait for each other: of two owners who give up that
-    level at the same time one is refused. raises: NotFound"""
+    """Serialises changes of an organization's members, so that two owners cannot give up that level
+    at the same time. raises: NotFound"""
     _lock(connection, organization_id)
     return _find(connection, organization_id, email)
 
@@ -185,7 +185,7 @@ def _add(
 
 
 def _user_of(connection: Connection, new: NewMember, now: datetime) -> int:
-    """A new user, or one who is in no organization any more. raises: Invalid"""
+    """A new user, or a former member of any organization. raises: Invalid"""
     member = select(_member.user_id).where(_member.user_id == _user.id).exists()
     known = connection.execute(
         select(_user.id, member.label("is_member")).where(_user.email == new.email)

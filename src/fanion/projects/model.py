@@ -45,7 +45,7 @@ class Level(IntEnum):
 
 
 def read_level(text: str) -> Level:
-    """By its name, in any case. raises: ValueError, which says what is allowed"""
+    """By its name, in any case. raises: ValueError, with the allowed names"""
     try:
         return Level[text.strip().upper()]
     except KeyError:
@@ -61,13 +61,13 @@ class Organization:
 
 
 class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a project wishes about what is sent to it; nothing by default.
+    """Rules for the events of a project; by default there are none.
 
-    anonymize_ips:       no address is stored, a client's own `$ip` neither
-    dropped_user_agents: items whose user agent contains one of these, in any case, are dropped
-    removed_properties:  names that are taken out of events and person updates
-    items_per_second, bytes_per_second: None is without limit; bytes of JSON, decompressed
-    burst_seconds:       how much of a limit may come at once after a pause
+    anonymize_ips:       no address is stored, nor `$ip` of the event
+    dropped_user_agents: events whose user agent contains one of these, in any case, are dropped
+    removed_properties:  names that are removed from events and person updates
+    items_per_second, bytes_per_second: None for no limit; bytes of decompressed JSON
+    burst_seconds:       size of a burst, in seconds of the limit
     """
 
     anonymize_ips: bool = False
@@ -85,17 +85,17 @@ class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 DEFAULT_INGESTION = IngestionSettings()
 
 
-# How long a replaced key stays valid, by default and at most: installed apps are updated over
+# How long a replaced key stays valid, by default and at most: installed apps are updated within
 # weeks.
 FORMER_VALID_S = 86_400
 FORMER_VALID_S_MAX = 90 * 86_400
-# Of one project, or of one webhook, at a time.
+# At a time, of one project or one webhook.
 FORMER_KEYS_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
 class FormerToken:
-    """A project key that was replaced, and is taken before `valid_until`."""
+    """A project key that was replaced, and stays valid until `valid_until`."""
 
     token: str
     valid_until: datetime
@@ -103,9 +103,9 @@ class FormerToken:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """api_token: public, goes with every captured event; timezone: IANA name
+    """api_token: public, sent with every captured event; timezone: IANA name
 
-    former_tokens: the earliest to end first; those that have ended may be among them
+    former_tokens: the first to expire first; expired ones may be among them
     """
 
     id: int
@@ -119,7 +119,7 @@ class Project:
     former_tokens: tuple[FormerToken, ...] = ()
 
     def tokens(self, now: datetime) -> tuple[str, ...]:
-        """All that stand for the project now."""
+        """The current token and the former ones that are valid."""
         former = [one.token for one in self.former_tokens if one.valid_until > now]
         return self.api_token, *former
 
@@ -201,9 +201,9 @@ class PersonalKey:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls: the owner of a personal key, with what the key may do.
+    """The caller: the owner of a personal key, with the scopes of the key.
 
-    levels: of each organization that the user is in
+    levels: membership level by organization
     """
 
     user: User
@@ -218,7 +218,7 @@ class Principal:
         return self.scopes is None or ALL_SCOPES in self.scopes
 
     def require_scope(self, scope: str | None) -> None:
-        """scope: `<object>:read` or `<object>:write`; None where restricted keys may not go
+        """scope: `<object>:read` or `<object>:write`; None for what no restricted key may do
 
         raises: PermissionDenied
         source: capture.md section 9.1
@@ -231,7 +231,7 @@ class Principal:
             raise PermissionDenied(f"API key missing required scope '{scope}'")
 
     def require_access(self, project: Project | None, scope: str | None) -> None:
-        """project: None for a request that is about none; scope: as of `require_scope`
+        """project: None for a request without one; scope: as of `require_scope`
 
         raises: PermissionDenied
         """
@@ -259,7 +259,7 @@ def is_scope(text: str) -> bool:
     return text == ALL_SCOPES or (name in SCOPE_OBJECTS and action in {"read", "write"})
 
 
-FEATURE_FLAGS = "feature flags"  # the one resource that access can be set for
+FEATURE_FLAGS = "feature flags"  # the only resource with access levels
 
 
 class AccessLevel(IntEnum):
@@ -309,5 +309,5 @@ class ResourceAccess(Struct, frozen=True, kw_only=True):
 
 
 def folded(name: str) -> str:
-    """Two names that fold to the same text count as one."""
+    """For comparison: names that fold to the same text are equal."""
     return name.strip().casefold()

@@ -16,7 +16,13 @@ from fanion.db.engine import Records
 from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import memberships, users
 from fanion.errors import Invalid, NotFound
-from fanion.projects.model import FEATURE_FLAGS, AccessLevel, ResourceAccess, UserSummary
+from fanion.projects.model import (
+    FEATURE_FLAGS,
+    AccessLevel,
+    ResourceAccess,
+    UserSummary,
+    user_summary,
+)
 
 # Columns of a statement that joins the user, null where there is none; `user_summary` reads them.
 USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in UserSummary.__struct_fields__)
@@ -195,5 +201,5 @@ def _setting(row: Any) -> ResourceAccess:
         organization=row[3],
         created_at=row[4],
         updated_at=row[5],
-        created_by=None if row[6] is None else UserSummary(*row[6:]),
+        created_by=user_summary(row),
     )

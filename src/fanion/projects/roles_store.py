@@ -17,7 +17,15 @@ from fanion.db.engine import Records
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound
-from fanion.projects.model import AccessLevel, Role, RoleFlag, RoleMember, UserSummary, folded
+from fanion.projects.model import (
+    AccessLevel,
+    Role,
+    RoleFlag,
+    RoleMember,
+    UserSummary,
+    folded,
+    user_summary,
+)
 from fanion.projects.organizations_store import USER_SUMMARY, setting_of
 
 
@@ -30,7 +38,7 @@ class RoleRemoval:
     now: datetime
 
 
-# Port: access to flags belongs to the flags, a package above this one.
+# Port: access to flags is stored by the flags package, which is above this one.
 RevokeFlags = Callable[[Connection, RoleRemoval], None]
 
 _role = roles.c
@@ -41,7 +49,7 @@ _member = role_memberships.c
 class RoleStore:
     """Each change is in the activity log of the organization's projects.
 
-    revoke_flags: takes the flags from a role that is about to be deleted
+    revoke_flags: revokes the access of a role to flags before the role is deleted
     """
 
     records: Records
@@ -225,7 +233,7 @@ def _state(role: Role) -> ItemState:
 
 
 def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, Role]:
-    """Whole, by id; the ids that there are."""
+    """Existing roles by id, with members and flags."""
     if not role_ids:
         return {}
     members, flags = _members(connection, role_ids), _flags(connection, role_ids)
@@ -241,7 +249,7 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
             name=row[1],
             feature_flags_access_level=row[2],
             created_at=row[3],
-            created_by=None if row[4] is None else UserSummary(*row[4:]),
+            created_by=user_summary(row),
             members=members[row[0]],
             associated_flags=flags[row[0]],
         )

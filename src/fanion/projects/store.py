@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.activity.model import ActivityRecord, Author, changes
+from fanion.activity.model import ActivityRecord, Author, Change, changes
 from fanion.activity.store import record
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
@@ -46,7 +46,7 @@ from fanion.projects.model import (
 
 _LOGGED = ("name", "timezone", "api_token", "ingestion")
 _former = former_project_tokens.c
-# A row for each former token of a project, one without.
+# One row for each former token of a project; one row for a project without any.
 _PROJECTS = select(
     projects.c.id,
     projects.c.uuid,
@@ -60,7 +60,7 @@ _PROJECTS = select(
     _former.valid_until.label("former_valid_until"),
 ).select_from(projects.outerjoin(former_project_tokens, _former.project_id == projects.c.id))
 _TOKENS: BindParameter[Any] = bindparam("tokens", expanding=True)
-# Each part by its index.
+# A union, so that each part uses its index.
 _OWNERS = union_all(
     select(projects.c.id).where(projects.c.api_token.in_(_TOKENS)),
     select(_former.project_id).where(_former.token.in_(_TOKENS)),
@@ -88,7 +88,7 @@ class ProjectStore:
         self._records = records
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
-        """By present and former tokens, those that have ended too."""
+        """By current and former tokens, expired ones included."""
         found: dict[str, Project] = {}
         rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
         for project in _read(rows).values():
@@ -159,10 +159,10 @@ class ProjectStore:
     ) -> Project | None:
         """Give the project another token.
 
-        former_valid_s: how long the present one stays valid; with 0 it ends at once, and
-                        so do all earlier ones
+        former_valid_s: how long the current one stays valid; with 0 it and all former ones
+                        expire at once
         user_id:        by whom; None for the operator
-        raises:         Invalid when FORMER_KEYS_MAX earlier ones have not ended
+        raises:         Invalid when FORMER_KEYS_MAX former ones are still valid
         """
         async with self._records.write() as connection:
             before = await connection.run_sync(_locked, project_id)
@@ -193,24 +193,35 @@ def _record(
     differing = None
     if before is not None:
         differing = changes("Project", _logged(before), _logged(after), _LOGGED)
+    record_project_change(connection, after, differing, user_id, now)
+
+
+def record_project_change(
+    connection: Connection,
+    project: Project,
+    differing: Sequence[Change] | None,
+    user_id: int | None,
+    now: datetime,
+) -> None:
+    """Write a change of a project into its activity log. differing: None for a new project"""
     entry = ActivityRecord(
         author=Author(
-            project_id=after.id,
-            organization_id=after.organization_id,
+            project_id=project.id,
+            organization_id=project.organization_id,
             user_id=user_id,
             now=now,
         ),
         scope="Project",
-        item_id=str(after.id),
-        activity="created" if before is None else "updated",
-        name=after.name,
+        item_id=str(project.id),
+        activity="created" if differing is None else "updated",
+        name=project.name,
         changes=differing,
     )
     record(connection, entry)
 
 
 def _logged(project: Project) -> dict[str, Any]:
-    """Of ingestion what differs from the defaults; of the token its mask."""
+    """For the activity log: the token masked, of `ingestion` what differs from the defaults."""
     return {
         "name": project.name,
         "timezone": project.timezone,
@@ -220,7 +231,7 @@ def _logged(project: Project) -> dict[str, Any]:
 
 
 def _locked(connection: Connection, project_id: int) -> Project | None:
-    """No other transaction changes it before this one ends."""
+    """The project, locked until the transaction ends."""
     one = projects.c.id == project_id
     if connection.scalar(select(projects.c.id).where(one).with_for_update()) is None:
         return None
@@ -254,7 +265,7 @@ def too_many_former() -> Invalid:
 
 
 def _ingestion(known: IngestionSettings, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """All that differs from the defaults once the project has what is wanted."""
+    """The settings after the change that differ from the defaults."""
     settings = convert({**to_builtins(known), **wanted}, IngestionSettings)
     differing: dict[str, Any] = to_builtins(settings)
     return differing

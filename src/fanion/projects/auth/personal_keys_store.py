@@ -89,8 +89,8 @@ class PersonalKeyStore:
         self._records = records
 
     async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
-        """By the key's hash; without keys that are unknown or whose owner is not active.
-        Expired keys are among them."""
+        """By the hash of the key, expired keys included; without unknown keys and those of inactive
+        users."""
         found: dict[str, Principal] = {}
         levels: dict[str, dict[UUID, int]] = {}
         for row in await self._records.fetch(_OWNERS, {"hashes": hashes}):
@@ -101,7 +101,7 @@ class PersonalKeyStore:
         return found
 
     async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
-        """The newest first, with the number of all of them."""
+        """The newest first, with the total number."""
         wanted = {"user": user_id}
         [(count,)] = await self._records.fetch(_COUNT, wanted)
         rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
@@ -125,8 +125,8 @@ class PersonalKeyStore:
     ) -> tuple[PersonalKey, str]:
         """The key as it is listed, and its text, which cannot be read later.
 
-        by_operator: whether its owner is not the one who makes it
-        raises: Invalid when the user has KEYS_PER_USER_MAX already
+        by_operator: whether the operator creates it, not its owner
+        raises: Invalid when the user already has KEYS_PER_USER_MAX
         """
         granted = None if scopes is None else tuple(scopes)
         new = NewPersonalKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
@@ -134,7 +134,7 @@ class PersonalKeyStore:
             return await connection.run_sync(create_key, new)
 
     async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
-        """The hash of the key that is gone, None when the user has no such key."""
+        """The hash of the deleted key; None when the user has no such key."""
         which = (_keys.user_id == user_id) & (_keys.id == key_id)
         async with self._records.write() as connection:
             gone = await connection.run_sync(
@@ -208,7 +208,7 @@ def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey
 
 
 def revoke_keys_of(connection: Connection, user_id: int, now: datetime) -> None:
-    """By the operator, in the caller's transaction: all keys of a user, who is a member still."""
+    """By the operator, in the caller's transaction: all keys of a user who is still a member."""
     _delete_keys(connection, _keys.user_id == user_id, now, by_operator=True)
 
 
@@ -219,7 +219,7 @@ def _delete_keys(
     *,
     by_operator: bool,
 ) -> list[str]:
-    """The hashes of the keys that are gone."""
+    """The hashes of the deleted keys."""
     gone = delete(personal_api_keys).where(which)
     rows = connection.execute(
         gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
@@ -239,7 +239,7 @@ def _record(
     *,
     by_operator: bool,
 ) -> None:
-    """Into each organization of the key's owner."""
+    """Write the change into the activity log of each organization of the key's owner."""
     member = memberships.c
     theirs = select(member.organization_id).where(member.user_id == owner_id)
     for organization_id in list(connection.scalars(theirs)):

@@ -23,8 +23,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from fanion.activity.model import ActivityRecord, Author, changes
-from fanion.activity.store import record
+from fanion.activity.model import changes
 from fanion.db.columns import UtcDateTime
 from fanion.db.engine import Records
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys
@@ -41,7 +40,7 @@ from fanion.projects.auth.keys import (
     secret_key,
 )
 from fanion.projects.model import FORMER_KEYS_MAX
-from fanion.projects.store import load_projects, too_many_former
+from fanion.projects.store import load_projects, record_project_change, too_many_former
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.server.forwarded import Caller
 
@@ -65,10 +64,10 @@ class SecretKeyOwner:
 
 @dataclass(frozen=True, slots=True)
 class SecretKeyReset:
-    """hashed: of the new key; mask_value: its masked form
+    """hashed: hash of the new key; mask_value: its masked form
 
-    former_valid_s: how long the present key stays valid; with 0 it ends at once,
-                    and so do all earlier ones
+    former_valid_s: how long the current key stays valid; with 0 it and all former ones expire
+                    at once
     user_id:        by whom; None for the operator
     """
 
@@ -87,12 +86,12 @@ class SecretKeyStore:
         self._records = records
 
     async def owners(self, hashes: Sequence[str]) -> Mapping[str, SecretKeyOwner]:
-        """By the key's hash, without unknown ones; keys that have ended may be among them."""
+        """By the hash of the key, expired keys included; unknown ones are absent."""
         rows = await self._records.fetch(_OWNERS, {"hashes": hashes})
         return {row.hash: SecretKeyOwner(row.project_id, row.valid_until) for row in rows}
 
     async def replace(self, reset: SecretKeyReset) -> None:
-        """raises: Invalid when FORMER_KEYS_MAX earlier ones have not ended"""
+        """raises: Invalid when FORMER_KEYS_MAX former ones are still valid"""
         async with self._records.write() as connection:
             before = await connection.run_sync(_retire, reset)
             await connection.execute(
@@ -119,9 +118,9 @@ class SecretKeyStore:
 
 
 def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
-    """The masked form of the present key; None when there was none."""
+    """Make the current key a former one; its masked form, or None when there was none."""
     project_id, now = reset.project_id, reset.now
-    # Of two that replace it the second finds what the first has made.
+    # Serialises two replacements, so that the second sees the key of the first.
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
     theirs = _former.project_id == project_id
     ended = theirs & (_former.valid_until <= now) if reset.former_valid_s else theirs
@@ -148,7 +147,7 @@ def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
 def _remove(
     connection: Connection, project_id: int, now: datetime
 ) -> tuple[str | None, str | None]:
-    """The masked forms of the present key and of the former one that expires last."""
+    """The masked forms of the current key and of the former one that expires last."""
     gone = delete(project_secret_keys).where(_key.project_id == project_id)
     present = connection.execute(gone.returning(_key.mask_value)).scalar_one_or_none()
     former = delete(former_secret_keys).where(_former.project_id == project_id)
@@ -170,20 +169,8 @@ def _record(
     project = load_projects(connection, [project_id]).get(project_id)
     if project is None:
         return
-    entry = ActivityRecord(
-        author=Author(
-            project_id=project.id,
-            organization_id=project.organization_id,
-            user_id=user_id,
-            now=now,
-        ),
-        scope="Project",
-        item_id=str(project.id),
-        activity="updated",
-        name=project.name,
-        changes=changes("Project", {"secret_key": before}, {"secret_key": after}, ["secret_key"]),
-    )
-    record(connection, entry)
+    differing = changes("Project", {"secret_key": before}, {"secret_key": after}, ["secret_key"])
+    record_project_change(connection, project, differing, user_id, now)
 
 
 class SecretKeys:
