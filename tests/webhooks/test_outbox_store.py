@@ -33,7 +33,7 @@ from fanion.webhooks.queue_store import (
     PROJECT_SENDING_MAX,
     Claim,
     DeliveriesInFlight,
-    WorkStore,
+    DeliveryQueue,
 )
 from fanion.webhooks.store import WEBHOOKS_MAX, WebhookStore
 
@@ -92,7 +92,7 @@ async def create_flag(records: Records, key: str) -> None:
 
 
 async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequence[Claim]:
-    return await WorkStore(records).claim(now, NOTHING, limit)
+    return await DeliveryQueue(records).claim(now, NOTHING, limit)
 
 
 async def listed(records: Records, webhook: Webhook) -> list[tuple[str, int, str | None]]:
@@ -142,9 +142,9 @@ async def test_what_a_dead_server_held_is_taken_over_and_its_word_no_longer_coun
     [dead] = await claim(records)
 
     [heir] = await claim(records, NOW + LEASE)
-    await WorkStore(records).finish(dead, DeliveryOutcome(500, "late"), NOW + LEASE)
+    await DeliveryQueue(records).finish(dead, DeliveryOutcome(500, "late"), NOW + LEASE)
     between = await listed(records, webhook)
-    await WorkStore(records).finish(heir, DONE, NOW + LEASE)
+    await DeliveryQueue(records).finish(heir, DONE, NOW + LEASE)
 
     assert (heir.id, heir.message_id, heir.attempt) == (dead.id, dead.message_id, 2)
     assert between == [("pending", 2, None)]
@@ -154,7 +154,7 @@ async def test_what_a_dead_server_held_is_taken_over_and_its_word_no_longer_coun
 async def test_a_failure_is_tried_again_ever_later_and_then_given_up(records: Records) -> None:
     webhook = await create(records)
     await publish_change(records)
-    work, now, times = WorkStore(records), NOW, []
+    work, now, times = DeliveryQueue(records), NOW, []
 
     while claims := await claim(records, now):
         times.append(now)
@@ -173,7 +173,7 @@ async def test_a_final_failure_is_given_up_at_once(records: Records) -> None:
     await publish_change(records)
     [one] = await claim(records)
 
-    await WorkStore(records).finish(one, DeliveryOutcome(error="no", is_final=True), NOW)
+    await DeliveryQueue(records).finish(one, DeliveryOutcome(error="no", is_final=True), NOW)
 
     assert await listed(records, webhook) == [("failed", 1, "no")]
 
@@ -183,7 +183,7 @@ async def test_what_is_released_is_due_at_once(records: Records) -> None:
     await publish_change(records)
     [one] = await claim(records)
 
-    await WorkStore(records).release(one, NOW)
+    await DeliveryQueue(records).release(one, NOW)
 
     [again] = await claim(records)
     assert (again.id, again.attempt) == (one.id, 2)
@@ -198,9 +198,9 @@ async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Rec
 
     first = await claim(records, later)
     sending = DeliveriesInFlight([one.webhook_id for one in first], {1: PROJECT_SENDING_MAX, 2: 1})
-    none = await WorkStore(records).claim(later, sending, 100)
+    none = await DeliveryQueue(records).claim(later, sending, 100)
     room = DeliveriesInFlight([many[0].id, other.id], {1: PROJECT_SENDING_MAX - 1, 2: 1})
-    one = await WorkStore(records).claim(later, room, 100)
+    one = await DeliveryQueue(records).claim(later, room, 100)
 
     of_projects = [one.project_id for one in first]
     assert (of_projects.count(1), of_projects.count(2)) == (PROJECT_SENDING_MAX, 1)
@@ -216,7 +216,7 @@ async def test_the_oldest_of_a_receiver_goes_first(records: Records) -> None:
 
     while claims := await claim(records):
         order += [one.id for one in claims]
-        await WorkStore(records).finish(claims[0], DONE, NOW)
+        await DeliveryQueue(records).finish(claims[0], DONE, NOW)
 
     assert len(order) == 3
     assert order == sorted(order)
@@ -225,7 +225,7 @@ async def test_the_oldest_of_a_receiver_goes_first(records: Records) -> None:
 async def test_what_is_over_is_listed_for_a_while_and_holds_no_body(records: Records) -> None:
     webhook = await create(records)
     await publish_change(records, times=FINISHED_MAX + 5)
-    finishing = WorkStore(records)
+    finishing = DeliveryQueue(records)
 
     while claims := await claim(records):
         await finishing.finish(claims[0], DONE, NOW)
@@ -256,11 +256,11 @@ async def test_a_webhook_that_is_switched_off_gives_up_what_waits(records: Recor
     await publish_change(records)
 
     await WebhookStore(records).change(AUTHOR, webhook.id, {"active": False})
-    await WorkStore(records).finish(under_way, DONE, NOW)
+    await DeliveryQueue(records).finish(under_way, DONE, NOW)
     await publish_change(records)
     await WebhookStore(records).change(AUTHOR, webhook.id, {"active": True})
 
-    reported = "Not sent: the webhook was switched off."
+    reported = "Not sent: the webhook was deactivated."
     assert await listed(records, webhook) == [("failed", 0, reported), ("failed", 1, reported)]
     assert await claim(records, NOW + LEASE) == []
 
@@ -285,7 +285,7 @@ async def test_removing_a_webhook_while_changes_are_queued_fails_no_change(
     await asyncio.gather(
         *(create_flag(others, f"flag-{number}") for number in range(5)),
         *(WebhookStore(records).remove(AUTHOR, one.id) for one in webhooks),
-        *(WorkStore(others).finish(one, DONE, NOW) for one in claims),
+        *(DeliveryQueue(others).finish(one, DONE, NOW) for one in claims),
     )
 
     async with records.read() as connection:
@@ -304,7 +304,7 @@ async def test_a_project_has_only_so_many_webhooks(records: Records, others: Rec
 
     assert sum(isinstance(one, Webhook) for one in made) == 1
     [refused] = [one for one in made if isinstance(one, BaseException)]
-    assert str(refused) == "There are 20 webhooks in this project already."
+    assert str(refused) == "A project can have at most 20 webhooks."
 
 
 async def create_project(records: Records) -> None:

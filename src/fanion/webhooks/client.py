@@ -1,8 +1,8 @@
-"""One attempt to deliver: resolve the name, look at the addresses, connect to just these.
+"""One delivery attempt: resolve the name, check the addresses, connect to one of them.
 
-The request goes to an address, with the name in `Host` and for TLS: whatever the name server
-says a moment later has no bearing. It is made on the transport, below cookies, redirects,
-proxies and passwords of the environment, and no connection is reused: two names may share an
+The request goes to a checked address, with the name in `Host` and SNI, so that a later DNS
+response has no effect (DNS rebinding). It is made on the transport, below cookies, redirects, and
+proxies and passwords of the environment. Connections are not reused, as two names may share an
 address.
 """
 
@@ -19,20 +19,19 @@ from fanion.webhooks.destination import WebhookTarget, read_target, refusal
 from fanion.webhooks.model import DeliveryOutcome
 
 TIMEOUT_S = 10.0  # of the whole attempt
-# Of one name; the others would hardly be better.
-ADDRESSES_MAX = 4
+ADDRESSES_MAX = 4  # of one name that are tried
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class Refused(Exception):
-    """No webhook is sent there."""
+    """The destination is not allowed."""
 
 
 class Sender:
-    """allow_private: whether addresses may be other than public ones
-    trusted:       the certificates that are; None for those of the system's bundle, or those
-                   that SSL_CERT_FILE or SSL_CERT_DIR name
+    """allow_private: whether webhooks may be sent to addresses that are not public
+    trusted:       trusted certificates; None for those of SSL_CERT_FILE or SSL_CERT_DIR, else of
+                   the system
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Sender:
     async def _post_to(
         self, address: str, target: WebhookTarget, headers: Mapping[str, str], body: bytes
     ) -> int:
-        """What the answer says is not read."""
+        """The status code; the body of the response is not read."""
         extensions: dict[str, object] = {"timeout": httpx.Timeout(self._timeout_s).as_dict()}
         if not target.is_address:
             extensions["sni_hostname"] = target.host.rstrip(".")
@@ -141,7 +140,7 @@ class Resolver:
         self._running = 0
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        """Each once, in the order in which they should be tried. raises: OSError"""
+        """Distinct addresses, in the order in which to try them. raises: OSError"""
         if self._running >= LOOKUPS_MAX:
             raise OSError("too many names are being looked up")
         loop = asyncio.get_running_loop()
@@ -162,7 +161,7 @@ class Resolver:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(settle, answer)
 
-        # A daemon, so that a look-up that hangs does not keep the server from ending.
+        # A daemon, so that a look-up that hangs does not delay the shutdown.
         threading.Thread(target=look_up, name="webhook-lookup", daemon=True).start()
         return await found
 

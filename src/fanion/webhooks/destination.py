@@ -1,4 +1,4 @@
-"""The URL of a webhook, read into what a request to it needs."""
+"""URL of a webhook: parsed for a request, and addresses to which no webhook is sent."""
 
 import re
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class WebhookTarget:
     is_address: bool
 
     def url_at(self, address: str) -> str:
-        """The same place, reached at one of the addresses of its host."""
+        """The same URL with one of the addresses of its host."""
         literal = f"[{address}]" if ":" in address else address
         return f"{self.scheme}://{literal}:{self.port}{self.path}"
 
@@ -75,7 +75,7 @@ _EMBEDDED = 0xFFFFFFFF
 
 
 def refusal(text: str) -> str | None:
-    """What kind of address it is that no webhook is sent to; None for a public one.
+    """Kind of a forbidden address, for messages; None for a public one.
 
     text: an address, IPv6 perhaps with its zone
     """
@@ -98,7 +98,7 @@ def _is_special(address: Address) -> bool:
 
 
 def _reached(address: Address) -> Address:
-    """IPv6 addresses that stand for an IPv4 one are that one."""
+    """The IPv4 address that is embedded in an IPv6 one, else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

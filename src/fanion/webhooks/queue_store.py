@@ -17,13 +17,10 @@ from fanion.db.engine import Records
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.webhooks.model import DeliveryOutcome, read_former, wait_after
 
-# Three times what an attempt may take.
-LEASE = timedelta(seconds=30)
-# At once, by a server, of one project.
-PROJECT_SENDING_MAX = 8
-# Webhooks with something due; of one project there are 20 at most.
-LOOKED_AT_MAX = 1_000
-# Finished deliveries of one webhook that stay listed; older ones are deleted.
+LEASE = timedelta(seconds=30)  # three times the timeout of an attempt
+PROJECT_SENDING_MAX = 8  # concurrent deliveries of one project, by a server
+WEBHOOKS_READ_MAX = 1_000  # webhooks with a due delivery; a project has at most 20
+# Finished deliveries of one webhook that are stored; older ones are deleted.
 FINISHED_MAX = 200
 ERROR_CHARS_MAX = 500
 
@@ -32,7 +29,7 @@ _hook, _delivery = webhooks.c, webhook_deliveries.c
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """attempt: its number, from 1; secrets: that sign it, the present one first"""
+    """attempt: number, from 1; secrets: valid ones, the current one first"""
 
     id: int
     project_id: int
@@ -46,7 +43,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesInFlight:
-    """Deliveries that a server is sending: webhook ids, and how many of each project."""
+    """Deliveries that a server is sending: webhook ids, and numbers by project."""
 
     webhooks: Collection[int]
     projects: Mapping[int, int]
@@ -59,14 +56,14 @@ class DeliveriesInFlight:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkStore:
+class DeliveryQueue:
     records: Records
 
     async def claim(
         self, now: datetime, sending: DeliveriesInFlight, limit: int
     ) -> Sequence[Claim]:
-        """One delivery of each webhook that is not being sent to, `limit` at most in all, and no
-        more of a project than there is room for."""
+        """One delivery of each webhook without a delivery in flight: `limit` at most, and no more
+        of a project than its limit."""
         rows: Sequence[Any] = await self.records.fetch(_first_due(now, sending))
         chosen = _chosen(rows, sending)[:limit]
         if not chosen:
@@ -75,7 +72,7 @@ class WorkStore:
             return await connection.run_sync(_claim, chosen, now)
 
     async def finish(self, claim: Claim, outcome: DeliveryOutcome, now: datetime) -> None:
-        """Unless another server has claimed it, or the webhook is gone."""
+        """No effect when another server has claimed the delivery, or the webhook is deleted."""
         async with self.records.write() as connection:
             await connection.run_sync(_finish, claim, _result(claim, outcome, now))
 
@@ -88,7 +85,7 @@ class WorkStore:
 
 
 def _first_due(now: datetime, sending: DeliveriesInFlight) -> Select[Any]:
-    """One of each webhook, so that no receiver is sent two at once by a server."""
+    """The first due delivery of each webhook: a server sends one at a time to a receiver."""
     return (
         select(func.min(_delivery.id).label("first"), _delivery.project_id)
         .where(
@@ -98,12 +95,12 @@ def _first_due(now: datetime, sending: DeliveriesInFlight) -> Select[Any]:
         )
         .group_by(_delivery.webhook_id, _delivery.project_id)
         .order_by(func.min(_delivery.due_at))
-        .limit(LOOKED_AT_MAX)
+        .limit(WEBHOOKS_READ_MAX)
     )
 
 
 def _chosen(rows: Sequence[Any], sending: DeliveriesInFlight) -> Sequence[int]:
-    """Ids of deliveries, the longest due first, as many of each project as there is room for."""
+    """Ids of deliveries within the limit of each project, the longest due first."""
     chosen, taken = [], Counter[int]()
     for row in rows:
         if taken[row.project_id] < sending.room(row.project_id):

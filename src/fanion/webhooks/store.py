@@ -1,4 +1,4 @@
-"""Webhooks in the records store, and the list of what each was sent."""
+"""Webhooks and their deliveries in the records store."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,8 @@ from fanion.webhooks.model import (
 )
 
 WEBHOOKS_MAX = 20  # of a project
-_SWITCHED_OFF = "Not sent: the webhook was switched off."
-# Of `url` only the host is logged: the rest may hold a secret of the receiver.
+_INACTIVE = "Not sent: the webhook was deactivated."
+# Of `url` only the host is logged: the path may contain a secret of the receiver.
 _LOGGED_FIELDS = ("url", "events", "active")
 
 _hook, _delivery = webhooks.c, webhook_deliveries.c
@@ -63,7 +63,7 @@ class WebhookStore:
     records: Records
 
     async def page(self, project_id: int, limit: int, offset: int) -> tuple[Sequence[Webhook], int]:
-        """The oldest first, with the number of all of them."""
+        """The oldest first, with the total number."""
         theirs = _hook.project_id == project_id
         count = select(func.count()).select_from(webhooks).where(theirs)
         rows = _rows().where(theirs).order_by(_hook.id).limit(limit).offset(offset)
@@ -80,7 +80,7 @@ class WebhookStore:
         """The webhook, and its secret, which cannot be read later.
 
         values: by column, without project, secret and times
-        raises: Invalid when the project has too many
+        raises: Invalid when the project has WEBHOOKS_MAX
         """
         secret = secret_text(secrets.token_bytes(SECRET_BYTES))
         async with self.records.write() as connection:
@@ -97,9 +97,9 @@ class WebhookStore:
     ) -> tuple[Webhook, str]:
         """The webhook, and its new secret, which cannot be read later.
 
-        former_valid_s: how long the present one signs as well; with 0 it ends at once, and so
-                        do all earlier ones
-        raises:         NotFound; Invalid when FORMER_KEYS_MAX earlier ones have not ended
+        former_valid_s: how long the current one signs as well; with 0 it and all former ones
+                        expire at once
+        raises:         NotFound; Invalid when FORMER_KEYS_MAX former ones are still valid
         """
         secret = secret_text(secrets.token_bytes(SECRET_BYTES))
         async with self.records.write() as connection:
@@ -130,7 +130,7 @@ def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -
     _lock_project(connection, project_id)
     count = select(func.count()).select_from(webhooks).where(_hook.project_id == project_id)
     if (connection.scalar(count) or 0) >= WEBHOOKS_MAX:
-        raise Invalid(f"There are {WEBHOOKS_MAX} webhooks in this project already.")
+        raise Invalid(f"A project can have at most {WEBHOOKS_MAX} webhooks.")
     statement = insert(webhooks).values(
         project_id=project_id,
         created_by_id=author.user_id,
@@ -145,7 +145,7 @@ def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -
 
 
 def _lock_project(connection: Connection, project_id: int) -> None:
-    """So that of two that make the last one the second finds it."""
+    """Serialises creations, so that the limit holds."""
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
 
 
@@ -161,9 +161,7 @@ def _change(
         connection.execute(
             update(webhook_deliveries)
             .where(_delivery.webhook_id == webhook_id, _delivery.due_at.is_not(None))
-            .values(
-                status="failed", body=b"", error=_SWITCHED_OFF, due_at=None, finished_at=author.now
-            )
+            .values(status="failed", body=b"", error=_INACTIVE, due_at=None, finished_at=author.now)
         )
     after = _get(connection, author.project_id, webhook_id)
     _record_change(connection, author, after, "updated", before)
@@ -245,7 +243,7 @@ def _one(project_id: int, webhook_id: int) -> ColumnElement[bool]:
 
 
 def _locked(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
-    """Locked: waits for transactions that write its deliveries. raises: NotFound"""
+    """The webhook, locked: waits for transactions that write its deliveries. raises: NotFound"""
     one = _one(project_id, webhook_id)
     connection.execute(select(_hook.id).where(one).with_for_update())
     return _get(connection, project_id, webhook_id)

@@ -1,7 +1,7 @@
 """Background worker that sends the due deliveries of webhooks.
 
-Each server sends to many receivers at once, but one delivery of a webhook and a few of a project
-at a time: a slow receiver keeps only its own deliveries waiting.
+Each server sends to many receivers concurrently, but one delivery of a webhook and a few of a
+project at a time: a slow receiver delays its own deliveries only.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from fanion.runtime.background import run_loop
 from fanion.webhooks.client import Sender
 from fanion.webhooks.model import DeliveryOutcome, signed_headers
 from fanion.webhooks.outbox_store import announce_due
-from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, WorkStore
+from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, DeliveryQueue
 
-LOOK_S = 1.0  # two reads through indexes
-SENDING_MAX = 64  # at once, by a server
-_INTERNAL = "The attempt failed on the server's side."
+POLL_S = 1.0  # two reads through indexes
+SENDING_MAX = 64  # concurrent, by a server
+_INTERNAL = "The attempt failed because of an error of this server."
 
 
 class Deliverer:
@@ -34,7 +34,7 @@ class Deliverer:
         now: Callable[[], datetime],
     ) -> None:
         self._records = records
-        self._work = WorkStore(records)
+        self._queue = DeliveryQueue(records)
         self._sender = sender
         self._attempts = metrics.webhook_attempts
         self._now = now
@@ -43,10 +43,10 @@ class Deliverer:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def run(self) -> Never:
-        """Until cancelled; what is being sent then is left to the next server."""
+        """Until cancelled; deliveries in flight are then released for other servers."""
         try:
             await run_loop(
-                self._start_due, LOOK_S, "webhooks_wait", (RecordsUnavailable,), wake=self._freed
+                self._start_due, POLL_S, "webhooks_wait", (RecordsUnavailable,), wake=self._freed
             )
         finally:
             await self._end()
@@ -55,7 +55,7 @@ class Deliverer:
         await self.begin()
 
     async def work_once(self) -> bool:
-        """Everything that is due, to its end; whether there was something.
+        """Send all due deliveries and wait for their ends; whether there were any.
 
         raises: RecordsUnavailable
         """
@@ -65,21 +65,21 @@ class Deliverer:
         return begun > 0
 
     async def begin(self) -> int:
-        """Start as many due deliveries as the limits allow; how many were started.
+        """Start as many due deliveries as the limits allow; returns their number.
 
         raises: RecordsUnavailable
         """
         while await announce_due(self._records, self._now()):
             pass
         free = SENDING_MAX - len(self._sending)
-        claims = await self._work.claim(self._now(), self._under_way(), free) if free else ()
+        claims = await self._queue.claim(self._now(), self._in_flight(), free) if free else ()
         for claim in claims:
             task = asyncio.create_task(self._deliver(claim))
             self._sending[task] = claim
             task.add_done_callback(self._done)
         return len(claims)
 
-    def _under_way(self) -> DeliveriesInFlight:
+    def _in_flight(self) -> DeliveriesInFlight:
         claims = self._sending.values()
         return DeliveriesInFlight(
             [claim.webhook_id for claim in claims], Counter(claim.project_id for claim in claims)
@@ -89,9 +89,9 @@ class Deliverer:
         outcome = await self._sent(claim)
         self._attempts.labels("delivered" if outcome.error is None else "failed").inc()
         try:
-            await self._work.finish(claim, outcome, self._now())
+            await self._queue.finish(claim, outcome, self._now())
         except RecordsUnavailable as error:
-            # Once the lease is over it is sent again, under the same id.
+            # After its lease has expired it is sent again, with the same id.
             self._log.warning("webhook_outcome_not_written", reason=str(error))
 
     async def _sent(self, claim: Claim) -> DeliveryOutcome:
@@ -109,14 +109,14 @@ class Deliverer:
             self._log.error("webhook_delivery_failed", exc_info=error)
 
     async def _end(self) -> None:
-        """Break off, and let the next server send at once what was being sent."""
-        broken_off = dict(self._sending)
-        for task in broken_off:
+        """Cancel the deliveries in flight, and make them due at once for other servers."""
+        cancelled = dict(self._sending)
+        for task in cancelled:
             task.cancel()
-        await asyncio.gather(*broken_off, return_exceptions=True)
+        await asyncio.gather(*cancelled, return_exceptions=True)
         try:
-            for claim in broken_off.values():
-                await self._work.release(claim, self._now())
+            for claim in cancelled.values():
+                await self._queue.release(claim, self._now())
         except RecordsUnavailable as error:
             self._log.warning("webhooks_not_released", reason=str(error))
         await self._sender.close()
