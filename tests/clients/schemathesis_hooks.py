@@ -49,7 +49,7 @@ def filter_failure(
 
 def _taken_in_query(wrong: str, value: Any) -> bool:
     is_null = all(one in (None, "null") for one in _each(value))
-    is_text = "(was string" in wrong or "(was array" in wrong  # whatever it is, it is sent as one
+    is_text = "(was string" in wrong or "(was array" in wrong  # any value is sent as text
     return is_null or is_text or _name(wrong) in PAGING
 
 

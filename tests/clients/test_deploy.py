@@ -218,7 +218,7 @@ def is_up(behind: Behind, host: str, health: str) -> bool:
         return False
 
 
-def test_the_address_of_an_event_is_its_clients_whatever_that_claims(behind: Behind) -> None:
+def test_the_address_of_an_event_is_its_clients_whatever_headers_it_sends(behind: Behind) -> None:
     body = {
         "api_key": behind.keys.project_api_key,
         "event": "came through a proxy",
@@ -348,8 +348,8 @@ def test_a_stream_is_not_held_back(behind: Behind, host: str) -> None:
     assert b"data:" in first
 
 
-def test_strangers_do_not_reach_the_name_of_management() -> None:
-    """The samples differ in how they say so; loopback cannot play a stranger."""
+def test_public_clients_do_not_reach_the_name_of_management() -> None:
+    """The samples say so in different ways; a client on loopback counts as private."""
     nginx = (DEPLOY / "nginx.conf").read_text()
     caddy = (DEPLOY / "Caddyfile").read_text()
 

@@ -474,13 +474,13 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
         {"FANION_PROT": "1"},
         "FANION_PROT is not a setting; docs/configuration.md lists them all.",
     ),
-    "a level that is none": (
+    "an unknown level": (
         ["doctor"],
         {"FANION_LOG_LEVEL": "loud"},
         "FANION_LOG_LEVEL must be debug, info, warning or error",
     ),
     "no key id": (["keys", "revoke", "x"], {}, "x is not a key id; `fanion keys list` shows them."),
-    "nobody set up": (["keys", "create"], {}, "Run `fanion setup` first."),
+    "not set up": (["keys", "create"], {}, "Run `fanion setup` first."),
     "no project without an organization": (
         ["projects", "create", "x"],
         {},
@@ -496,7 +496,7 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
         {},
         "--project: the name must have 1 to 200 characters.",
     ),
-    "a time zone that is none": (
+    "an unknown time zone": (
         ["projects", "create", "x", "--timezone", "Mars/Base"],
         {},
         "--timezone: Mars/Base is not an IANA name such as Europe/Berlin.",

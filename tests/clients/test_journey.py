@@ -123,7 +123,7 @@ def test_each_event_arrives_once_with_its_properties(captured: Travelled, api: A
 
 
 @pytest.mark.parametrize("captured", NEWEST_PROTOCOL, ids=name_of, indirect=True)
-def test_the_newest_protocol_is_spoken_where_it_is_asked_for(
+def test_the_newest_protocol_is_used_when_requested(
     captured: Travelled, server: tuple[RealServer, Keys]
 ) -> None:
     assert '"path":"/i/v1/analytics/events"' in server[0].log_path.read_text()

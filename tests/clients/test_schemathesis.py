@@ -1,4 +1,4 @@
-"""Schemathesis asks every operation of the API's own description, rightly and wrongly.
+"""Schemathesis sends valid and invalid requests to every described operation.
 
 Nothing may be answered with 500, with a status, a type or a body that the description does not
 name, or with success where the request is broken; and every failure has the one error shape.
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.every_engine
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 FINISHED_S = 200
-# The stricter engine is asked for the edges of everything that is described, one by one, the
-# other for what chance makes of it; the number bounds the time.
+# The stricter engine gets the limits of each described value, one by one, the other random
+# requests; the number bounds the time.
 ASKED = {
     "sqlite": ("--phases=fuzzing", "--max-examples=3"),
     "postgresql": ("--phases=coverage",),
@@ -42,7 +42,7 @@ def server(records_url: str, tmp_path: Path) -> Iterator[tuple[RealServer, Keys]
 
 @pytest.fixture
 def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
-    """What the configuration names, of a project in which something has happened."""
+    """Variables of the configuration, of a project with data."""
     running, keys = server
     api = Api(running, keys)
     api.create_flag(key="beta", filters={"groups": [{}], "payloads": {"true": "{}"}})
@@ -73,7 +73,7 @@ def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
     return {f"FANION_TEST_{name}": value for name, value in found.items()}
 
 
-def test_nothing_that_can_be_asked_is_answered_otherwise_than_described(
+def test_every_request_is_answered_as_described(
     server: tuple[RealServer, Keys], known: dict[str, str], records_url: str, tmp_path: Path
 ) -> None:
     running, _ = server

@@ -1,4 +1,4 @@
-"""A process and its children, stopped in the middle of whatever they do."""
+"""A process and its children, stopped at any moment."""
 
 import os
 import signal

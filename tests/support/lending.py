@@ -12,7 +12,7 @@ from tests.support.postgres import Postgres
 # Deleted rows stay on disk (no autovacuum), and every scan of the table reads them.
 KEPT_BYTES_MAX = 8 * 2**20  # the schema itself takes two
 
-# Whatever changes a schema or a setting writes to one of these; deletes and sequences do not.
+# A change of a schema or a setting writes to one of these; deletes and sequences do not.
 _CATALOGS = (
     *("pg_class", "pg_attribute", "pg_attrdef", "pg_index", "pg_constraint", "pg_type"),
     *("pg_proc", "pg_trigger", "pg_namespace", "pg_extension", "pg_statistic"),

@@ -89,7 +89,7 @@ class RealServer:
         return done.stdout
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A command, whatever comes of it."""
+        """A command, which may fail."""
         return subprocess.run(
             [sys.executable, "-m", "fanion", *arguments],
             env=self.environment(),

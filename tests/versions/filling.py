@@ -165,7 +165,7 @@ class Filling:
         self._schedule(dependent)
 
     def _schedule(self, flag: Json) -> None:
-        """One change that is made, and one that waits; the API looks five years ahead at most."""
+        """An executed change and a pending one; the API allows five years at most."""
         place = f"/feature_flags/{flag['id']}/scheduled_changes/"
         ahead = time.gmtime(time.time() + 1.5)
         soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", ahead)

@@ -137,7 +137,7 @@ def _require_no_path(folder: Path) -> None:
     for path in folder.rglob("*"):
         target = str(path.readlink()).encode() if path.is_symlink() else b""
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        assert place not in target + content, f"{path} tells where it lay"
+        assert place not in target + content, f"{path} contains its former path"
 
 
 def _pack(folder: Path, archive: Path) -> None:

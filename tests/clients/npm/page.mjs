@@ -1,6 +1,5 @@
-// What a page does with posthog-js, old or new, in two loads: it does what is asked, goes away, and
-// comes back to report what it saw. The page's server says what is asked (see journey.py) and knows
-// when events have arrived.
+// What a page does with posthog-js, old or new, in two loads: it runs the stage that its server asks
+// for (see journey.py), reloads, and reports what it saw. The server knows when events have arrived.
 
 const asked = await (await fetch("/journey")).json();
 const options = {
@@ -59,8 +58,8 @@ async function flags() {
   return { values, payloads, own, own_payload: client.getFeatureFlagPayload(key) };
 }
 
-// The flags before a login, after it, and once more after another load, which `/report` is told of.
-// Events leave late, so the login is told before any person exists.
+// The flags before a login, after it, and once more after another load, which reports all of them.
+// Events are sent late, so the login is sent before any person exists.
 async function login() {
   const client = await visitor();
   const before = valuesOf(client, asked.kept_keys);
