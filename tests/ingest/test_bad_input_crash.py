@@ -28,7 +28,7 @@ TOO_LARGE = error(
 )
 
 
-class Line:
+class ServerConnection:
     """One connection to the server, used for every request."""
 
     def __init__(self, server: RealServer, keys: Keys) -> None:
@@ -83,13 +83,13 @@ class Line:
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerConnection]:
     server = PreloadedServer(Path(tmp_path_factory.mktemp("bad-input")) / "data")
     line = None
     try:
         keys = server.setup()
         server.start()
-        line = Line(server, keys)
+        line = ServerConnection(server, keys)
         yield line
     finally:
         if line is not None:
@@ -184,7 +184,9 @@ BAD: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_capture_answers_in_its_shape_and_the_next_request_works(line: Line, name: str) -> None:
+def test_capture_answers_in_its_shape_and_the_next_request_works(
+    line: ServerConnection, name: str
+) -> None:
     body, expected = BAD[name]
 
     status, answer = line.post(
@@ -218,7 +220,9 @@ DECIDE_BAD: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize("name", DECIDE_BAD)
-def test_decide_answers_in_its_shape_and_the_next_request_works(line: Line, name: str) -> None:
+def test_decide_answers_in_its_shape_and_the_next_request_works(
+    line: ServerConnection, name: str
+) -> None:
     body, expected = DECIDE_BAD[name]
 
     status, answer = line.post(
@@ -231,7 +235,9 @@ def test_decide_answers_in_its_shape_and_the_next_request_works(line: Line, name
 
 
 @pytest.mark.parametrize("path", ["/capture/", "/batch/", "/decide?v=3", "/api/projects/"])
-def test_a_body_of_25_mb_is_too_large_and_its_connection_lives_on(line: Line, path: str) -> None:
+def test_a_body_of_25_mb_is_too_large_and_its_connection_lives_on(
+    line: ServerConnection, path: str
+) -> None:
     body = item(line.keys.project_api_key, properties={"a": "x" * 25_000_000})
 
     answer = line.post(path, body)
@@ -249,7 +255,9 @@ def gzip_bomb() -> bytes:
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("path", ["/batch/", "/decide?v=3"])
-def test_what_unfolds_to_gigabytes_is_too_large(line: Line, path: str, layers: int) -> None:
+def test_what_unfolds_to_gigabytes_is_too_large(
+    line: ServerConnection, path: str, layers: int
+) -> None:
     bomb = gzip_bomb()
     for _ in range(layers - 1):
         bomb = gzip.compress(bomb, 9)
@@ -260,7 +268,7 @@ def test_what_unfolds_to_gigabytes_is_too_large(line: Line, path: str, layers: i
     assert (status, answer) == (413, TOO_LARGE)
 
 
-def test_a_form_that_is_not_read_does_no_harm(line: Line) -> None:
+def test_a_form_that_is_not_read_does_no_harm(line: ServerConnection) -> None:
     path = "/api/projects/@current/cohorts/"
 
     assert line.form("GET", path, None) == 200
@@ -268,7 +276,7 @@ def test_a_form_that_is_not_read_does_no_harm(line: Line) -> None:
     line.post_good()
 
 
-def test_a_batch_of_50_000_items_is_stored_whole(line: Line) -> None:
+def test_a_batch_of_50_000_items_is_stored_whole(line: ServerConnection) -> None:
     items = [{"event": "many", "distinct_id": f"many {n % 1000}"} for n in range(50_000)]
     body = json.dumps({"api_key": line.keys.project_api_key, "batch": items}).encode()
 
@@ -279,7 +287,9 @@ def test_a_batch_of_50_000_items_is_stored_whole(line: Line) -> None:
     assert answer == (200, {"status": 1})
 
 
-def test_afterwards_the_server_lives_its_memory_is_bounded_and_all_is_there(line: Line) -> None:
+def test_afterwards_the_server_lives_its_memory_is_bounded_and_all_is_there(
+    line: ServerConnection,
+) -> None:
     give_up = time.monotonic() + VISIBLE_S
     while lag(line) and time.monotonic() < give_up:
         time.sleep(0.05)
@@ -300,11 +310,11 @@ def test_afterwards_the_server_lives_its_memory_is_bounded_and_all_is_there(line
     assert "envelope_failed" not in line.server.log_path.read_text()
 
 
-def lag(line: Line) -> float:
+def lag(line: ServerConnection) -> float:
     return metric(line, "fanion_log_lag_envelopes")
 
 
-def metric(line: Line, name: str) -> float:
+def metric(line: ServerConnection, name: str) -> float:
     text = plain_http.get(f"{line.server.url}/metrics").text
     [sample] = [row for row in text.splitlines() if row.startswith(f"{name} ")]
     return float(sample.rpartition(" ")[2])

@@ -54,7 +54,7 @@ def test_items_keep_their_order_within_their_project() -> None:
     assert (run.first, run.last, run.events) == (1, 3, 4)
 
 
-def test_a_run_names_its_distinct_ids_once() -> None:
+def test_a_batch_names_its_distinct_ids_once() -> None:
     run = run_of(
         entry(
             1,
@@ -75,7 +75,7 @@ def test_a_drop_keeps_the_rest_and_is_counted() -> None:
     assert run.dropped == {Drop.NO_DISTINCT_ID: 1, Drop.NO_NAME: 1}
 
 
-def test_a_repeated_run_gives_the_same_ids() -> None:
+def test_a_repeated_batch_gives_the_same_ids() -> None:
     entries = [entry(7, event("a"), event("b"))]
 
     first, again = run_of(*entries), run_of(*entries)
@@ -102,7 +102,7 @@ def test_what_is_stored_is_left_out() -> None:
     assert names(fresh) == ["b", "c"]
 
 
-def test_what_an_attempt_at_this_run_has_stored_is_no_repetition() -> None:
+def test_what_an_attempt_at_this_batch_has_stored_is_no_repetition() -> None:
     run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST)))
 
     fresh = without_duplicates(run, {1: {FIRST: NOW}})
@@ -116,7 +116,7 @@ def test_the_same_id_in_two_projects_is_two_events() -> None:
     assert without_duplicates(run, {2: {FIRST: BEFORE}}).arrived[1] == run.arrived[1]
 
 
-def test_a_run_without_duplicates_is_itself() -> None:
+def test_a_batch_without_duplicates_is_itself() -> None:
     run = run_of(entry(1, event("a", FIRST), event("b")))
 
     assert without_duplicates(run, {1: {SECOND: BEFORE}}) is run

@@ -92,7 +92,7 @@ def test_a_body_that_cannot_be_read_is_put_aside_as_it_is() -> None:
     assert ids_of([]) == set()
 
 
-def test_a_run_ends_where_it_comes_to_too_much() -> None:
+def test_a_batch_ends_where_it_comes_to_too_much() -> None:
     some = [entry(msgspec.json.encode(one), n) for n, one in enumerate(events(5))]
 
     assert [one.id for one in within(some, Budget(2 * ONE))] == [0, 1]

@@ -11,7 +11,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch_writer import insertion
 
 
-class Slow:
+class SlowEventStore:
     """An event store that stores a batch when it is let, and refuses `bad`."""
 
     def __init__(self, bad: bytes | None = None) -> None:
@@ -31,7 +31,7 @@ def batches(*names: bytes) -> list[Batch]:
 
 
 async def test_batches_are_stored_in_order_under_tokens_that_a_repetition_has_too() -> None:
-    store = Slow()
+    store = SlowEventStore()
     for _ in range(4):
         store.let.release()
 
@@ -45,7 +45,7 @@ async def test_batches_are_stored_in_order_under_tokens_that_a_repetition_has_to
 
 
 async def test_no_more_than_one_batch_waits_for_the_one_that_is_being_stored() -> None:
-    store = Slow()
+    store = SlowEventStore()
     async with insertion(cast(EventStore, store), "run") as inserting:
         first, second, third = batches(b"a", b"b", b"c")
         await inserting.put(first)
@@ -65,7 +65,7 @@ async def test_no_more_than_one_batch_waits_for_the_one_that_is_being_stored() -
 
 
 async def test_nothing_is_stored_after_what_was_refused() -> None:
-    store = Slow(bad=b"a")
+    store = SlowEventStore(bad=b"a")
     store.let.release()
 
     with pytest.raises(EventRejected, match="bad"):
@@ -78,7 +78,7 @@ async def test_nothing_is_stored_after_what_was_refused() -> None:
 
 
 async def test_a_body_that_fails_lets_no_other_batch_begin() -> None:
-    store = Slow()
+    store = SlowEventStore()
 
     with pytest.raises(ZeroDivisionError):
         async with insertion(cast(EventStore, store), "run") as inserting:

@@ -22,7 +22,7 @@ EVENT = {"event": "paid", "distinct_id": "u", "properties": {"a": 1}}
 
 
 @dataclass
-class Door:
+class FastCaptureClient:
     """The application behind a socket. The first request with a head is answered by a task."""
 
     home: Home
@@ -36,14 +36,14 @@ class Door:
 
 
 @pytest.fixture
-async def door(home: Home) -> AsyncIterator[Door]:
+async def door(home: Home) -> AsyncIterator[FastCaptureClient]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
     await server.answer_with(home.site.application)
     async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         # Before, no project is known.
         await client.post("/e/", json={"api_key": home.token, **EVENT, "distinct_id": "first"})
-        yield Door(home, client)
+        yield FastCaptureClient(home, client)
     stop.set()
     await server.wait_closed()
 
@@ -58,7 +58,7 @@ def stored(event: Json) -> Json:
     return {k: v for k, v in event.items() if k not in ("id", "uuid", "timestamp", "created_at")}
 
 
-async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: Door) -> None:
+async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: FastCaptureClient) -> None:
     fast = 0
     for shape in SHAPES:
         for encode in ENCODINGS:
@@ -80,7 +80,7 @@ async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: Door) -
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-async def test_refusals_are_the_same_the_second_time(door: Door, name: str) -> None:
+async def test_refusals_are_the_same_the_second_time(door: FastCaptureClient, name: str) -> None:
     body, status, expected = REFUSALS[name]
     sent = body.replace(b"TOKEN", door.home.token.encode())
 
@@ -91,7 +91,7 @@ async def test_refusals_are_the_same_the_second_time(door: Door, name: str) -> N
     assert without_task == 0
 
 
-async def test_a_browser_reads_the_second_answer_too(door: Door) -> None:
+async def test_a_browser_reads_the_second_answer_too(door: FastCaptureClient) -> None:
     body = {"api_key": door.home.token, **EVENT}
     headers = {"origin": "https://shop.example", "x-request-id": "mine"}
 
@@ -104,7 +104,7 @@ async def test_a_browser_reads_the_second_answer_too(door: Door) -> None:
     assert await door.home.site.metric("fanion_items_accepted_total") >= 3
 
 
-async def test_what_the_head_says_is_stored_each_time(door: Door) -> None:
+async def test_what_the_head_says_is_stored_each_time(door: FastCaptureClient) -> None:
     body = {"api_key": door.home.token, **EVENT, "sent_at": "2024-05-06T07:08:09Z"}
     headers = {"user-agent": "shop/1"}
     sent = {"json": body, "headers": headers, "params": {"_": "1714978800000"}}
@@ -122,7 +122,9 @@ async def test_what_the_head_says_is_stored_each_time(door: Door) -> None:
 @pytest.mark.parametrize(
     "query", ["?compression=gzip-js", "?" + "&".join(f"a{n}=1" for n in range(150))]
 )
-async def test_a_query_that_is_not_plain_takes_the_ordinary_way(door: Door, query: str) -> None:
+async def test_a_query_that_is_not_plain_takes_the_ordinary_way(
+    door: FastCaptureClient, query: str
+) -> None:
     body = json.dumps({"api_key": door.home.token, **EVENT}).encode()
     before = door.home.site.log.without_task
 
@@ -132,7 +134,7 @@ async def test_a_query_that_is_not_plain_takes_the_ordinary_way(door: Door, quer
     assert door.home.site.log.without_task == before
 
 
-async def test_a_project_with_limits_is_asked_for_room_each_time(door: Door) -> None:
+async def test_a_project_with_limits_is_asked_for_room_each_time(door: FastCaptureClient) -> None:
     await wish(door.home, items_per_second=1, burst_seconds=2)
 
     body = {"api_key": door.home.token, **EVENT}
@@ -141,7 +143,7 @@ async def test_a_project_with_limits_is_asked_for_room_each_time(door: Door) -> 
     assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
 
 
-async def test_a_large_body_is_read_outside_the_event_loop(door: Door) -> None:
+async def test_a_large_body_is_read_outside_the_event_loop(door: FastCaptureClient) -> None:
     text = "x" * READ_ON_LOOP_BYTES_MAX
     body = {"api_key": door.home.token, **EVENT, "properties": {"text": text}}
 

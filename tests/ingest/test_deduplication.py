@@ -73,7 +73,7 @@ async def counts(home: Home) -> tuple[int, int, int]:
     return totals.stored, totals.duplicates, totals.dead_lettered
 
 
-async def test_a_retry_within_a_run_that_is_taken_again_changes_nothing(
+async def test_a_retry_within_a_batch_that_is_taken_again_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
@@ -152,7 +152,7 @@ async def settled(home: Home) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_changes_that_are_not_made_are_the_same_when_a_run_is_taken_again(
+async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_again(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     half = "x" * (PROPERTIES_BYTES_MAX // 2)

@@ -36,7 +36,7 @@ ITEMS = [item(number) for number in range(9)]
 BUDGET = Budget(3 * Budget().cost(msgspec.json.encode(item(0))))
 
 
-class Refusing:
+class RefusingEventStore:
     """An event store that refuses what names one event."""
 
     def __init__(self, store: EventStore, refused: bytes) -> None:
@@ -77,7 +77,7 @@ ALL_BUT_THE_REPEATED = [f"e{n}" for n in range(9) if n != 7]
 async def test_each_item_is_stored_once_and_in_order(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, historical: bool
 ) -> None:
-    watched = Refusing(events, b"nothing of that")
+    watched = RefusingEventStore(events, b"nothing of that")
     async with (
         open_site(records_url, cast(EventStore, watched), tmp_path) as site,
         open_home(site, project_id) as home,
@@ -130,7 +130,7 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
 async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    refusing = cast(EventStore, Refusing(events, b"e4"))
+    refusing = cast(EventStore, RefusingEventStore(events, b"e4"))
     async with (
         open_site(records_url, refusing, tmp_path) as site,
         open_home(site, project_id) as home,
@@ -155,7 +155,7 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     """It was put aside whole by a former version."""
-    refusing = Refusing(events, b"e")
+    refusing = RefusingEventStore(events, b"e")
     async with (
         open_site(records_url, cast(EventStore, refusing), tmp_path) as site,
         open_home(site, project_id) as home,
@@ -196,10 +196,10 @@ async def test_what_cannot_be_read_is_put_aside_whole(
     assert stored == ["later"]
 
 
-async def test_many_envelopes_are_several_runs(
+async def test_many_envelopes_are_several_batches(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    watched = Refusing(events, b"nothing of that")
+    watched = RefusingEventStore(events, b"nothing of that")
     async with (
         open_site(records_url, cast(EventStore, watched), tmp_path) as site,
         open_home(site, project_id) as home,

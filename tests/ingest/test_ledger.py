@@ -79,7 +79,7 @@ def test_items_count_by_project_minute_and_outcome() -> None:
     }
 
 
-def test_a_repetition_within_a_run_counts_as_a_duplicate() -> None:
+def test_a_repetition_within_a_batch_counts_as_a_duplicate() -> None:
     run = without_duplicates(run_of((1, 0, [event(uuid=ID)]), (1, 60, [event(uuid=ID)])), {})
 
     ledger = run.ledger(stored_of(run))

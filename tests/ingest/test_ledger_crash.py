@@ -24,7 +24,7 @@ async def counted(site: Site, project_id: int) -> tuple[int, int, int]:
     return totals.accepted, totals.stored, totals.dropped
 
 
-async def test_a_run_that_is_repeated_after_a_crash_counts_once(
+async def test_a_batch_that_is_repeated_after_a_crash_counts_once(
     sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     deadly = cast(EventStore, Deadly(events))

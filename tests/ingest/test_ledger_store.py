@@ -30,7 +30,7 @@ async def rows(ledger: Ledger, project_id: int | None = None) -> list[tuple[int,
     return [(one.project_id, one.minute - MINUTE, one.outcome, one.items) for one in found]
 
 
-async def test_counts_of_many_runs_add_up(records: Records) -> None:
+async def test_counts_of_many_batches_add_up(records: Records) -> None:
     ledger = Ledger(records, Clock().now)
 
     await write(records, counted(stored=3, no_name=1))
@@ -78,7 +78,7 @@ async def test_the_span_is_chosen_by_whole_minutes(records: Records) -> None:
     assert [one.minute - MINUTE for one in found] == [1, 2, 3]
 
 
-async def test_examples_of_many_runs_keep_the_newest(records: Records) -> None:
+async def test_examples_of_many_batches_keep_the_newest(records: Records) -> None:
     ledger = Ledger(records, Clock().now)
 
     for name in ("a\0b", "é😀", *(f"e{n}" for n in range(9))):

@@ -28,7 +28,7 @@ from tests.support.maxmind import write_maxmind
 
 
 @dataclass
-class Watched:
+class PreparedCounts:
     """How many runs came back prepared, and how many did not."""
 
     ahead: int = 0
@@ -36,10 +36,10 @@ class Watched:
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+def watched(monkeypatch: pytest.MonkeyPatch) -> PreparedCounts:
     """Every run is full, so that all are asked for."""
     monkeypatch.setattr(reader, "BATCH_ENVELOPES_MAX", 1)
-    found, prepare = Watched(), Preparer.prepare
+    found, prepare = PreparedCounts(), Preparer.prepare
 
     async def counted(self: Preparer, *asked: Any) -> PreparedBatch | None:
         run = await prepare(self, *asked)
@@ -53,7 +53,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 @asynccontextmanager
 async def open_helped(
-    records_url: str, events: EventStore, project_id: int, folder: Path, watched: Watched
+    records_url: str, events: EventStore, project_id: int, folder: Path, watched: PreparedCounts
 ) -> AsyncGenerator[Home]:
     """A home whose runs are prepared elsewhere from now on."""
     async with (
@@ -64,7 +64,7 @@ async def open_helped(
         yield home
 
 
-async def until_it_helps(home: Home, watched: Watched) -> None:
+async def until_it_helps(home: Home, watched: PreparedCounts) -> None:
     before = watched.ahead
 
     async def helped() -> bool:
@@ -87,7 +87,7 @@ async def named(home: Home, *events: str) -> list[dict[str, Any]]:
 
 
 async def test_events_are_stored_whole_and_on_the_right_persons(
-    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
         before = watched.ahead
@@ -118,10 +118,10 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
 
 @pytest.mark.every_engine
 async def test_new_group_types_are_given_here_and_known_there_from_then_on(
-    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
-        before = Watched(watched.ahead, watched.not_prepared)
+        before = PreparedCounts(watched.ahead, watched.not_prepared)
         groups = {"$groups": {"org": "o1"}}
         await home.capture({"event": "a", "distinct_id": "ann", "properties": groups})
         await home.capture({"event": "b", "distinct_id": "ann", "properties": groups})
@@ -134,7 +134,7 @@ async def test_new_group_types_are_given_here_and_known_there_from_then_on(
 
 
 async def test_what_is_sent_again_is_left_out(
-    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
         first = {"event": "a", "distinct_id": "ann", "uuid": str(uuid4()), "$set": {"n": 1}}
@@ -153,7 +153,7 @@ async def test_what_is_sent_again_is_left_out(
 
 @pytest.mark.every_engine
 async def test_events_of_a_deleted_person_are_left_out(
-    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     """It is deleted at the very time at which they are accepted."""
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
@@ -173,8 +173,8 @@ async def test_events_of_a_deleted_person_are_left_out(
     assert erased == 1
 
 
-async def test_when_the_process_dies_the_run_is_prepared_here_and_another_one_is_started(
-    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+async def test_when_the_process_dies_the_batch_is_prepared_here_and_another_one_is_started(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
         first = process_of(home.site)
@@ -198,7 +198,7 @@ def _is_alive(pid: int) -> bool:
 
 
 async def test_a_poisoned_envelope_is_put_aside_and_the_rest_goes_on(
-    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
 

@@ -188,7 +188,7 @@ def test_groups_are_written_when_their_types_are_known() -> None:
 
 
 @pytest.mark.parametrize("types", [{}, {1: {"org": 0}}, {2: TYPES}])
-def test_a_run_that_names_other_group_types_is_not_prepared(
+def test_a_batch_that_names_other_group_types_is_not_prepared(
     types: Mapping[int, Mapping[str, int]],
 ) -> None:
     groups = {"event": "paid", "distinct_id": "ann", "properties": {"$groups": {"team": "t1"}}}

@@ -30,7 +30,7 @@ def test_ingestion_rests_while_many_ask_and_nothing_is_old(
     assert throttling.rest_s(answered, 101.0, run_s, lag_s) == pytest.approx(rest_s)
 
 
-def test_the_rate_is_that_of_the_time_since_the_run_before() -> None:
+def test_the_rate_is_that_of_the_time_since_the_batch_before() -> None:
     throttling = Throttle(answered=0, at=100.0)
 
     assert throttling.rest_s(5_000, 101.0, 0.5, 1.0) > 0
@@ -38,7 +38,7 @@ def test_the_rate_is_that_of_the_time_since_the_run_before() -> None:
     assert throttling.rest_s(5_500, 102.0, 0.5, 1.0) == 0
 
 
-def test_runs_are_small_while_many_ask() -> None:
+def test_batches_are_small_while_many_ask() -> None:
     throttling = Throttle(answered=0, at=100.0)
     assert throttling.batch_bytes_max == BATCH_BYTES_MAX
 

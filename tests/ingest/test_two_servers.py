@@ -221,7 +221,7 @@ async def test_a_person_that_is_gone_is_not_remembered(
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize("happens", [edit, remove])
-async def test_a_run_is_refused_when_a_person_was_changed_that_it_only_used(
+async def test_a_batch_is_refused_when_a_person_was_changed_that_it_only_used(
     records: Records, ingester: Ingester, happens: Callable[[Records], Awaitable[None]]
 ) -> None:
     written = await ingester.resolved(seen("ann", plan="free"))
@@ -240,7 +240,7 @@ async def test_a_run_is_refused_when_a_person_was_changed_that_it_only_used(
 # ── While a run is in hand ───────────────────────────────────────────────────────────────
 
 
-class Halting:
+class HaltingEventStore:
     """An event store that, while `goes_on` is cleared, does not return from the first insert of an
     attempt at a run; what it was given is stored.
 
@@ -265,13 +265,13 @@ class Halting:
 
 
 @dataclass
-class Pair:
+class ServerPair:
     """home: of the server that ingests; other: a client of another server's management, by whose
     clock it is a minute earlier"""
 
     home: Home
     other: httpx.AsyncClient
-    halting: Halting
+    halting: HaltingEventStore
 
     async def append_while(
         self, *bodies: list[Json], happens: Callable[[], Awaitable[httpx.Response]], times: int = 1
@@ -306,10 +306,10 @@ async def pair(
     project_id: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[Pair]:
+) -> AsyncIterator[ServerPair]:
     """Blocks of one event: the third is made only when the first is stored."""
     monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=1))
-    halting = Halting(events)
+    halting = HaltingEventStore(events)
     earlier = NOW - timedelta(minutes=1)
     async with (
         open_site(records_url, cast(EventStore, halting), tmp_path / "a") as site,
@@ -317,7 +317,7 @@ async def pair(
         open_site(records_url, events, tmp_path / "b", earlier) as second,
         second.client(home.key, f"/api/projects/{project_id}") as other,
     ):
-        yield Pair(home, other, halting)
+        yield ServerPair(home, other, halting)
 
 
 def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
@@ -325,7 +325,7 @@ def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
 
 
 @pytest.mark.postgresql
-async def test_an_idle_server_renews_what_it_holds(pair: Pair) -> None:
+async def test_an_idle_server_renews_what_it_holds(pair: ServerPair) -> None:
     site = pair.home.site
 
     async def is_held() -> bool:
@@ -340,8 +340,8 @@ async def test_an_idle_server_renews_what_it_holds(pair: Pair) -> None:
 
 
 @pytest.mark.postgresql
-async def test_an_edit_on_another_server_while_a_run_is_in_hand_does_not_lose_a_set(
-    pair: Pair,
+async def test_an_edit_on_another_server_while_a_batch_is_in_hand_does_not_lose_a_set(
+    pair: ServerPair,
 ) -> None:
     await pair.home.capture(seen("ann", plan="free"))
     person = await pair.home.person("ann")
@@ -358,7 +358,7 @@ async def test_an_edit_on_another_server_while_a_run_is_in_hand_does_not_lose_a_
 
 @pytest.mark.postgresql
 async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_new_one(
-    pair: Pair,
+    pair: ServerPair,
 ) -> None:
     await pair.home.capture(seen("ann"), MERGE)
     gone = await pair.home.person("bob")
@@ -373,8 +373,8 @@ async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_n
 
 
 @pytest.mark.postgresql
-async def test_a_run_whose_persons_are_changed_again_and_again_is_taken_in_halves(
-    pair: Pair,
+async def test_a_batch_whose_persons_are_changed_again_and_again_is_taken_in_halves(
+    pair: ServerPair,
 ) -> None:
     await pair.home.capture(seen("ann"), seen("bob"))
     person = await pair.home.person("ann")

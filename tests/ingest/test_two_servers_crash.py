@@ -1,4 +1,4 @@
-"""Two real servers on one PostgreSQL: events keep their persons, and edits of persons hold.
+"""ServerPair real servers on one PostgreSQL: events keep their persons, and edits of persons hold.
 
 Each has an embedded event store of its own: what the one that ingests stores is looked at there.
 """
@@ -40,7 +40,7 @@ IMPORTED = "SELECT position > 0 FROM log_positions WHERE consumer = 'historical'
 
 
 @dataclass
-class Two:
+class ServerPair:
     """first: ingests; second: stands by"""
 
     first: RealServer
@@ -102,20 +102,20 @@ class Two:
 
 
 @pytest.fixture
-def two(tmp_path: Path, postgres_url: str) -> Iterator[Two]:
+def two(tmp_path: Path, postgres_url: str) -> Iterator[ServerPair]:
     settings = {"FANION_DATABASE_URL": postgres_url}
     first, second = (PreloadedServer(tmp_path / name, settings) for name in ("first", "second"))
     try:
         keys = first.setup()
         first.start()
         second.start()
-        yield Two(first, second, keys, postgres_url)
+        yield ServerPair(first, second, keys, postgres_url)
     finally:
         first.close()
         second.close()
 
 
-async def test_a_merge_of_an_import_counts_for_live_events(two: Two) -> None:
+async def test_a_merge_of_an_import_counts_for_live_events(two: ServerPair) -> None:
     """Live events go to one server and the import to the other one, which stood by."""
     await two.capture(two.first, {"event": "early", "distinct_id": "y"})
     await two.stored("early")
@@ -142,7 +142,7 @@ async def test_a_merge_of_an_import_counts_for_live_events(two: Two) -> None:
     assert "after" in await two.events(person_id=survivor["id"])
 
 
-async def test_a_set_after_an_edit_on_the_other_server_is_written(two: Two) -> None:
+async def test_a_set_after_an_edit_on_the_other_server_is_written(two: ServerPair) -> None:
     free = {"distinct_id": "u", "$set": {"plan": "free"}}
     await two.capture(two.first, {"event": "first", **free})
     await two.stored("first")

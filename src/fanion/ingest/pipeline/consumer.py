@@ -33,7 +33,6 @@ from fanion.ingest.pipeline.position_store import (
     RENEW_EVERY,
     EnvelopeProgress,
     NotLeaseHolder,
-    Position,
 )
 from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_client import Preparer
@@ -161,7 +160,7 @@ class Consumer:
     async def _resume(self) -> None:
         """Acquire the lease, and repeat the batch that was claimed but not completed when the
         previous process died. raises: NotLeaseHolder"""
-        position = await self._retry.call(self._take)
+        position = await self._retry.call(lambda: self._store.acquire(self._now()))
         await self._deduplicator.recall(self._now())
         self._store.recent.clear()
         self.position, self._progress = position.at, position.progress
@@ -175,7 +174,7 @@ class Consumer:
     async def _ingest(self, entries: Sequence[LogEntry], prepared: PreparedBatch | None) -> None:
         """Returns when every entry is stored or has become a dead letter."""
         is_unchecked = len(entries) == 1 and prepared is None
-        if await self._is_for_pieces(entries[0], is_unchecked=is_unchecked):
+        if await self._needs_pieces(entries[0], is_unchecked=is_unchecked):
             await self._ingest_in_pieces(entries[0])
             if rest := entries[1:]:
                 await self._ingest(rest, None)
@@ -187,7 +186,8 @@ class Consumer:
             raise
         except Exception as error:
             if len(entries) == 1:
-                await self._skip_entry(entries[0], error)
+                await self._store_dead_letter(entries[0], error, None)
+                await self._done(entries[0].id)
                 return
             half = len(entries) // 2
             await self._ingest(entries[:half], None)
@@ -203,7 +203,7 @@ class Consumer:
         self.position = last
         await self._trim()
 
-    async def _is_for_pieces(self, entry: LogEntry, *, is_unchecked: bool) -> bool:
+    async def _needs_pieces(self, entry: LogEntry, *, is_unchecked: bool) -> bool:
         """An envelope that was started in pieces is continued so, whatever the limit is by now. One
         that was prepared whole is small enough."""
         if self._progress is not None and self._progress.entry_id == entry.id:
@@ -258,11 +258,6 @@ class Consumer:
         except OSError as error:
             self._log.warning("accept_log_not_trimmed", reason=str(error))
 
-    async def _skip_entry(self, entry: LogEntry, error: Exception) -> None:
-        await self._store_dead_letter(entry, error, None)
-        self.position = entry.id
-        await self._trim()
-
     async def _store_dead_letter(
         self, entry: LogEntry, error: Exception, progress: EnvelopeProgress | None
     ) -> None:
@@ -271,20 +266,15 @@ class Consumer:
             "envelope_failed", exc_info=error, log_id=entry.id, project=entry.envelope.project_id
         )
         text, items = error_text(error), await asyncio.to_thread(count_items, entry.envelope.body)
-
-        async def store_dead_letter() -> None:
-            await self._store.store_dead_letter(
+        await self._retry.call(
+            lambda: self._store.store_dead_letter(
                 entry, items, self.position, text, self._now(), progress
             )
-
-        await self._retry.call(store_dead_letter)
+        )
         self._metrics.dead_letters.inc()
 
-    async def _take(self) -> Position:
-        return await self._store.acquire(self._now())
 
-
-# ── Dead letters that are to be tried again ──────────────────────────────────────────────
+# ── Dead letters marked to be retried ────────────────────────────────────────────────────
 
 
 class DeadLetterRetries:
