@@ -1,4 +1,4 @@
-"""Groups: what events say of them, their types, their properties."""
+"""Groups: their types, and the changes that events make to their properties."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class GroupState(SizedProperties):
 
 
 def read_groups(value: object) -> Mapping[str, str]:
-    """`properties.$groups`, type to key; what is no group is left out.
+    """`properties.$groups`, type to key; invalid entries are left out.
 
     source: capture.md section 5
     """
@@ -57,7 +57,7 @@ def read_groups(value: object) -> Mapping[str, str]:
 
 
 def read_group_identify(properties: Mapping[str, Any], timestamp: datetime) -> GroupIdentify | None:
-    """None without a type or a key."""
+    """None if the type or the key is missing."""
     group_type = text_of(properties.get("$group_type") or None)
     group_key = text_of(properties.get("$group_key") or None)
     if not (0 < len(group_type) <= GROUP_TEXT_MAX and 0 < len(group_key) <= GROUP_TEXT_MAX):
@@ -68,9 +68,9 @@ def read_group_identify(properties: Mapping[str, Any], timestamp: datetime) -> G
 
 
 def new_types(known: Mapping[str, int], named: Iterable[str]) -> dict[str, int]:
-    """The indexes that types get when they are seen for the first time, in the order seen.
+    """Indexes of group types that are seen for the first time, in the order seen.
 
-    Each takes the next free index from 0 to 4; past the fifth a type gets none.
+    Each is given the next free index from 0 to 4; a sixth type is given none.
     """
     free = [index for index in range(GROUP_TYPES_MAX) if index not in known.values()]
     unseen = [name for name in dict.fromkeys(named) if name not in known]
@@ -83,7 +83,7 @@ def group_columns(groups: Mapping[str, str], types: Mapping[str, int]) -> dict[s
 
 
 class GroupChange(Enum):
-    """What an identify does. TOO_LARGE: nothing, the properties would exceed the limit"""
+    """The effect of an identify. TOO_LARGE: none, because the properties would exceed the limit"""
 
     NONE = auto()
     MADE = auto()
@@ -107,12 +107,12 @@ def merge_group(
 
 
 def new_group(identify: GroupIdentify) -> GroupState:
-    """Without properties yet, as old as the event."""
+    """Without properties, created at the time of the event."""
     return GroupState({}, identify.timestamp, 0)
 
 
 def text_of(value: object) -> str:
-    """A type or key as text: "" for null, false and what is empty."""
+    """A type or key as text: "" for null, false and empty values."""
     if type(value) is str:
         return value.replace("\0", "\ufffd")
     if not value and (value is False or not isinstance(value, int | float)):

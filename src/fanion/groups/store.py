@@ -28,7 +28,7 @@ from fanion.db.schema.tables import group_types, groups
 from fanion.groups.model import GroupState
 from fanion.properties.size import ByteBudget, text_bytes
 
-PORTION_KEYS = 128  # read at a time; of the largest groups these are 64 MB
+PORTION_KEYS = 128  # read at a time; 64 MB of the largest groups
 PAGE_BYTES_MAX = 64 * 2**20  # of properties that a page holds in memory as text
 
 _decode = msgspec.json.Decoder().decode
@@ -171,8 +171,8 @@ _PAGE: Select[Any] = select(
 async def find_groups(
     records: Records, project_id: int, query: GroupQuery, bytes_max: int = PAGE_BYTES_MAX
 ) -> tuple[list[Group], int]:
-    """One page, newest first, and how many there are in all. The page ends early, after a
-    portion, when their properties come to `bytes_max`."""
+    """One page, newest first, and the total number. The page ends early, after a portion, when
+    the properties exceed `bytes_max`."""
     wanted = [_group.project_id == project_id, _group.group_type_index == query.index]
     if query.search:
         wanted.append(_matches(query.search))

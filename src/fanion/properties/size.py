@@ -19,8 +19,8 @@ Properties = Mapping[str, Any]
 
 
 class SizedProperties:
-    """Mixin of what has `properties`; their size is measured when it is first asked for, and set by
-    what reads or changes them."""
+    """Mixin for objects with `properties`. Their size is measured on first use, and set by code
+    that reads or changes them."""
 
     __slots__ = ("_bytes",)
 
