@@ -42,8 +42,8 @@ ADDRESS_HEADER = "fanion-client-address"
 NO_ADDRESS = "none"
 # Of a header that is quoted in an error.
 SHOWN_CHARS_MAX = 40
-# Reading a larger body takes more than a few milliseconds, which the event loop has not.
-READ_ON_LOOP_BYTES_MAX = 128 * 1024
+# A larger body takes more than a few milliseconds of the event loop to read.
+FAST_PATH_BYTES_MAX = 128 * 1024
 RETRY_AFTER_S = 5
 
 ACCEPTED = Response(200, b'{"status":1}')
@@ -90,7 +90,7 @@ class CaptureEndpoints:
             self.log,
             self.now,
             self.accepted,
-            min(self.body_bytes_max, READ_ON_LOOP_BYTES_MAX),
+            min(self.body_bytes_max, FAST_PATH_BYTES_MAX),
             fields,
             user_agent_of(headers),
             address_of,
