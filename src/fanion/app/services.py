@@ -1,6 +1,6 @@
 """Builds what answers capture and flags: in the server, in web workers, and while the records store
-is away. It is loaded and served before the event store is open and the rest of the server loaded.
-"""
+cannot be reached. It is loaded and served before the event store is open and the rest of the server
+is loaded."""
 
 import time
 from collections.abc import AsyncGenerator, Callable

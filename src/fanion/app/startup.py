@@ -1,5 +1,5 @@
 """The stages of a start, each served while the next one is prepared: flags from the offline copy,
-if the records store is away; capture and flags; everything."""
+if the records store cannot be reached; capture and flags; everything."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
