@@ -177,5 +177,5 @@ def test_a_struct_that_cannot_be_read_is_noticed_before_any_request() -> None:
     class Odd(Struct):
         either: int | str
 
-    with pytest.raises(TypeError, match="one kind"):
+    with pytest.raises(TypeError, match="must have one type"):
         read_struct(Odd, {})

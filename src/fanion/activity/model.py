@@ -47,7 +47,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
     """Job that made an automatic change.
 
     job_id:  unique among the jobs of its type
-    payload: what the job was scheduled to do, or what it measured
+    payload: the scheduled operation, or the measurement
     """
 
     job_type: JobType
@@ -57,7 +57,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Project in which a change is made, and by whom; of a request `ManagementRequest.author`.
+    """Project and user of a change; of a request `ManagementRequest.author`.
 
     user_id: None for the server itself, and for the operator at the command line
     trigger: of an automatic change; None for a change by a user
@@ -72,11 +72,11 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityRecord:
-    """scope:    the kind of the item
+    """scope:    kind of the item
     item_id:  as text
     activity: `created`, `updated`, `deleted`, `imported` or another word
-    name:     of the item, after the change
-    changes:  None where there is nothing to compare, as at a creation
+    name:     of the item after the change
+    changes:  None without a former state, as at a creation
     short_id: of an insight
     """
 
@@ -118,7 +118,7 @@ class OrganizationChange:
 def changes(
     scope: str, before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
 ) -> list[Change]:
-    """The fields that differ as JSON, in the order of `fields`; one that is absent is null.
+    """The fields that differ as JSON, in the order of `fields`; an absent field is null.
 
     scope: as in `ActivityRecord`, for example "FeatureFlag"
     """
@@ -142,12 +142,12 @@ def _action(before: object, after: object) -> Action:
 
 
 def _differ(before: object, after: object) -> bool:
-    """Python takes True for 1, JSON does not."""
+    """Compared as JSON: in Python True equals 1."""
     return _encode(before) != _encode(after)
 
 
 def compared(change: OrganizationChange) -> tuple[str, ItemState, list[Change] | None]:
-    """Activity of the entry, the item with its latest name, and what differs."""
+    """Activity of the entry, the item with its latest name, and the changes."""
     before, after = change.before, change.after
     if after is None:
         assert before is not None

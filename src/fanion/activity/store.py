@@ -42,9 +42,9 @@ class StoredActivity:
 
 
 def record(connection: Connection, entry: ActivityRecord) -> bool:
-    """Write an entry in the transaction of its change; whether one was written.
+    """Write an entry in the transaction of its change; whether it was written.
 
-    An update without changes writes none.
+    An update without changes is not written.
     """
     if entry.activity == "updated" and not entry.changes:
         return False
@@ -101,7 +101,7 @@ async def page(
     scope: str | None = None,
     item_id: str | None = None,
 ) -> tuple[list[StoredActivity], int]:
-    """Newest first, with the number of all of them. scope, item_id: None for any"""
+    """The newest first, with the total number. scope, item_id: None for any"""
     wanted = _wanted(project_id, scope, item_id)
     rows: Select[Any] = (
         select(

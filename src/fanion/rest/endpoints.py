@@ -1,4 +1,4 @@
-"""What Litestar handlers share: path parameters, special responses, CSV, OpenAPI operations."""
+"""Shared by Litestar handlers: path parameters, special responses, CSV, OpenAPI operations."""
 
 import csv
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ ObjectId = Annotated[int, PathParameter(ge=1, le=INTEGER_MAX)]
 
 
 def empty(status: int, **headers: str) -> ASGIResponse:
-    """Without a content type, as clients would try to parse the empty body as JSON."""
+    """Without a content type, so that clients do not parse the empty body as JSON."""
     response = ASGIResponse(status_code=status, headers=headers)
     response.headers.pop("content-type", None)
     return response
@@ -37,7 +37,7 @@ def empty(status: int, **headers: str) -> ASGIResponse:
 def refused(allow: str) -> ASGIResponse:
     """Response to DELETE where it is not supported. source: api.md, "States and transitions"
 
-    allow: the methods that are served
+    allow: the supported methods
     """
     return empty(405, allow=allow)
 
@@ -45,8 +45,8 @@ def refused(allow: str) -> ASGIResponse:
 class Streamed(Stream):
     """Response produced while it is sent, one piece in memory at a time.
 
-    pieces: closed when sending fails, as the client is gone; an exception of theirs aborts the
-            response, so that a part of it is not taken for the whole
+    pieces: closed when sending fails because the client has disconnected; an exception of the
+            generator aborts the connection, so that an incomplete response is recognised
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Streamed(Stream):
 
 
 class _Pieces(ASGIStreamingResponse):
-    """Litestar's own waits for the end of the connection, even when everything is sent."""
+    """Litestar's own class waits for the end of the connection after everything is sent."""
 
     async def send_body(self, send: Any, receive: Any) -> None:
         try:
@@ -87,8 +87,8 @@ class _Pieces(ASGIStreamingResponse):
                 await self.iterator.aclose()
 
 
-# Spreadsheets run a cell that begins with one of these as a formula, and cells hold text from
-# outside. source: OWASP, "CSV Injection"
+# Spreadsheets evaluate a cell that begins with one of these as a formula, and cells contain text of
+# clients. source: OWASP, "CSV Injection"
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -108,14 +108,14 @@ class _Lines(list[str]):
     write = list.append
 
 
-# What the OpenAPI document says where a handler's types cannot: given as its `operation_class`.
+# Parts of the OpenAPI document that a handler's types cannot express: given as `operation_class`.
 
 FILE = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
 TEXT = Schema(type=OpenAPIType.STRING)
 
 
 def takes(media_type: str, schema: Schema) -> type[Operation]:
-    """Adds a media type of the request body, which the handler reads by itself."""
+    """Adds a media type of the request body, which the handler reads itself."""
 
     @dataclass
     class Takes(Operation):
@@ -129,7 +129,7 @@ def takes(media_type: str, schema: Schema) -> type[Operation]:
 
 
 def asks(described: Mapping[str, str], base: type[Operation]) -> type[Operation]:
-    """Adds query parameters that the handler reads by itself. described: names with descriptions"""
+    """Adds query parameters that the handler reads itself. described: descriptions by name"""
 
     @dataclass
     class Asks(base):  # type: ignore[misc,valid-type]  # which class it is depends on the caller

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 T = TypeVar("T")
 
 ROWS = 100
-ROWS_MAX = 10_000  # a larger limit is served as this one, and `next` leads on
-OFFSET_MAX = 2**31 - 1  # a larger offset means this one; no list is that long
+ROWS_MAX = 10_000  # a larger limit is reduced to this
+OFFSET_MAX = 2**31 - 1  # a larger offset is reduced to this; no list is that long
 NUMBER_CHARS_MAX = 30
 
 
@@ -35,8 +35,8 @@ class Page:
     query: tuple[tuple[str, str], ...]
 
     def of(self, results: list[T], count: int, seen: int = 0) -> Paged[T]:
-        """results: what lies at `limit` and `offset`; count: the total
-        seen:    how many places these are, where a page may end early
+        """results: rows at `limit` and `offset`; count: total number
+        seen:    number of rows that were read, if a page may end early
         """
         following = self.offset + (seen or self.limit)
         return Paged(
@@ -57,14 +57,14 @@ class Page:
 
 
 def paging_names(fields: Collection[str]) -> frozenset[str]:
-    """The query parameters that page an answer with these fields; none for one that is no page."""
+    """Query parameters that page a response with these fields; none for other responses."""
     if not {"next", "previous", "results"} <= set(fields):
         return frozenset()
     return frozenset({"page", "limit"} if "total_count" in fields else {"limit", "offset"})
 
 
 def read_page(address: str, query: str) -> Page:
-    """What makes no sense as a number counts as not given."""
+    """Invalid numbers count as absent."""
     pairs = tuple(parse_qsl(query, keep_blank_values=True, errors="replace"))
     last = dict(pairs)
     offset = min(_number(last.get("offset")) or 0, OFFSET_MAX)

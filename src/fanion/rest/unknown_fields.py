@@ -1,4 +1,4 @@
-"""Names that a client sent and that are none of ours: refused, with the nearest one that is.
+"""Rejects unknown names in requests, with the most similar known name.
 
 source: flags.md, "Strictness"
 """
@@ -9,26 +9,24 @@ from typing import Any
 
 from fanion.errors import Invalid
 
-# Clients send these with any request: credentials, the format of the answer, and a counter against
-# caches.
+# Query parameters that clients send with any request: credentials, the response format, and a
+# counter against caches.
 QUERY_NAMES = frozenset({"token", "api_key", "personal_api_key", "format", "_"})
-FORMAT = "json"  # of every answer, where the operation does not say otherwise
-# A body may hold the caller's key in addition to its fields.
+FORMAT = "json"  # of every response, unless the operation declares another
+# A body may contain the caller's key in addition to its fields.
 CREDENTIAL_NAMES = frozenset({"personal_api_key", "api_key", "token"})
-# Of an unknown name as it is repeated.
-NAME_CHARS_MAX = 100
-# Of a word, and of names, as they are compared with each other: some 3 ms on the event loop.
+NAME_CHARS_MAX = 100  # of an unknown name in an error
+# Limits of the comparison of a word with the known names: about 3 ms on the event loop.
 COMPARED_CHARS_MAX = 50
 COMPARED_MAX = 200
-# At most so many are listed where none is similar.
-LISTED_MAX = 12
-_LIKENESS_MIN = 0.45
+LISTED_MAX = 12  # known names in an error, when none is similar
+_SIMILARITY_MIN = 0.45
 
 
 def require_known(sent: Iterable[str], known: Collection[str], at: str = "") -> None:
-    """at: where the names stand, in the form of `attr`: `filters__groups__0`
+    """at: place of the names, as in `attr`: `filters__groups__0`
 
-    raises: Invalid for the first that is not known; `attr` names its place
+    raises: Invalid for the first unknown name; `attr` is its place
     """
     for name in sent:
         if name not in known:
@@ -36,10 +34,10 @@ def require_known(sent: Iterable[str], known: Collection[str], at: str = "") -> 
 
 
 def require_only(body: Any, known: Collection[str]) -> None:
-    """For an operation that reads no body: fields without effect are refused.
+    """For an operation without a body: rejects fields, which would have no effect.
 
-    body:   decoded; known: names that may stand in it
-    raises: Invalid for the first other one, and for what is no object
+    body:   decoded; known: allowed names
+    raises: Invalid for the first other name, and for a body that is not an object
     """
     if body in (None, "", []):
         return
@@ -52,7 +50,7 @@ def require_only(body: Any, known: Collection[str]) -> None:
 def require_known_query(sent: Iterable[tuple[str, str]], known: Collection[str]) -> None:
     """sent: names with their values; known: those of the operation
 
-    raises: Invalid for the first parameter that neither the operation nor every one takes
+    raises: Invalid for the first parameter that the operation does not take
     """
     for name, value in sent:
         if name not in known and name not in QUERY_NAMES:
@@ -64,9 +62,9 @@ def require_known_query(sent: Iterable[tuple[str, str]], known: Collection[str])
 def require_supported(
     sent: Mapping[str, Any], unsupported: Mapping[str, str], at: str = ""
 ) -> None:
-    """unsupported: names of PostHog that have no effect here, each with what to do instead
+    """unsupported: fields of PostHog without effect here, each with advice
 
-    raises: Invalid for the first that asks for something
+    raises: Invalid for the first with a value that is not idle
     """
     for name, instead in unsupported.items():
         if name in sent and not is_idle(sent[name]):
@@ -75,16 +73,16 @@ def require_supported(
 
 
 def is_idle(value: Any) -> bool:
-    """Null, false, 0 or empty: it asks for nothing."""
+    """Null, false, 0 or empty: the value requests nothing."""
     return value is None or value in (False, "", [], {})
 
 
 def suggestion(word: str, known: Collection[str]) -> str:
-    """The nearest of the known words, and where none is like it, all of a few; a sentence."""
+    """A sentence with the most similar known word, or all of them if there are few."""
     if not known:
         return "None are allowed here."
-    nearest, likeness = _nearest(word[:COMPARED_CHARS_MAX], known)
-    if likeness >= _LIKENESS_MIN:
+    nearest, similarity = _nearest(word[:COMPARED_CHARS_MAX], known)
+    if similarity >= _SIMILARITY_MIN:
         return f'Did you mean "{nearest}"?'
     if len(known) <= LISTED_MAX:
         return f"Allowed are: {', '.join(sorted(known))}."
@@ -92,25 +90,25 @@ def suggestion(word: str, known: Collection[str]) -> str:
 
 
 def _nearest(word: str, known: Collection[str]) -> tuple[str, float]:
-    """With its likeness, 0 to 1. Most names are ruled out by their letters alone, at a tenth of
-    what comparing costs."""
+    """The most similar name, with its similarity from 0 to 1. Most names are excluded by an upper
+    bound, at a tenth of the cost of a comparison."""
     matcher = SequenceMatcher(b=word)
-    nearest, likeness = "", 0.0
+    nearest, similarity = "", 0.0
     compared: Collection[str] = known
     if len(known) > COMPARED_MAX:
         first = word[:1].lower()
         compared = [name for name in known if name[:1].lower() == first] or known
     for name in sorted(compared)[:COMPARED_MAX]:
         matcher.set_seq1(name)
-        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < likeness:
+        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < similarity:
             continue
-        if (ratio := matcher.ratio()) >= likeness:
-            nearest, likeness = name, ratio
-    return nearest, likeness
+        if (ratio := matcher.ratio()) >= similarity:
+            nearest, similarity = name, ratio
+    return nearest, similarity
 
 
 def no_choice(value: object, choices: Collection[str], attr: str | None) -> Invalid:
-    """A word that is none of those that may stand there."""
+    """Error for a value that is not one of the choices."""
     quoted = shortened(value)
     return Invalid(
         f'"{quoted}" is not a valid choice. {suggestion(quoted, choices)}',
@@ -120,7 +118,7 @@ def no_choice(value: object, choices: Collection[str], attr: str | None) -> Inva
 
 
 def shortened(value: object) -> str:
-    """A value as it is repeated in an error."""
+    """A value as it is quoted in an error."""
     text = str(value)
     return text if len(text) <= NAME_CHARS_MAX else f"{text[:NAME_CHARS_MAX]}…"
 

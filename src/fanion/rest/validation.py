@@ -32,9 +32,9 @@ def read_struct(kind: type[S], values: object, *, form: bool = False) -> S:
     """values: decoded JSON, or for a form each name with the list of its texts
     raises: Invalid, whose `attr` names the field, nested ones joined by `__`
 
-    A struct that forbids unknown fields refuses names that are neither its own nor in its class
-    variables: `also_known` holds names that are passed over, `unsupported` those that must ask for
-    nothing, each with what to do instead.
+    A struct that forbids unknown fields rejects all names except its own and those in its class
+    variables: `also_known` contains names that are ignored, `unsupported` those whose values must
+    be idle, each with advice.
     """
     if not isinstance(values, dict):
         found = type(values).__name__
@@ -74,7 +74,7 @@ class _StructReader:
         return self._kind(**read)
 
     def from_form(self, texts: Mapping[str, list[str]]) -> Any:
-        """Texts of a form stand for JSON where the field is no plain value."""
+        """Texts of a form are JSON where the field is not a scalar."""
         return self(
             {
                 name: _from_texts(kind, texts[name])
@@ -86,13 +86,13 @@ class _StructReader:
     def refuse_unknown(
         self,
         values: Mapping[str, Any],
-        passed_over: frozenset[str] = frozenset(),
+        ignored: frozenset[str] = frozenset(),
         *,
         form: bool = False,
     ) -> None:
         """raises: Invalid"""
         if self._known is not None and not self._known.issuperset(values):
-            require_known((name for name in values if name not in passed_over), self._known)
+            require_known((name for name in values if name not in ignored), self._known)
         asked = {name: values[name] for name in self._unsupported if name in values}
         if form:
             asked = {name: _plain_value(texts) for name, texts in asked.items()}
@@ -119,7 +119,7 @@ def _within(name: str, convert: Convert, value: object) -> Any:
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
-    """Without notes and without `| None`."""
+    """Without metadata and without `| None`."""
     while True:
         if isinstance(kind, inspect.Metadata):
             kind = kind.type
@@ -140,7 +140,7 @@ def _from_texts(kind: inspect.Type, texts: list[str]) -> Any:
 
 
 def _plain_value(texts: list[str]) -> Any:
-    """Of a form's field, where JSON or a boolean may be meant."""
+    """Value of a form field, which may be JSON or a boolean."""
     try:
         return msgspec.json.decode(texts[-1].lower())
     except (msgspec.DecodeError, RecursionError):
@@ -174,7 +174,7 @@ def _converter(kind: inspect.Type) -> Convert:
 def _optional(types: tuple[inspect.Type, ...]) -> Convert:
     kinds = [t for t in types if not isinstance(t, inspect.NoneType)]
     if len(kinds) != 1:
-        raise TypeError("a field of a request has one kind, or that kind and null")
+        raise TypeError("a field of a request must have one type, or one type and null")
     convert = _converter(kinds[0])
     if len(types) == 1:
         return convert
@@ -269,7 +269,7 @@ def _boolean(value: object) -> bool:
 
 
 def _time(value: object) -> datetime:
-    """Without an offset it is UTC."""
+    """A time without an offset is UTC."""
     try:
         if not isinstance(value, str):
             raise ValueError
@@ -330,13 +330,13 @@ _PLAIN: tuple[tuple[type[inspect.Type], Convert], ...] = (
 
 
 def given_fields(changes: msgspec.Struct) -> dict[str, Any]:
-    """Those of a PATCH body that the client has sent."""
+    """Fields of a PATCH body that the client has sent."""
     fields = msgspec.structs.asdict(changes)
     return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
 
 
 def normal_tags(tags: Sequence[str]) -> list[str]:
-    """Trimmed, in lower case, each once, in the order given; blank ones are left out.
+    """Trimmed, in lower case, without duplicates and blank ones, in the given order.
 
     source: capture.md section 7
     """
@@ -344,7 +344,7 @@ def normal_tags(tags: Sequence[str]) -> list[str]:
 
 
 def object_id(text: str) -> int | None:
-    """As `rest.endpoints.ObjectId`, where a path is read by hand; None for other text."""
+    """As `rest.endpoints.ObjectId`, for paths outside of the framework; None for other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= INTEGER_CHARS_MAX):
         return None
     number = int(text)
