@@ -125,7 +125,7 @@ class Project:
 
 
 class UserSummary(Struct, frozen=True):
-    """As it stands in `created_by`. source: api.md, "User summary" """
+    """A user in `created_by` and elsewhere. source: api.md, "User summary" """
 
     id: int
     uuid: UUID
@@ -136,7 +136,7 @@ class UserSummary(Struct, frozen=True):
 
 
 def user_summary(row: Any) -> UserSummary | None:
-    """Of a row with the columns `USER_SUMMARY` of the organizations' store."""
+    """From a row with the columns `USER_SUMMARY` of organizations_store; None without a user."""
     values: Mapping[str, Any] = row._mapping
     if values["by_id"] is None:
         return None
@@ -165,7 +165,7 @@ class User:
 
 
 def read_email(text: str) -> str:
-    """As it is stored and compared: in lower case. raises: ValueError"""
+    """In lower case, as it is stored and compared. raises: ValueError"""
     email = text.strip().lower()
     if not (_EMAIL.fullmatch(email) and email.isprintable()):
         raise ValueError(f"{text!r} is not an e-mail address, such as ada@example.com.")

@@ -24,7 +24,7 @@ from fanion.projects.model import (
     user_summary,
 )
 
-# Columns of a statement that joins the user, null where there is none; `user_summary` reads them.
+# Columns of a statement that joins a user, null without one; read by `user_summary`.
 USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in UserSummary.__struct_fields__)
 _member = memberships.c
 _MEMBERS = (
@@ -49,7 +49,7 @@ class OrganizationMember(Struct, frozen=True, kw_only=True):
 async def members_page(
     records: Records, organization_id: UUID, limit: int, offset: int
 ) -> tuple[Sequence[OrganizationMember], int]:
-    """In the order of joining, with the number of all of them."""
+    """In the order of joining, with the total number."""
     theirs = _member.organization_id == organization_id
     async with records.read() as connection:
         total = await connection.scalar(select(func.count()).select_from(memberships).where(theirs))
@@ -71,7 +71,7 @@ class ResourceAccessStore:
     records: Records
 
     async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
-        """At most one for each resource."""
+        """At most one setting for each resource."""
         async with self.records.read() as connection:
             rows = await connection.execute(_settings(organization_id))
             return [_setting(row) for row in rows]

@@ -105,7 +105,7 @@ def wait_after(attempts: int, outcome: DeliveryOutcome) -> timedelta | None:
     return timedelta(seconds=WAITS_S[attempts - 1])
 
 
-# A larger body leaves out what was changed: the receiver can ask for it.
+# A larger body leaves out the changes: the receiver can request them.
 BODY_BYTES_MAX = 64 * 1024
 
 _OBJECTS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
@@ -113,7 +113,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def type_of(entry: ActivityRecord) -> EventType | None:
-    """None for a change that is no event of webhooks."""
+    """Event type of a change; None for a change without one."""
     name_of_scope = _OBJECTS.get(entry.scope)
     if name_of_scope is None:
         return None
@@ -132,7 +132,7 @@ def _verb(entry: ActivityRecord) -> str:
 
 
 def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] | None) -> bytes:
-    """user: first name and e-mail of the author, None for what the server does on its own"""
+    """user: first name and e-mail of the author; None for a change by the server"""
     author = entry.author
     data: dict[str, Any] = {
         "project_id": author.project_id,
@@ -152,7 +152,7 @@ def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] 
 def captured_body(
     project_id: int, definition_id: UUID, name: str, count: int, span: tuple[datetime, datetime]
 ) -> bytes:
-    """count: how many events of the definition were stored; span: when, first and last"""
+    """count: number of stored events of the definition; span: times of the first and the last"""
     since, until = span
     data = {
         "project_id": project_id,
@@ -172,17 +172,17 @@ SECRET_PREFIX = "whsec_"
 SECRET_BYTES = 32
 
 
-def secret_text(chance: bytes) -> str:
-    """chance: SECRET_BYTES random bytes"""
-    return SECRET_PREFIX + b64encode(chance).decode()
+def secret_text(random: bytes) -> str:
+    """random: SECRET_BYTES random bytes"""
+    return SECRET_PREFIX + b64encode(random).decode()
 
 
 def signed_headers(
     secrets: Sequence[str], message_id: str, now: datetime, body: bytes
 ) -> dict[str, str]:
-    """The same message keeps its id over all attempts; the time is that of the attempt.
+    """All attempts of a message have the same id; the time is that of the attempt.
 
-    secrets: that are valid, the present one first
+    secrets: valid ones, the current one first
     """
     timestamp = str(int(now.timestamp()))
     signatures = [_signature(secret, message_id, timestamp, body) for secret in secrets]

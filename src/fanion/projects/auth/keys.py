@@ -9,38 +9,37 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 KEY_BYTES = 32
-# Keys have 47 characters; what is longer than the column of tokens is none, and is not hashed,
-# which for the text of a whole body would take the event loop for tens of milliseconds.
+# Keys have 47 characters. Text longer than the column of tokens is not a key, and is not hashed:
+# hashing a whole body would block the event loop for tens of milliseconds.
 KEY_CHARS_MAX = 200
 KEY_LABEL_CHARS_MAX = 40  # of a personal key, as PostHog has it
 PROJECT_TOKEN_PREFIX = "phc_"
 PERSONAL_KEY_PREFIX = "phx_"
 SECRET_KEY_PREFIX = "phs_"
-# Of a personal key that expires. A longer life is as good as none.
-LIFETIME_MAX = timedelta(days=3650)
+LIFETIME_MAX = timedelta(days=3650)  # of a personal key that expires
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DURATION = re.compile(r"([0-9]{1,6})([dh])")
-# Schemes are the same in any case of letters. source: RFC 9110 section 11.1
+# Schemes are case-insensitive. source: RFC 9110 section 11.1
 _BEARER = re.compile(r"Bearer\s+(\S.*)", re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
-def project_token(chance: bytes) -> str:
-    """chance: KEY_BYTES random bytes"""
-    return PROJECT_TOKEN_PREFIX + _base62(chance)
+def project_token(random: bytes) -> str:
+    """random: KEY_BYTES random bytes"""
+    return PROJECT_TOKEN_PREFIX + _base62(random)
 
 
-def personal_key(chance: bytes) -> str:
-    """chance: KEY_BYTES random bytes"""
-    return PERSONAL_KEY_PREFIX + _base62(chance)
+def personal_key(random: bytes) -> str:
+    """random: KEY_BYTES random bytes"""
+    return PERSONAL_KEY_PREFIX + _base62(random)
 
 
-def secret_key(chance: bytes) -> str:
-    """Of a project. chance: KEY_BYTES random bytes"""
-    return SECRET_KEY_PREFIX + _base62(chance)
+def secret_key(random: bytes) -> str:
+    """Of a project. random: KEY_BYTES random bytes"""
+    return SECRET_KEY_PREFIX + _base62(random)
 
 
 def hash_key(key: str) -> str:
-    """Stored in place of a personal key. A random key is long enough to need no salt."""
+    """Stored in place of a key. A random key is long enough to need no salt."""
     return "sha256$" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -57,8 +56,8 @@ def kind_of(key: str) -> Literal["project", "personal", "secret"]:
 
 
 def prefix_of(key: str) -> str:
-    """For the log: the prefix of an unknown key, which is no secret. Text without a known prefix
-    may be a password, and is not logged."""
+    """Prefix of an unknown key, for the log. Text without a known prefix may be a password and is
+    not logged."""
     known = (PROJECT_TOKEN_PREFIX, PERSONAL_KEY_PREFIX, SECRET_KEY_PREFIX)
     return next((prefix for prefix in known if key.startswith(prefix)), "")
 
@@ -70,7 +69,7 @@ def bearer_key(authorization: str | None) -> str | None:
 
 
 def check_expiry(expires_at: datetime, now: datetime) -> None:
-    """raises: ValueError, which says what is allowed"""
+    """raises: ValueError, with the allowed range"""
     if expires_at <= now:
         raise ValueError("Ensure this time is in the future.")
     if expires_at - now > LIFETIME_MAX:
@@ -100,8 +99,8 @@ def read_expiry(text: str, now: datetime) -> datetime:
     return expires_at
 
 
-def _base62(chance: bytes) -> str:
-    number = int.from_bytes(chance)
+def _base62(random: bytes) -> str:
+    number = int.from_bytes(random)
     digits = []
     while number:
         number, digit = divmod(number, 62)
