@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fanion.ingest.capture.endpoints import READ_ON_LOOP_BYTES_MAX
+from fanion.ingest.capture.endpoints import FAST_PATH_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from tests.ingest.test_capture import ENCODINGS, REFUSALS, SHAPES
@@ -144,7 +144,7 @@ async def test_a_project_with_limits_is_asked_for_room_each_time(door: FastCaptu
 
 
 async def test_a_large_body_is_read_outside_the_event_loop(door: FastCaptureClient) -> None:
-    text = "x" * READ_ON_LOOP_BYTES_MAX
+    text = "x" * FAST_PATH_BYTES_MAX
     body = {"api_key": door.home.token, **EVENT, "properties": {"text": text}}
 
     first, second, without_task = await door.twice(json=body)
