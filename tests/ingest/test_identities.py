@@ -22,7 +22,7 @@ from fanion.events.definitions.model import PropertyCache
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.resolve import Resolution
-from fanion.ingest.pipeline.store import IngestStore, ProjectChanges
+from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.persons.list_store import PersonQuery, find_persons
 from fanion.projects.model import IngestionSettings
 from tests.support.identities import OTHER_ID, Identities
@@ -141,7 +141,7 @@ class Persons(RuleBasedStateMachine):
         resolution = Resolution(project_id, arrived, known[project_id])
         events = list(resolution.events())
         resolved = resolution.outcome()
-        written = [ProjectChanges(resolved, await self.store.overrides(resolved))]
+        written = [BatchChanges(resolved, await self.store.overrides(resolved))]
         await self.store.claim(self.position, run.last, NOW)
         async with self.store.writing(written, run.tally, self.position, run.last, NOW):
             self.persons.update({str(one.uuid): one.person_id for one in events})

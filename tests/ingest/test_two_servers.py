@@ -25,7 +25,7 @@ from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HISTORICAL, LEASE_DURATION, LIVE, NotLeaseHolder
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
-from fanion.ingest.pipeline.store import IngestStore, ProjectChanges
+from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.persons.state_store import PersonsChanged
 from fanion.projects.model import IngestionSettings
 from tests.support.application import Home, Json, open_home, open_site
@@ -124,17 +124,17 @@ class Ingester:
     async def ingest(self, *items: Json) -> None:
         await self.write(await self.resolved(*items))
 
-    async def resolved(self, *items: Json) -> ProjectChanges:
+    async def resolved(self, *items: Json) -> BatchChanges:
         known = await self.known(*items)
         resolution = Resolution(PROJECT, self._arrived(*items), known)
         list(resolution.events())
         resolved = resolution.outcome()
-        return ProjectChanges(resolved, await self.store.overrides(resolved))
+        return BatchChanges(resolved, await self.store.overrides(resolved))
 
     async def known(self, *items: Json) -> ProjectState:
         return (await self.store.load({PROJECT: self._arrived(*items)}, NOW))[PROJECT]
 
-    async def write(self, written: ProjectChanges) -> None:
+    async def write(self, written: BatchChanges) -> None:
         await self.store.acquire(NOW)
         run = prepare_batch([self._entry()], lambda _: IngestionSettings())
         done = self.position + 1

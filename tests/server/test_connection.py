@@ -45,7 +45,7 @@ async def echo(request: Request) -> None:
 
 @dataclass
 class StubServer:
-    """Implements `Server` with a clock that the test sets."""
+    """Implements `ConnectionServer` with a clock that the test sets."""
 
     answer: Answer
     connections_max: int = 100

@@ -98,11 +98,11 @@ def property_condition(leaf: Property, bindings: Bindings, column: str = "") -> 
     operator = leaf.operator if leaf.operator in _CONDITIONS else "exact"
     if leaf.negation:
         operator = OPPOSITES.get(operator, operator)
-    prop = _RowProperty(leaf.key, bindings, column)
+    prop = _CohortRowProperty(leaf.key, bindings, column)
     return _CONDITIONS[operator](prop, leaf.value, operator)
 
 
-class _RowProperty:
+class _CohortRowProperty:
     """The property of the row: whether it is there, and its text."""
 
     def __init__(self, key: str, bindings: Bindings, table: str) -> None:
@@ -132,22 +132,22 @@ class _RowProperty:
 
 
 _NEVER = "0"
-_Condition = Callable[[_RowProperty, Any, str], str]
+_Condition = Callable[[_CohortRowProperty, Any, str], str]
 
 
-def _exact(prop: _RowProperty, value: Any, operator: str) -> str:
+def _exact(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     wanted = prop.bindings.texts(_wanted(value))
     found = f"{prop.is_there} AND {prop.text} IN {wanted}"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _contains(prop: _RowProperty, value: Any, operator: str) -> str:
+def _contains(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     part = prop.bindings.text(_text(value).lower())
     found = f"{prop.is_there} AND position(lowerUTF8({prop.text}), {part}) > 0"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _matches(prop: _RowProperty, value: Any, operator: str) -> str:
+def _matches(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     pattern = _text(value)
     if search(pattern) is None:
         return _NEVER
@@ -156,7 +156,7 @@ def _matches(prop: _RowProperty, value: Any, operator: str) -> str:
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _text_compared(prop: _RowProperty, value: Any, operator: str) -> str:
+def _text_compared(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     several = operator.endswith("_multi") and isinstance(value, tuple | list)
     parts = [_text(part).lower() for part in (value if several else (value,))]
     found = text_condition(operator, f"lowerUTF8({prop.text})", parts, prop.bindings)
@@ -175,7 +175,7 @@ def text_condition(operator: str, text: str, parts: Sequence[str], bindings: Bin
     return f"arrayExists(part -> {found}, {bindings.texts(parts)})"
 
 
-def _in_range(prop: _RowProperty, value: Any, operator: str) -> str:
+def _in_range(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     return range_condition(operator, prop.text, value, prop.bindings)
 
 
@@ -191,11 +191,11 @@ def range_condition(operator: str, text: str, value: Any, bindings: Bindings) ->
     return f"arrayExists(number -> {test}, [{number}])"
 
 
-def _is_set(prop: _RowProperty, value: Any, operator: str) -> str:
+def _is_set(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     return f"NOT {prop.is_set}" if operator in NEGATIVE else prop.is_set
 
 
-def _ordered(prop: _RowProperty, value: Any, operator: str) -> str:
+def _ordered(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     number = spaceless_number(value)
     if number is None:
         return _NEVER
@@ -204,7 +204,7 @@ def _ordered(prop: _RowProperty, value: Any, operator: str) -> str:
     return f"ifNull({own} {ORDER[operator]} {bound}, 0)"
 
 
-def _dated(prop: _RowProperty, value: Any, operator: str) -> str:
+def _dated(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     bound = parse_date(value) if isinstance(value, str) else None
     if bound is None or not isinstance(value, str):
         return _NEVER

@@ -38,11 +38,11 @@ def flag_condition(leaf: Property, bindings: Bindings, now: datetime) -> str:
     compare = _CONDITIONS.get(leaf.operator)
     if compare is None:
         return "1" if leaf.negation else _NEVER
-    condition = compare(_RowProperty(leaf.key, bindings), leaf, now)
+    condition = compare(_FlagRowProperty(leaf.key, bindings), leaf, now)
     return f"(NOT ({condition}))" if leaf.negation else f"({condition})"
 
 
-class _RowProperty:
+class _FlagRowProperty:
     """The property of the row. text: null when the row lacks it"""
 
     def __init__(self, key: str, bindings: Bindings) -> None:
@@ -128,42 +128,42 @@ class _RowProperty:
         )
 
 
-_Condition = Callable[[_RowProperty, Property, datetime], str]
+_Condition = Callable[[_FlagRowProperty, Property, datetime], str]
 
 
-def _exact(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _exact(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     wanted = prop.bindings.texts(sorted(wanted_texts(leaf.value)))
     return _signed(f"lowerUTF8({prop.text}) IN {wanted}", leaf)
 
 
-def _contains(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _contains(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     part = prop.bindings.text(text_of(leaf.value).lower())
     return _signed(f"position(lowerUTF8({prop.text}), {part}) > 0", leaf)
 
 
-def _text_compared(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _text_compared(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     several = leaf.operator.endswith("_multi") and isinstance(leaf.value, tuple | list)
     parts = [text_of(part).lower() for part in (leaf.value if several else (leaf.value,))]
     text = f"lowerUTF8({prop.text})"
     return _signed(text_condition(leaf.operator, text, parts, prop.bindings), leaf)
 
 
-def _in_range(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _in_range(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     return range_condition(leaf.operator, prop.text, leaf.value, prop.bindings)
 
 
-def _matches(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _matches(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     pattern = text_of(leaf.value)
     if search(pattern) is None:
         return _NEVER
     return _signed(f"match({prop.text}, {prop.bindings.text(f'(?-s){pattern}')})", leaf)
 
 
-def _is_set(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _is_set(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     return _signed(prop.is_there, leaf)
 
 
-def _ordered(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _ordered(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     value, order = leaf.value, ORDER[leaf.operator]
     if isinstance(value, tuple | list):
         return _NEVER
@@ -176,7 +176,7 @@ def _ordered(prop: _RowProperty, leaf: Property, now: datetime) -> str:
     return f"ifNull({found}, 0)"
 
 
-def _dated(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+def _dated(prop: _FlagRowProperty, leaf: Property, now: datetime) -> str:
     bound = parse_date_value(leaf.value)
     if bound is None:
         return _NEVER

@@ -22,7 +22,7 @@ FLUSH_S = 0.01  # how often a connection that is to be handed over is checked fo
 PassOn = Callable[["Connection", str, bytes], bool]
 
 
-class Server(Protocol):
+class ConnectionServer(Protocol):
     """What a connection needs of its server.
 
     pass_on:      None when all connections stay in this process
@@ -54,7 +54,7 @@ class Connection(FlowControl):
     is_costly: whether an answer on it has held the GIL for tens of milliseconds
     """
 
-    def __init__(self, server: Server, first: bytes = b"") -> None:
+    def __init__(self, server: ConnectionServer, first: bytes = b"") -> None:
         """first: bytes of a request that another process has read"""
         super().__init__(server.now, server.buffers)
         self._server = server

@@ -28,7 +28,7 @@ from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS
 from fanion.web.openapi.docs_page import CONTENT_SECURITY_POLICY, documentation_page
 from fanion.web.openapi.document import openapi_config, openapi_document
 from fanion.web.openapi.flag_operations import FLAG_OPERATIONS
-from fanion.web.pages import BASE_URL, Page, html_page, json_page
+from fanion.web.pages import BASE_URL, StaticPage, html_page, json_page
 from fanion.wire.offload import Decoding
 
 BODY_BYTES_MAX = 20 * 1024 * 1024  # api.md, Limits
@@ -88,8 +88,8 @@ def _with_middleware(app: AsgiApp) -> AsgiApp:
 
 
 class ApiPages(Struct, frozen=True):
-    schema: Page
-    documentation: Page
+    schema: StaticPage
+    documentation: StaticPage
 
 
 class ApiDocuments:
@@ -133,7 +133,9 @@ async def _documentation(request: ManagementRequest) -> Response[bytes]:
     return response
 
 
-def _page_response(request: ManagementRequest, page: Page, kind: MediaType) -> Response[bytes]:
+def _page_response(
+    request: ManagementRequest, page: StaticPage, kind: MediaType
+) -> Response[bytes]:
     page = page.at(request.origin)
     headers = {"etag": page.etag, "cache-control": "no-cache"}
     if is_known_version(request.headers.get("if-none-match"), page.etag):

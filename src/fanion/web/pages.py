@@ -8,31 +8,31 @@ from html import escape
 import msgspec
 from msgspec import Struct
 
-# In a page, for the address that the client uses: `Page.at` replaces it.
+# In a page, for the address that the client uses: `StaticPage.at` replaces it.
 BASE_URL = "{base_url}"
 
 
-class Page(Struct, frozen=True):
+class StaticPage(Struct, frozen=True):
     """etag: of the body; escape: for text inside the body"""
 
     body: bytes
     etag: str
     escape: Callable[[str], bytes]
 
-    def at(self, base_url: str) -> "Page":
+    def at(self, base_url: str) -> "StaticPage":
         """For a client that reaches the server at this address."""
         body = self.body.replace(BASE_URL.encode(), self.escape(base_url))
-        return Page(body, _etag(self.etag.encode() + base_url.encode()), self.escape)
+        return StaticPage(body, _etag(self.etag.encode() + base_url.encode()), self.escape)
 
 
-def json_page(value: object) -> Page:
+def json_page(value: object) -> StaticPage:
     body = msgspec.json.encode(value)
-    return Page(body, _etag(body), lambda text: msgspec.json.encode(text)[1:-1])
+    return StaticPage(body, _etag(body), lambda text: msgspec.json.encode(text)[1:-1])
 
 
-def html_page(document: str) -> Page:
+def html_page(document: str) -> StaticPage:
     body = document.encode()
-    return Page(body, _etag(body), lambda text: escape(text).encode())
+    return StaticPage(body, _etag(body), lambda text: escape(text).encode())
 
 
 def _etag(content: bytes) -> str:

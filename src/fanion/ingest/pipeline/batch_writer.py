@@ -20,7 +20,7 @@ from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution, person_rows
 from fanion.ingest.pipeline.retry import StoreRetry
-from fanion.ingest.pipeline.store import IngestStore, ProjectChanges
+from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
 from fanion.persons.state_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -217,11 +217,11 @@ class BatchWriter:
         known = await self._store.load(batch.arrived, now)
         return await asyncio.to_thread(_resolutions, batch, known)
 
-    async def _written(self, resolutions: Sequence[Resolution]) -> list[ProjectChanges]:
+    async def _written(self, resolutions: Sequence[Resolution]) -> list[BatchChanges]:
         resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
-        return [ProjectChanges(one, await self._store.overrides(one)) for one in resolved]
+        return [BatchChanges(one, await self._store.overrides(one)) for one in resolved]
 
-    def _announce(self, written: Sequence[ProjectChanges]) -> None:
+    def _announce(self, written: Sequence[BatchChanges]) -> None:
         for part in written:
             self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
             if part.resolved.new_types:
@@ -291,7 +291,7 @@ def _blocks(
         yield draft.block(persons)
 
 
-def _mirrored(encoder: EventEncoder, written: Sequence[ProjectChanges], version: int) -> Batch:
+def _mirrored(encoder: EventEncoder, written: Sequence[BatchChanges], version: int) -> Batch:
     """Persons and merges as the event store mirrors them, for cohorts and insights."""
     persons = [row for part in written for row in person_rows(part.resolved)]
     overrides = [

@@ -59,7 +59,7 @@ READ_BYTES_MAX = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectChanges:
+class BatchChanges:
     """What a batch changes in one project. overrides: merged person → surviving person"""
 
     resolved: Resolved
@@ -140,7 +140,7 @@ class IngestStore:
     @asynccontextmanager
     async def writing(
         self,
-        written: Sequence[ProjectChanges],
+        written: Sequence[BatchChanges],
         tally: Tally,
         position: int,
         done: int,
@@ -168,7 +168,7 @@ class IngestStore:
     async def settling(
         self,
         letter: MarkedLetter,
-        written: Sequence[ProjectChanges],
+        written: Sequence[BatchChanges],
         tally: Tally,
         position: int,
         now: datetime,
@@ -206,7 +206,7 @@ class IngestStore:
             )
 
     def _checked(
-        self, written: Sequence[ProjectChanges], write: Callable[[Connection], None]
+        self, written: Sequence[BatchChanges], write: Callable[[Connection], None]
     ) -> Callable[[Connection], None]:
         """Check first whether the persons that were used are unchanged."""
 
@@ -216,7 +216,7 @@ class IngestStore:
 
         return checked if self.is_shared else write
 
-    def _remember(self, written: Sequence[ProjectChanges]) -> None:
+    def _remember(self, written: Sequence[BatchChanges]) -> None:
         for part in written:
             self.recent.put(part.resolved.project_id, part.resolved.owners)
             self.properties.add(part.resolved.project_id, part.resolved.properties)
@@ -242,7 +242,7 @@ def _evict_changed(
             recent.evict(project_id, persons, changed)
 
 
-def _only_used(written: Sequence[ProjectChanges]) -> dict[int, int]:
+def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
     """Id → version of the stored persons that have events in a batch but are not changed by it; the
     changed ones are checked when they are locked."""
     found: dict[int, int] = {}
@@ -300,7 +300,7 @@ async def _concurrently(
 def _write(
     connection: Connection,
     holder: PositionHolder,
-    written: Sequence[ProjectChanges],
+    written: Sequence[BatchChanges],
     tally: Tally,
     done: int,
     progress: EnvelopeProgress | None,
@@ -314,7 +314,7 @@ def _write(
 
 def _write_parts(
     connection: Connection,
-    written: Sequence[ProjectChanges],
+    written: Sequence[BatchChanges],
     tally: Tally,
     version: int,
     now: datetime,
@@ -336,7 +336,7 @@ def _write_parts(
     write_tally(connection, joined(tally, *(part.resolved.skipped for part in written)))
 
 
-def _counts(written: Sequence[ProjectChanges]) -> Mapping[tuple[int, str], int]:
+def _counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
     """Number of stored events by project and name."""
     parts = (part.resolved for part in written)
     return Counter((part.project_id, one.prepared.name) for part in parts for one in part.arrived)

@@ -104,7 +104,7 @@ class LogSink:
         return False
 
     async def _append(self, envelope: Envelope) -> None:
-        backoff = Backoff()
+        backoff = CopyBackoff()
         while True:
             try:
                 self._last = await self.log.append(envelope)
@@ -150,7 +150,7 @@ class HttpSink:
     async def _send(self, batch: Sequence[bytes]) -> int:
         head = {"api_key": self.project.api_token, "historical_migration": True}
         body = msgspec.json.encode(head)[:-1] + b',"batch":[' + b",".join(batch) + b"]}"
-        backoff = Backoff()
+        backoff = CopyBackoff()
         while True:
             try:
                 answer = await self.client.post("/batch/", content=body)
@@ -171,7 +171,7 @@ class HttpSink:
             await self.sleep(backoff.next_s(problem, answer.headers.get("retry-after", "")))
 
 
-class Backoff:
+class CopyBackoff:
     """Delays between the attempts of one batch, WAIT_S_MAX in total."""
 
     def __init__(self) -> None:
