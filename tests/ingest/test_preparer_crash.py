@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from fanion.ingest.pipeline.throttle import BATCH_BYTES_MAX
 
+from fanion.ingest.pipeline.reader import BATCH_BYTES_MAX
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.outcome import caught_up, events
