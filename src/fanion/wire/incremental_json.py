@@ -30,8 +30,11 @@ _FRAMES_TO_SPARE = 40
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 100, 250, 80
 _WIDE_CHARACTER_BYTES = 4
 
+# Only single characters are repeated possessively: Python before 3.11.5 matches too little with a
+# possessive or atomic group (gh-106052). Backtracking is linear: what a group may begin with tells
+# which alternative it takes, and what may follow it begins none of them.
 _WS = rb"[ \t\r\n]*+"
-_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*"'
 _SCALAR = rb'[^"{}\[\],:\s]++'
 
 
@@ -39,14 +42,14 @@ def _nested(levels: int) -> bytes:
     inner = rb'[^"{}\[\]]++|' + _STRING
     if levels > 1:
         inner += rb"|" + _nested(levels - 1)
-    return rb"[{\[](?>" + inner + rb")*+[}\]]"
+    return rb"[{\[](?:" + inner + rb")*[}\]]"
 
 
-_VALUE = rb"(?>" + _STRING + rb"|" + _SCALAR + rb"|" + _nested(_PATTERN_LEVELS) + rb")"
+_VALUE = rb"(?:" + _STRING + rb"|" + _SCALAR + rb"|" + _nested(_PATTERN_LEVELS) + rb")"
 
 
 def _run_of(one: bytes, end: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?:" + _WS + one + _WS + rb"(?:,|(?=" + end + rb")))*+", re.DOTALL)
+    return re.compile(rb"(?:" + _WS + one + _WS + rb"(?:,|(?=" + end + rb")))*", re.DOTALL)
 
 
 _ELEMENTS = _run_of(_VALUE, rb"\]")
@@ -62,7 +65,7 @@ _CHARACTERS = re.compile(
     + (_HIGH + rb"\\u" + _HEX * 4 + rb"|")
     + (_HIGH + rb"(?=[^\\]|\\[^u])|")
     + (rb"\\u(?![dD][89abAB])" + _HEX * 4 + rb"|")
-    + rb"\\[^u])*+",
+    + rb"\\[^u])*",
     re.DOTALL,
 )
 # The last character before a cut, when it may be incomplete: UTF-8, or a surrogate in it.

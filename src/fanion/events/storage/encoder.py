@@ -24,7 +24,7 @@ BLOCK_BYTES_MAX = 64 * 2**20
 UINT64_MAX = 2**64 - 1
 
 _FORMAT = "TabSeparated"
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}:,]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"]*+"|[\[\]{}:,]')
 _EVENT_COLUMNS = (
     *("project_id", "uuid", "timestamp", "received_at", "event", "distinct_id", "person_id"),
     *("properties", "shallow"),
@@ -218,7 +218,7 @@ def shallow_properties(properties: bytes) -> bytes:
 def _values(json: bytes) -> Iterator[slice]:
     """Positions of an object's values. Not recursive: they may be nested to any depth."""
     depth = start = 0
-    for token in _TOKEN.finditer(json):
+    for token in _tokens(json):
         mark = json[token.start() : token.start() + 1]
         if mark in b"[{":
             depth += 1
@@ -228,6 +228,12 @@ def _values(json: bytes) -> Iterator[slice]:
             yield slice(start, token.start())
         elif depth == 1 and mark == b":":
             start = token.end()
+
+
+def _tokens(json: bytes) -> Iterator[re.Match[bytes]]:
+    """Strings and marks of JSON text. Escapes are blanked out first, so that a string ends at its
+    next quote."""
+    return _TOKEN.finditer(json.replace(rb"\\", b"__").replace(rb"\"", b"__"))
 
 
 def _is_deep(json: bytes) -> bool:
@@ -244,7 +250,7 @@ def depth(json: bytes, brackets: bytes) -> int:
     """
     opening, closing = brackets
     now = deepest = 0
-    for token in _TOKEN.finditer(json):
+    for token in _tokens(json):
         mark = json[token.start()]
         if mark == opening:
             now += 1
