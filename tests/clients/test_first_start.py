@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import select
 import socket
 import stat
 import subprocess
@@ -21,7 +20,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import select as select_rows
+from sqlalchemy import select
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
@@ -38,7 +37,7 @@ from fanion.projects.model import Project, User
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.management import password_matches
-from tests.support.preloaded import run_fanion
+from tests.support.preloaded import is_readable, run_fanion
 from tests.support.server import RealServer, free_port
 
 GREETED_S = 30
@@ -172,7 +171,7 @@ def read_until(terminal: io.RawIOBase | io.FileIO, end: bytes) -> str:
     give_up = time.monotonic() + RUN_S
     while end not in read:
         assert time.monotonic() < give_up, read
-        if select.select([terminal], [], [], 1)[0]:
+        if is_readable(terminal, 1):
             read += terminal.read(65_536) or b""
     return read.decode().replace("\r\n", "\n")
 
@@ -308,7 +307,7 @@ async def test_an_owner_without_a_password_has_none(installed: tuple[Path, Any])
     data, _ = installed
 
     records = await open_records(f"sqlite:///{data / 'records.db'}")
-    [row] = await records.fetch(select_rows(users.c.password_hash))
+    [row] = await records.fetch(select(users.c.password_hash))
     await records.close()
 
     assert row.password_hash == ""
@@ -341,7 +340,7 @@ async def test_a_password_is_read_from_hidden_sources(
         fanion, tmp_path / "data", "setup", *named, "--json", typed=typed.encode()
     )
     records = await open_records(f"sqlite:///{tmp_path / 'data' / 'records.db'}")
-    [row] = await records.fetch(select_rows(users.c.password_hash))
+    [row] = await records.fetch(select(users.c.password_hash))
     await records.close()
 
     assert (done.code, done.err) == (0, reported)

@@ -3,9 +3,10 @@ already, which takes a fourth of the time of a start."""
 
 import atexit
 import gc
+import io
 import json
 import os
-import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 from fanion.__main__ import main
 from tests.support.server import COMMAND_S, RealServer
@@ -46,14 +47,14 @@ class Forked:
 
     def poll(self) -> int | None:
         assert self._parent.stdout is not None
-        if self._code is None and select.select([self._parent.stdout], [], [], 0)[0]:
+        if self._code is None and is_readable(self._parent.stdout, 0):
             self.wait()
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
         assert self._parent.stdout is not None
         if self._code is None:
-            if not select.select([self._parent.stdout], [], [], timeout)[0]:
+            if not is_readable(self._parent.stdout, timeout):
                 raise TimeoutError(f"the process still runs after {timeout} s")
             self._code = int(self._parent.stdout.readline())
             _idle.append(self._parent)
@@ -64,6 +65,14 @@ class Forked:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+def is_readable(file: IO[Any] | io.RawIOBase, timeout_s: float | None) -> bool:
+    """Of any descriptor: `select` takes those below 1,024 only, and a test of connections opens
+    more."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(file, selectors.EVENT_READ)
+        return bool(selector.select(timeout_s))
 
 
 class PreloadedServer(RealServer):
