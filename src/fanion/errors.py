@@ -109,9 +109,30 @@ class NotAuthenticated(AppError):
     default_detail = "Authentication credentials were not provided."
 
 
+class SessionEnded(NotAuthenticated):
+    """Also for a cookie that was never one of ours."""
+
+    default_detail = "The session has ended. Sign in again."
+
+
 class PermissionDenied(AppError):
     status, type, default_code = 403, "authentication_error", "permission_denied"
     default_detail = "You do not have permission to perform this action."
+
+
+class ForgedRequest(PermissionDenied):
+    """A browser sent the session's cookie, and nothing shows that our own page asked it to."""
+
+    default_code = "forged_request"
+    default_detail = (
+        "Requests with a session must come from the server's own pages, with the header "
+        "X-Fanion-Console: 1."
+    )
+
+
+class FreshSignInRequired(PermissionDenied):
+    default_code = "fresh_sign_in_required"
+    default_detail = "Confirm your identity: sign in again, then repeat this request."
 
 
 class NotFound(AppError):

@@ -3,18 +3,21 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Annotated, Any
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from fanion.errors import PermissionDenied
+from fanion.errors import FreshSignInRequired, PermissionDenied
 
 EMAIL_CHARS_MAX = 254  # source: RFC 5321 section 4.5.3.1.3, without the angle brackets
 FIRST_NAME_CHARS_MAX = 150  # as PostHog has it
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+
+# For how long after signing in a session may do what can harm others.
+FRESH_FOR = timedelta(minutes=10)
 
 ALL_SCOPES = "*"
 SCOPE_OBJECTS = (
@@ -201,17 +204,28 @@ class PersonalKey:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller: the owner of a personal key, with the scopes of the key.
+    """The caller: the owner of a personal key, with the scopes of the key, or of a session, which
+    may do whatever its owner may.
 
-    levels: membership level by organization
+    key_id:           None for a session
+    levels:           membership level by organization
+    session_id:       None for a personal key
+    authenticated_at: when the owner of the session last signed in or confirmed who they are
     """
 
     user: User
-    key_id: UUID
+    key_id: UUID | None
     key_last_used_at: datetime | None
     scopes: tuple[str, ...] | None
     levels: Mapping[UUID, int]
     key_expires_at: datetime | None = None
+    session_id: UUID | None = None
+    authenticated_at: datetime | None = None
+
+    @property
+    def credential(self) -> str:
+        """For the log."""
+        return str(self.key_id) if self.session_id is None else f"session:{self.session_id}"
 
     @property
     def is_unrestricted(self) -> bool:
@@ -229,6 +243,16 @@ class Principal:
             raise PermissionDenied("This action does not support Personal API Key access")
         if not allows(self.scopes or (), scope):
             raise PermissionDenied(f"API key missing required scope '{scope}'")
+
+    def require_session(self) -> None:
+        """raises: PermissionDenied for a personal key"""
+        if self.session_id is None:
+            raise PermissionDenied("This action does not support Personal API Key access")
+
+    def require_fresh_sign_in(self, now: datetime) -> None:
+        """Nothing is asked of a personal key. raises: FreshSignInRequired"""
+        if self.authenticated_at is not None and now - self.authenticated_at > FRESH_FOR:
+            raise FreshSignInRequired
 
     def require_access(self, project: Project | None, scope: str | None) -> None:
         """project: None for a request without one; scope: as of `require_scope`

@@ -166,7 +166,7 @@ class Application:
         finally:
             principal: Principal | None = state.get("principal")
             if principal is not None:
-                request.key_id, request.user_id = str(principal.key_id), principal.user.id
+                request.key_id, request.user_id = principal.credential, principal.user.id
 
 
 def error_response(error: AppError | HttpError) -> Response:

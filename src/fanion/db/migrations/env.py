@@ -17,6 +17,7 @@ from alembic import context
 from sqlalchemy import Connection, TypeDecorator
 
 from fanion.db.schema import (
+    accounts,
     activity,
     cohorts,
     events,
@@ -30,6 +31,7 @@ from fanion.db.schema.tables import ID, metadata
 
 # Modules with tables of their own: `metadata` is complete once they are imported.
 TABLES = (
+    accounts,
     activity,
     cohorts,
     events,

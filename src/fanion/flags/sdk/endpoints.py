@@ -96,7 +96,7 @@ class DefinitionReaders:
                 raise PermissionDenied("This key reads the flags of another project.")
             return project
         principal = await self.authentication.authenticate(key, place, request)
-        request.key_id, request.user_id = str(principal.key_id), principal.user.id
+        request.key_id, request.user_id = principal.credential, principal.user.id
         project = await self._wanted(request, query, named) or (
             await self.projects.current(principal) if named == CURRENT else None
         )

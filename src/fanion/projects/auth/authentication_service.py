@@ -22,7 +22,7 @@ from fanion.errors import (
     NotFound,
     PermissionDenied,
 )
-from fanion.projects.auth.failed_attempts_cache import FailedAttempts
+from fanion.projects.auth.failed_attempts_cache import FailedAttempts, Kind
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.auth.personal_keys_store import USED_EVERY, PersonalKeyStore
 from fanion.projects.cache import Projects
@@ -75,19 +75,28 @@ class KeyCache(Generic[V]):
 
         raises: InvalidPersonalApiKey for an unknown key; Throttled; RecordsUnavailable
         """
-        value, was_read = None, False
-        if len(key) <= KEY_CHARS_MAX:
-            hashed = hash_key(key)
-            entry = self._cached.get(hashed)
-            if entry is None:
-                was_read = True
-                self._failures.require_room(key, caller)
-                entry = await self._read(hashed)
-            value = entry.value
+        value, was_read = await self.look_up(key, caller)
         if value is None:
             self._failures.unknown(key, caller, was_read=was_read)
             raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
         return value
+
+    async def look_up(
+        self, key: str, caller: Caller | None, kind: Kind | None = None
+    ) -> tuple[V | None, bool]:
+        """The value, None for an unknown key, and whether it was read from the store.
+
+        caller: as of `find`; kind: as of `FailedAttempts.require_room`
+        raises: Throttled, RecordsUnavailable
+        """
+        if len(key) > KEY_CHARS_MAX:
+            return None, False
+        hashed = hash_key(key)
+        entry = self._cached.get(hashed)
+        if entry is not None:
+            return entry.value, False
+        self._failures.require_room(key, caller, kind)
+        return (await self._read(hashed)).value, True
 
     async def get(self, hashed: str) -> V | None:
         """By the hash of a key; None for an unknown one. raises: RecordsUnavailable"""
@@ -196,11 +205,9 @@ class Authentication:
             self._used.pop(key_id, None)
 
     def _note_use(self, principal: Principal, now: datetime) -> None:
-        last = principal.key_last_used_at
-        if principal.key_id in self._used:
-            return
-        if last is None or now - last >= USED_EVERY:
-            self._used[principal.key_id] = now
+        last, key_id = principal.key_last_used_at, principal.key_id
+        if key_id is not None and (last is None or now - last >= USED_EVERY):
+            self._used.setdefault(key_id, now)
 
 
 async def project_of_key(
@@ -230,7 +237,7 @@ async def project_of_key(
     except InvalidApiKey:
         number = _number(project_id)
     principal = await _principal(authentication, key, request)
-    request.key_id, request.user_id = str(principal.key_id), principal.user.id
+    request.key_id, request.user_id = principal.credential, principal.user.id
     project = await _project_of_member(projects, principal, number)
     try:
         principal.require_scope(scope)

@@ -19,7 +19,7 @@ from fanion.projects.auth.keys import hash_key, kind_of, prefix_of
 from fanion.projects.model import Principal
 from fanion.server.forwarded import Caller, Client, TrustedProxies, network_of
 
-Kind = Literal["project", "personal", "secret"]
+Kind = Literal["project", "personal", "secret", "session"]
 Reason = Literal["unknown", "expired", "denied", "throttled"]
 
 # Reads for unknown keys of one address within a window. A key is read once in two seconds, so that
@@ -100,30 +100,34 @@ class FailedAttempts:
         self._count = count
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    def require_room(self, key: str, caller: Caller | None) -> None:
-        """Called before a key is read from the store. caller: None for one without a limit
+    def require_room(self, key: str, caller: Caller | None, kind: Kind | None = None) -> None:
+        """Called before a key is read from the store.
 
+        caller: None for one without a limit
+        kind:   of the key; by its prefix if not given
         raises: Throttled
         """
         if caller is None or self._valid.get(hash_key(key)):
             return
         wait_s = self._limit.wait_s(self._proxies.client(caller))
         if wait_s:
-            self._count(kind_of(key), "throttled")
+            self._count(kind or kind_of(key), "throttled")
             raise Throttled(wait_s)
 
     def found(self, hashed: str) -> None:
         """A key was read and is valid."""
         self._valid[hashed] = True
 
-    def unknown(self, key: str, caller: Caller | None, *, was_read: bool) -> None:
-        """was_read: whether the key was read from the store"""
+    def unknown(
+        self, key: str, caller: Caller | None, *, was_read: bool, kind: Kind | None = None
+    ) -> None:
+        """was_read: whether the key was read from the store; kind: as of `require_room`"""
         if was_read:
             self._valid.pop(hash_key(key), None)
         if caller is None:
             return
         client = self._proxies.client(caller)
-        self._record("unknown", kind_of(key), client, prefix=prefix_of(key))
+        self._record("unknown", kind or kind_of(key), client, prefix=prefix_of(key))
         if was_read and self._limit.add(client):
             self._log.warning("keys_throttled", client=client.address, claimed=client.claimed)
 
@@ -133,9 +137,10 @@ class FailedAttempts:
             self._record("expired", "personal", self._proxies.client(caller), **named)
 
     def denied(self, principal: Principal, caller: Caller) -> None:
-        """A valid key was used without the permission."""
-        named = {"key": str(principal.key_id), "user": principal.user.id}
-        self._record("denied", "personal", self._proxies.client(caller), **named)
+        """A valid key or session was used without the permission."""
+        kind: Kind = "personal" if principal.session_id is None else "session"
+        named = {"key": principal.credential, "user": principal.user.id}
+        self._record("denied", kind, self._proxies.client(caller), **named)
 
     def ended_secret(self, masked: str, caller: Caller | None) -> None:
         """A former secret key of a project was used after its expiry."""

@@ -50,6 +50,18 @@ _PAGE = (
     .offset(bindparam("start"))
 )
 _COUNT = select(func.count()).select_from(personal_api_keys).where(_OF_USER)
+# Of the owner of a key or a session, for `read_owner`: one row for each membership.
+OWNER_COLUMNS = (
+    users.c.id,
+    users.c.uuid,
+    users.c.distinct_id,
+    users.c.first_name,
+    users.c.email,
+    users.c.is_email_verified,
+    users.c.current_project_id,
+    memberships.c.organization_id,
+    memberships.c.level,
+)
 _OWNERS = (
     select(
         _keys.hash,
@@ -57,15 +69,7 @@ _OWNERS = (
         _keys.last_used_at,
         _keys.expires_at,
         _keys.scopes,
-        users.c.id,
-        users.c.uuid,
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
-        users.c.current_project_id,
-        memberships.c.organization_id,
-        memberships.c.level,
+        *OWNER_COLUMNS,
     )
     .select_from(personal_api_keys)
     .join(users, users.c.id == _keys.user_id)
@@ -255,7 +259,13 @@ def _record(
 
 
 def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:
-    user = User(
+    scopes = None if row.scopes is None else tuple(row.scopes)
+    return Principal(read_owner(row), row.key_id, row.last_used_at, scopes, levels, row.expires_at)
+
+
+def read_owner(row: Any) -> User:
+    """row: with OWNER_COLUMNS"""
+    return User(
         row.id,
         row.uuid,
         row.distinct_id,
@@ -264,8 +274,6 @@ def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:
         row.is_email_verified,
         row.current_project_id,
     )
-    scopes = None if row.scopes is None else tuple(row.scopes)
-    return Principal(user, row.key_id, row.last_used_at, scopes, levels, row.expires_at)
 
 
 def _key(row: Any) -> PersonalKey:

@@ -1,0 +1,82 @@
+"""Links that sign in once: each holds a random token, of which the hash is stored."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select
+
+from fanion.accounts.model import SESSION_BYTES, Purpose
+from fanion.db.engine import Records
+from fanion.db.schema.accounts import sign_in_links
+from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
+
+# Of one purpose: the oldest are given up for a new one.
+LINKS_PER_USER_MAX = 5
+
+_link = sign_in_links.c
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStore:
+    records: Records
+
+    async def create(self, purpose: Purpose, user_id: int, now: datetime, lasts: timedelta) -> str:
+        """The token, which cannot be read later."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(create_link, purpose, user_id, now, lasts)
+
+    async def find(self, token: str, purpose: Purpose, now: datetime) -> int | None:
+        """The user of a link that can still be used; it stays usable."""
+        if len(token) > KEY_CHARS_MAX:
+            return None
+        rows = await self.records.fetch(select(_link.user_id).where(_is(token, purpose, now)))
+        return rows[0].user_id if rows else None
+
+    async def take(self, token: str, purpose: Purpose, now: datetime) -> int | None:
+        """The user; None for a link that is unknown, used or expired, or has another purpose. Of
+        several requests at the same time one gets it."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(take_link, token, purpose, now)
+
+    async def delete_all(self, user_id: int, purpose: Purpose) -> None:
+        """Links that the user has not used."""
+        mine = (_link.user_id == user_id) & (_link.purpose == purpose)
+        async with self.records.write() as connection:
+            await connection.execute(delete(sign_in_links).where(mine))
+
+
+def create_link(
+    connection: Connection, purpose: Purpose, user_id: int, now: datetime, lasts: timedelta
+) -> str:
+    """As `LinkStore.create`, in the caller's transaction."""
+    token = secrets.token_urlsafe(SESSION_BYTES)
+    mine = (_link.user_id == user_id) & (_link.purpose == purpose)
+    newest_first = select(_link.id).where(mine).order_by(_link.created_at.desc(), _link.id)
+    superfluous = list(connection.scalars(newest_first))[LINKS_PER_USER_MAX - 1 :]
+    connection.execute(delete(sign_in_links).where(_link.id.in_(superfluous)))
+    connection.execute(
+        insert(sign_in_links).values(
+            id=uuid4(),
+            hash=hash_key(token),
+            purpose=purpose,
+            user_id=user_id,
+            created_at=now,
+            expires_at=now + lasts,
+        )
+    )
+    return token
+
+
+def take_link(connection: Connection, token: str, purpose: Purpose, now: datetime) -> int | None:
+    """As `LinkStore.take`, in the caller's transaction: what else it writes is undone with it."""
+    if len(token) > KEY_CHARS_MAX:
+        return None
+    used = delete(sign_in_links).where(_is(token, purpose, now)).returning(_link.user_id)
+    user_id: int | None = connection.execute(used).scalar_one_or_none()
+    return user_id
+
+
+def _is(token: str, purpose: Purpose, now: datetime) -> ColumnElement[bool]:
+    return (_link.hash == hash_key(token)) & (_link.purpose == purpose) & (_link.expires_at > now)

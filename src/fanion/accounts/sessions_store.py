@@ -1,0 +1,202 @@
+"""Sessions in the records store. The value of a cookie is stored as its hash."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from fanion.accounts.model import (
+    IDLE_MAX,
+    LIFETIME_MAX,
+    SESSIONS_PER_USER_MAX,
+    USED_EVERY,
+    Device,
+    ListedSession,
+    Method,
+    Session,
+    rights_of,
+)
+from fanion.db.engine import Records
+from fanion.db.schema.accounts import sessions, sign_in_links
+from fanion.db.schema.tables import memberships, users
+from fanion.projects.auth.personal_keys_store import OWNER_COLUMNS, read_owner
+from fanion.projects.model import Principal
+
+_session = sessions.c
+_FOUND = (
+    select(
+        _session.hash,
+        _session.id.label("session_id"),
+        _session.rights,
+        _session.last_used_at,
+        _session.expires_at,
+        _session.authenticated_at,
+        *OWNER_COLUMNS,
+    )
+    .select_from(sessions)
+    .join(users, users.c.id == _session.user_id)
+    .outerjoin(memberships, memberships.c.user_id == users.c.id)
+    .where(_session.hash.in_(bindparam("hashes", expanding=True)), users.c.is_active)
+)
+_LISTED = tuple(_session[name] for name in ListedSession.__dataclass_fields__)
+_USED = (
+    update(sessions)
+    .where(_session.id == bindparam("session"), _session.last_used_at <= bindparam("before"))
+    .values(last_used_at=bindparam("used"))
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    """hashed: of the cookie's value"""
+
+    hashed: str
+    user_id: int
+    method: Method
+    device: Device
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStore:
+    records: Records
+
+    async def create(self, new: NewSession) -> list[str]:
+        """The hashes of sessions that ended because the user had too many."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(create_session, new)
+
+    async def find(self, hashes: Sequence[str]) -> Mapping[str, Session]:
+        """By hash, expired ones included; without those of inactive users, and without those whose
+        owner's rights have changed."""
+        found: dict[str, Any] = {}
+        levels: dict[str, dict[UUID, int]] = {}
+        for row in await self.records.fetch(_FOUND, {"hashes": hashes}):
+            theirs = levels.setdefault(row.hash, {})
+            if row.organization_id is not None:
+                theirs[row.organization_id] = row.level
+            found[row.hash] = row
+        return {
+            hashed: _session_of(row, levels[hashed])
+            for hashed, row in found.items()
+            if row.rights == rights_of(levels[hashed])
+        }
+
+    async def page(
+        self, user_id: int, now: datetime, limit: int, offset: int
+    ) -> tuple[list[ListedSession], int]:
+        """The one that was used last comes first, with the total number."""
+        mine = (_session.user_id == user_id) & ~_has_ended(now)
+        rows = (
+            select(*_LISTED)
+            .where(mine)
+            .order_by(_session.last_used_at.desc(), _session.id)
+            .limit(limit)
+            .offset(offset)
+        )
+        async with self.records.read() as connection:
+            count = await connection.scalar(select(func.count()).select_from(sessions).where(mine))
+            found = await connection.execute(rows)
+            return [ListedSession(**row._mapping) for row in found], count or 0
+
+    async def delete(self, user_id: int, session_id: UUID) -> list[str]:
+        """The hash of the session; none when the user has no such session."""
+        return await self._delete((_session.user_id == user_id) & (_session.id == session_id))
+
+    async def delete_all(self, user_id: int, except_id: UUID | None = None) -> list[str]:
+        """The hashes of the deleted sessions."""
+        which = _session.user_id == user_id
+        return await self._delete(
+            which if except_id is None else which & (_session.id != except_id)
+        )
+
+    async def delete_ended(self, now: datetime) -> None:
+        """With links that nobody used in time."""
+        async with self.records.write() as connection:
+            await connection.execute(delete(sessions).where(_has_ended(now)))
+            await connection.execute(delete(sign_in_links).where(sign_in_links.c.expires_at <= now))
+
+    async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
+        if not used:
+            return
+        async with self.records.write() as connection:
+            await connection.execute(
+                _USED,
+                [
+                    {"session": one, "used": time, "before": time - USED_EVERY}
+                    for one, time in used.items()
+                ],
+            )
+
+    async def _delete(self, which: ColumnElement[bool]) -> list[str]:
+        async with self.records.write() as connection:
+            gone = await connection.scalars(delete(sessions).where(which).returning(_session.hash))
+            return list(gone)
+
+
+def create_session(connection: Connection, new: NewSession) -> list[str]:
+    """As `SessionStore.create`, in the caller's transaction."""
+    member = memberships.c
+    theirs = select(member.organization_id, member.level).where(member.user_id == new.user_id)
+    levels = {row.organization_id: row.level for row in connection.execute(theirs)}
+    connection.execute(
+        insert(sessions).values(
+            id=uuid4(),
+            hash=new.hashed,
+            user_id=new.user_id,
+            method=new.method,
+            rights=rights_of(levels),
+            user_agent=new.device.user_agent,
+            address=new.device.address,
+            created_at=new.now,
+            last_used_at=new.now,
+            expires_at=new.now + LIFETIME_MAX,
+            authenticated_at=new.now,
+        )
+    )
+    return _end_superfluous(connection, new)
+
+
+def _end_superfluous(connection: Connection, new: NewSession) -> list[str]:
+    kept = (
+        select(_session.hash)
+        .where(_session.user_id == new.user_id, _session.hash != new.hashed)
+        .order_by(_session.last_used_at.desc(), _session.id)
+        .limit(SESSIONS_PER_USER_MAX - 1)
+    )
+    which = (
+        (_session.user_id == new.user_id)
+        & (_session.hash != new.hashed)
+        & _session.hash.not_in(list(connection.scalars(kept)))
+    )
+    return list(connection.scalars(delete(sessions).where(which).returning(_session.hash)))
+
+
+def _has_ended(now: datetime) -> ColumnElement[bool]:
+    return or_(_session.expires_at <= now, _session.last_used_at <= now - IDLE_MAX)
+
+
+def _session_of(row: Any, levels: Mapping[UUID, int]) -> Session:
+    principal = Principal(
+        read_owner(row),
+        None,
+        None,
+        None,
+        levels,
+        session_id=row.session_id,
+        authenticated_at=row.authenticated_at,
+    )
+    return Session(principal, row.last_used_at, row.expires_at)
