@@ -10,6 +10,8 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from fanion.accounts.session_service import SessionService
+from fanion.accounts.sessions_store import SessionStore
 from fanion.errors import InvalidPersonalApiKey
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX, WINDOW_S, FailedAttempts
@@ -163,7 +165,12 @@ async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: H
     authentication = Authentication(store, clock.now, clock.seconds, failures)
     projects = Projects(ProjectStore(home.site.records), clock.seconds, failures=failures)
     app = management_app(
-        Management(authentication=authentication, projects=projects, now=clock.now)
+        Management(
+            authentication=authentication,
+            projects=projects,
+            sessions=SessionService(SessionStore(home.site.records), clock.now, clock.seconds),
+            now=clock.now,
+        )
     )
     path, transport = "/api/users/@me/", httpx.ASGITransport(app=app, client=("192.0.2.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:

@@ -15,6 +15,8 @@ import httpx
 from sqlalchemy import insert, update
 
 from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry
+from fanion.accounts.cookies import PLAIN_NAME
+from fanion.accounts.model import Device
 from fanion.app.management import server_application
 from fanion.app.server import Server, build_server
 from fanion.app.services import AppContext, Stores, build_services, open_log
@@ -35,7 +37,7 @@ from fanion.projects.model import Level
 from fanion.projects.store import move_flag_version
 from fanion.web.application import Application
 from tests.support.exchange import MemoryTransport
-from tests.support.management import NOW, Clock, insert_key, insert_project
+from tests.support.management import CONSOLE, NOW, Clock, insert_key, insert_project
 from tests.support.management import error as error  # tests of the whole application use it too
 
 BASE_URL = "http://fanion.test"
@@ -159,6 +161,17 @@ class Site:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         transport = MemoryTransport(self.application)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL + path, headers=headers)
+
+    async def browser(self, user_id: int, path: str = "") -> httpx.AsyncClient:
+        """A page of ours, signed in."""
+        start = self.running.sign_in.sessions.start
+        return self.browser_with(await start(user_id, "password", Device("", "")), path)
+
+    def browser_with(self, cookie: str, path: str = "") -> httpx.AsyncClient:
+        client = self.client(path=path)
+        client.headers.update(CONSOLE)
+        client.cookies.set(PLAIN_NAME, cookie)
+        return client
 
     async def ingested(self) -> None:
         """Returns when everything that was accepted can be read."""

@@ -14,6 +14,13 @@ from litestar import Controller
 from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.links_store import LinkStore
+from fanion.accounts.password_hashing_service import PasswordHashing
+from fanion.accounts.session_service import SessionService
+from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.users_store import AccountStore
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
 from fanion.projects.admin_store import FIRST_ORGANIZATION, Installation, SetUp, set_up
@@ -30,6 +37,10 @@ NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 BASE_URL = "http://fanion.test"
 OWNER_KEY = "phx_owner-of-the-first-organization"
 PROJECT_TOKEN = "phc_first-project"
+OWNER_EMAIL, OWNER_PASSWORD = "owner@example.com", "a long password"
+QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+# What our own pages send.
+CONSOLE = {"sec-fetch-site": "same-origin", "x-fanion-console": "1"}
 # What a project shows as `ingestion` by default.
 NO_WISHES: dict[str, Any] = {
     "anonymize_ips": False,
@@ -50,7 +61,7 @@ def password_matches(password_hash: str, password: str) -> bool:
 
 async def quick_hash(password: str) -> str:
     """Of the same kind, without the third of a second that guessing has to cost."""
-    return PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(password)
+    return QUICK_HASHER.hash(password)
 
 
 class Clock:
@@ -77,6 +88,7 @@ class Workspace:
     clock: Clock
     projects: Projects
     authentication: Authentication
+    sign_in: SignIn
     made: SetUp
     app: AsgiApp
     client: httpx.AsyncClient
@@ -85,6 +97,11 @@ class Workspace:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         transport = httpx.ASGITransport(app=self.app)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
+
+    def browser(self, address: str = "192.0.2.1") -> httpx.AsyncClient:
+        """A page of ours: it keeps cookies."""
+        transport = httpx.ASGITransport(app=self.app, client=(address, 1))
+        return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=CONSOLE)
 
 
 @asynccontextmanager
@@ -98,12 +115,19 @@ async def open_workspace(
     clock = Clock()
     projects = Projects(ProjectStore(records), clock.seconds)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
+    sign_in = SignIn(
+        AccountStore(records),
+        LinkStore(records),
+        SessionService(SessionStore(records), clock.now, clock.seconds),
+        PasswordHashing(QUICK_HASHER),
+        SignInAttempts(clock.seconds),
+    )
     made = await set_up(
         records,
         Installation(
-            email="owner@example.com",
+            email=OWNER_EMAIL,
             first_name="Olga",
-            password="a long password",
+            password=OWNER_PASSWORD,
             project_token=PROJECT_TOKEN,
             personal_key=OWNER_KEY,
         ),
@@ -115,16 +139,17 @@ async def open_workspace(
         Management(
             authentication=authentication,
             projects=projects,
+            sessions=sign_in.sessions,
             now=clock.now,
             controllers=controllers,
-            dependencies=dependencies or {},
+            dependencies={"sign_in": sign_in, **(dependencies or {})},
             **settings,
         )
     )
     headers = {"authorization": f"Bearer {OWNER_KEY}"}
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
-        yield Workspace(records, clock, projects, authentication, made, app, client)
+        yield Workspace(records, clock, projects, authentication, sign_in, made, app, client)
 
 
 @dataclass(frozen=True)

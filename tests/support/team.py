@@ -13,6 +13,8 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from fanion.accounts.session_service import SessionService
+from fanion.accounts.sessions_store import SessionStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
@@ -182,6 +184,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
         Management(
             authentication=Authentication(PersonalKeyStore(records), clock.now, clock.seconds),
             projects=directory,
+            sessions=SessionService(SessionStore(records), clock.now, clock.seconds),
             now=clock.now,
             controllers=(
                 OrganizationsApi,

@@ -23,6 +23,9 @@ from tests.support.management import add_key, add_member
 _elsewhere = count(1)
 
 READS = frozenset({"GET"})
+# What concerns the caller alone needs a key without scopes, or a session.
+UNRESTRICTED = ("/api/personal_api_keys/", "/api/sessions/")
+SIGN_OUT = "POST /api/logout/"
 
 # The scope's object, by the first part of the path after the project.
 OBJECTS = {
@@ -103,11 +106,12 @@ Refusal = tuple[int, Json] | None
 
 @dataclass(frozen=True)
 class Endpoint:
-    """path: as in the document; address: with its parameters filled in"""
+    """path:     as in the document, and so `security`; address: with its parameters filled in"""
 
     method: str
     path: str
     address: str
+    security: object = None
 
     @property
     def name(self) -> str:
@@ -116,7 +120,7 @@ class Endpoint:
     @property
     def scope(self) -> str | None:
         """source: flags.md section 16; None where no restricted key is admitted"""
-        if self.path.startswith("/api/personal_api_keys/"):
+        if self.path.startswith(UNRESTRICTED):
             return None
         rest = self.path.removeprefix("/api/projects/").removeprefix("{project_id}")
         if self.path.endswith("/activity/"):
@@ -129,12 +133,22 @@ class Endpoint:
         return f"{thing}:{'read' if self.method in READS else 'write'}"
 
 
+ENDED_SESSION = (
+    401,
+    error("authentication_error", "not_authenticated", "The session has ended. Sign in again."),
+)
+
+
 def without_key(_: Endpoint) -> Refusal:
     return NOBODY
 
 
 def with_wrong_key(_: Endpoint) -> Refusal:
     return WRONG_KEY
+
+
+def with_ended_session(_: Endpoint) -> Refusal:
+    return ENDED_SESSION
 
 
 def as_stranger(endpoint: Endpoint) -> Refusal:
@@ -167,16 +181,34 @@ def with_key_for_users(endpoint: Endpoint) -> Refusal:
     return denied(f"API key missing required scope '{endpoint.scope}'")
 
 
+# An owner's session comes after all others: it changes something, as the owner's key does.
 EXPECTED = {
+    "an ended session": with_ended_session,
+    "a stranger's session": as_stranger,
+    "a member's session": as_member,
+    "an administrator's session": as_administrator,
     "no key": without_key,
     "a wrong key": with_wrong_key,
     "a stranger": as_stranger,
     "a member": as_member,
     "an administrator": as_administrator,
+    "an owner's session": as_administrator,
     "an owner": as_administrator,
     "an owner's key that reads": with_reading_key,
     "an owner's key for users": with_key_for_users,
 }
+
+
+def refusal_of(caller: str, endpoint: Endpoint) -> Refusal:
+    has_session = caller.endswith(" session")
+    if endpoint.security == [{}]:
+        return None
+    if endpoint.security == [{"bearer": []}] and has_session:
+        return NOBODY
+    is_known = caller not in {"no key", "a wrong key"}
+    if endpoint.security == [{"session": []}] and is_known and not has_session:
+        return NO_KEY_AT_ALL
+    return EXPECTED[caller](endpoint)
 
 
 @pytest.fixture
@@ -206,20 +238,29 @@ async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
                 records, home.user_id, f"phx_u_{unique}", ["user:read"]
             ),
         }
-        yield {
-            name: await stack.enter_async_context(home.site.client(key))
-            for name, key in keys.items()
+        clients = {name: home.site.client(key) for name, key in keys.items()}
+        users = {
+            "a stranger's session": elsewhere.user_id,
+            "a member's session": member.user_id,
+            "an administrator's session": admin.user_id,
+            "an owner's session": home.user_id,
         }
+        clients |= {name: await home.site.browser(user_id) for name, user_id in users.items()}
+        clients["an ended session"] = home.site.browser_with("A" * 43)
+        for client in clients.values():
+            await stack.enter_async_context(client)
+        yield clients
 
 
 async def endpoints(home: Home) -> list[Endpoint]:
     schema = (await home.public.get("/api/schema/")).json()
-    return [
-        Endpoint(method.upper(), path, _address(home, path, operation))
+    found = [
+        Endpoint(method.upper(), path, _address(home, path, operation), operation.get("security"))
         for path, item in schema["paths"].items()
         if path.startswith("/api/")
         for method, operation in item.items()
     ]
+    return sorted(found, key=lambda endpoint: endpoint.name == SIGN_OUT)
 
 
 def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
@@ -249,7 +290,7 @@ def _problems(
     found: list[tuple[str, Endpoint, httpx.Response]],
 ) -> Iterator[tuple[str, str, int, Any]]:
     for caller, endpoint, answer in found:
-        refusal = EXPECTED[caller](endpoint)
+        refusal = refusal_of(caller, endpoint)
         if refusal is None:
             wrong = answer.status_code in {401, 403} or answer.status_code >= 500
         else:
@@ -332,7 +373,13 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
         }
 
 
-@pytest.mark.parametrize("caller", ["no key", "a stranger", "a member", "an administrator"])
+@pytest.mark.parametrize(
+    "caller",
+    [
+        *("no key", "a stranger", "a member", "an administrator", "an ended session"),
+        *("a stranger's session", "a member's session", "an administrator's session"),
+    ],
+)
 async def test_each_caller_may_use_existing_objects_as_permitted(
     home: Home, callers: Mapping[str, httpx.AsyncClient], caller: str
 ) -> None:
@@ -340,14 +387,14 @@ async def test_each_caller_may_use_existing_objects_as_permitted(
     fixed = {"project_id": str(home.project_id), "organization": str(home.organization_id)}
     schema = (await home.public.get("/api/schema/")).json()
     known = [
-        Endpoint(method.upper(), path, path.format(**fixed, **things))
+        Endpoint(method.upper(), path, path.format(**fixed, **things), operation.get("security"))
         for path, item in schema["paths"].items()
-        for method in item
+        for method, operation in item.items()
         if path.startswith("/api/")
         and _names(path) <= things.keys() | fixed.keys()
         and f"{method.upper()} {path}" not in LEFT_OUT
     ]
-    known.sort(key=lambda endpoint: endpoint.method == "DELETE")
+    known.sort(key=lambda endpoint: (endpoint.name == SIGN_OUT, endpoint.method == "DELETE"))
     wrong = []
 
     for endpoint in known:
@@ -360,7 +407,7 @@ async def test_each_caller_may_use_existing_objects_as_permitted(
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
             await answer.aread()
         await answer.aclose()
-        refusal = EXPECTED[caller](endpoint)
+        refusal = refusal_of(caller, endpoint)
         if refusal is None:
             fits = answer.status_code < 300 or answer.status_code in NEVER
         else:
@@ -370,7 +417,7 @@ async def test_each_caller_may_use_existing_objects_as_permitted(
 
     assert wrong == []
     assert len(known) > 80
-    if caller in {"no key", "a stranger"}:
+    if caller in {"no key", "a stranger", "a stranger's session", "an ended session"}:
         for name, path in (
             ("flag_id", "feature_flags"),
             ("cohort_id", "cohorts"),

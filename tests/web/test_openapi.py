@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fanion.accounts.cookies import SECURE_NAME
 from fanion.db.engine import open_records
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from fanion.web.management import ApiDocuments
@@ -95,10 +96,14 @@ async def test_every_operation_documents_the_one_error_format(schema: dict[str, 
         assert "400" not in operation["responses"], name
 
 
-async def test_the_key_is_sent_in_the_header(schema: dict[str, Any]) -> None:
-    assert schema["security"] == [{"bearer": []}]
-    scheme = schema["components"]["securitySchemes"]["bearer"]
-    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+async def test_the_key_is_sent_in_the_header_or_a_session_in_the_cookie(
+    schema: dict[str, Any],
+) -> None:
+    assert schema["security"] == [{"bearer": []}, {"session": []}]
+    schemes = schema["components"]["securitySchemes"]
+    key, session = schemes["bearer"], schemes["session"]
+    assert (key["type"], key["scheme"]) == ("http", "bearer")
+    assert (session["type"], session["in"], session["name"]) == ("apiKey", "cookie", SECURE_NAME)
 
 
 async def test_lists_document_their_paging(schema: dict[str, Any]) -> None:

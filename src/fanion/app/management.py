@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
+from fanion.accounts.api import LoginApi
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
@@ -43,6 +44,7 @@ from fanion.web.probes import OK, Check, CheckResult, State
 from fanion.webhooks.api import WebhooksApi
 
 CONTROLLERS = (
+    LoginApi,
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,
@@ -124,6 +126,7 @@ def _management(server: Server) -> Management:
     return Management(
         authentication=flags.authentication,
         projects=flags.projects,
+        sessions=server.sign_in.sessions,
         now=public.context.now,
         controllers=CONTROLLERS,
         dependencies=_of_flags(server) | _of_data(server) | {"records": public.records},
@@ -147,6 +150,7 @@ def _of_flags(server: Server) -> dict[str, object]:
         "secret_keys": flags.secret_keys,
         "blast_radius": BlastRadius(records, events),
         "webhooks": server.webhooks,
+        "sign_in": server.sign_in,
     }
 
 

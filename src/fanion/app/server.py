@@ -2,12 +2,20 @@
 flags and webhooks. It is loaded while capture and flags are served."""
 
 import asyncio
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from uuid import uuid4
 
 from fanion.accept_log.port import Backlog
+from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.links_store import LinkStore
+from fanion.accounts.password_hashing_service import PasswordHashing
+from fanion.accounts.session_service import SessionService
+from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.users_store import AccountStore
 from fanion.app.services import Services
 from fanion.cohorts.api import CohortService
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
@@ -42,6 +50,7 @@ from fanion.insights.store import InsightStore
 from fanion.insights.trends.store import Trends
 from fanion.persons.pending_identities_store import run_sweep
 from fanion.runtime.background import BackgroundTask
+from fanion.runtime.change_bus import Topic
 from fanion.webhooks.api import Webhooks
 from fanion.webhooks.client import Resolver, Sender
 from fanion.webhooks.store import WebhookStore
@@ -68,6 +77,7 @@ class Server:
     insights: InsightService
     dashboards: DashboardService
     webhooks: Webhooks
+    sign_in: SignIn
     deliverer: Deliverer
     scheduler: ScheduledChangeWorker
     rollbacks: RollbackWorker
@@ -99,7 +109,9 @@ def build_server(public: Services, events: EventStore) -> Server:
     allow_private = settings.webhooks_allow_private
     sender = Sender(Resolver(), allow_private=allow_private)
     deliverer = Deliverer(records, sender, metrics, now)
+    sign_in = _build_sign_in(public)
     background: tuple[BackgroundTask, ...] = (
+        sign_in.sessions.run,
         erasing.run,
         events.run_squash,
         partial(run_sweep, records, now),
@@ -124,10 +136,26 @@ def build_server(public: Services, events: EventStore) -> Server:
         insights=InsightService(InsightStore(records), dashboards, results),
         dashboards=DashboardService(dashboards, results),
         webhooks=Webhooks(WebhookStore(records), allow_private),
+        sign_in=sign_in,
         deliverer=deliverer,
         scheduler=scheduler,
         rollbacks=rollbacks,
         background=background,
+    )
+
+
+def _build_sign_in(public: Services) -> SignIn:
+    """For the management API alone: what web workers answer never looks at a session."""
+    records, flags, clock = public.records, public.flags, time.monotonic
+    failures = flags.authentication.failures
+    sessions = SessionService(SessionStore(records), public.context.now, clock, failures, flags.bus)
+    flags.bus.subscribe(Topic.SESSIONS, sessions.forget)
+    return SignIn(
+        AccountStore(records),
+        LinkStore(records),
+        sessions,
+        PasswordHashing(),
+        SignInAttempts(clock),
     )
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from msgspec import Meta, Struct
 
@@ -15,7 +17,8 @@ from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
 from fanion.rest.body_reader import MULTIPART, Body, read_body, read_form, read_texts
 from fanion.rest.pagination import Page, read_page
 from fanion.rest.validation import read_struct
-from fanion.server.forwarded import BaseUrl
+from fanion.server.forwarded import BaseUrl, Caller
+from fanion.server.head import HeaderFields
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
 from fanion.wire.incremental_json import DECODED_BYTES_MAX
 from fanion.wire.offload import Decoding
@@ -39,11 +42,39 @@ def scoped(name: str) -> dict[str, Any]:
     return {"scope": name}
 
 
+@dataclass(frozen=True, slots=True)
+class _ConnectionCaller:
+    """A `Caller` whose address and headers are decoded only when they are used."""
+
+    connection: ASGIConnection[Any, Any, Any, Any]
+
+    @property
+    def headers(self) -> HeaderFields:
+        sent = self.connection.scope["headers"]
+        return HeaderFields(
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in sent
+        )
+
+    @property
+    def peer(self) -> str:
+        host, port = self.connection.scope["client"] or ("", 0)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class ManagementRequest(Request[User, Principal, State]):
     """The guard sets `principal`, and `project` where the path or `opt` asks for one."""
 
     principal: Principal
     project: Project
+
+    @property
+    def caller(self) -> Caller:
+        return _ConnectionCaller(self)
+
+    @property
+    def client_address(self) -> str:
+        """As of `TrustedProxies.client_address`."""
+        return self._server_url.proxies.client_address(self.caller.peer, self.caller.headers)
 
     @property
     def author(self) -> Author:
@@ -70,10 +101,14 @@ class ManagementRequest(Request[User, Principal, State]):
     @property
     def origin(self) -> str:
         """Scheme and host of absolute links, with the path prefix of a proxy."""
-        base_url: BaseUrl = self.app.state.base_url
         headers: Any = self.headers  # `get` is overloaded in place of having a default
         client = self.scope["client"]  # that of the connection
-        return base_url.of(client[0] if client else "", headers, self.scope["scheme"])
+        return self._server_url.of(client[0] if client else "", headers, self.scope["scheme"])
+
+    @property
+    def _server_url(self) -> BaseUrl:
+        base_url: BaseUrl = self.app.state.base_url
+        return base_url
 
     async def values(self) -> Body:
         """The decoded body. Before authentication only the fields of a large body that may hold the
@@ -88,6 +123,8 @@ class ManagementRequest(Request[User, Principal, State]):
                 known = await self._read_form(kind)
             else:
                 raw = await super().body()
+                if len(raw) > self._body_bytes_max:
+                    raise BodyTooLarge(self._body_bytes_max)
                 if len(raw) <= READ_ON_LOOP_BYTES_MAX:
                     known = read_body(kind, raw)
                 elif "principal" in self.scope["state"]:
@@ -105,16 +142,21 @@ class ManagementRequest(Request[User, Principal, State]):
             return await room.run(read)
 
     @property
+    def _body_bytes_max(self) -> int:
+        """A handler may take less than all others: `opt` has `body_bytes_max`."""
+        bytes_max: int = self.route_handler.opt.get("body_bytes_max", self.app.state.body_bytes_max)
+        return bytes_max
+
+    @property
     def _is_multipart(self) -> bool:
         media = self.headers.get("content-type", "").partition(";")[0]
         return media.strip().lower() == MULTIPART
 
     async def _read_form(self, content_type: str) -> Body:
         """Small before authentication: the form may hold the key, and anyone can send one."""
-        settings = self.app.state
-        bytes_max: int = settings.body_bytes_max
+        bytes_max = self._body_bytes_max
         if self.route_handler.opt.get("takes_files") and "principal" in self.scope["state"]:
-            bytes_max = settings.upload_bytes_max
+            bytes_max = self.app.state.upload_bytes_max
         length = self.content_length
         if length is not None and length > bytes_max:
             raise BodyTooLarge(bytes_max)

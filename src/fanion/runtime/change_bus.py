@@ -20,6 +20,7 @@ class Topic(Enum):
     PROJECT = auto()  # a stored project, by this process (project)
     PROJECT_LOADED = auto()  # a project in memory, after a change by any process (project)
     PERSONAL_KEYS = auto()  # one was revoked by this process (user)
+    SESSIONS = auto()  # some of a user have ended, by this process (user)
     SECRET_KEYS = auto()  # one was replaced or revoked by this process (project)
 
 

@@ -1,10 +1,10 @@
-"""Authentication and authorization of management requests: key, project, scope, names sent.
+"""Authentication and authorization of management requests: key or session, project, scope, names
+sent.
 
 source: capture.md section 9
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,6 +14,8 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
 from litestar.types import Guard
 
+from fanion.accounts.cookies import read_cookie
+from fanion.accounts.session_service import SessionService
 from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key
@@ -24,30 +26,37 @@ from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
 from fanion.rest.validation import object_id
 from fanion.server.forwarded import Caller
-from fanion.server.head import HeaderFields
+from fanion.web.forged_requests import SAFE_METHODS, names_console, require_own_page
 
 BODY_KEY = "personal_api_key"
 CURRENT = "@current"
 # In a handler's `opt`: a cache of what its signature says.
 _PARAMETERS = "known_query_parameters"
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def access_guard(authentication: Authentication, projects: Projects) -> Guard:
-    """A function in place of an object, which the framework would copy."""
+def access_guard(
+    authentication: Authentication, projects: Projects, sessions: SessionService
+) -> Guard:
+    """A function in place of an object, which the framework would copy.
+
+    Of a handler's `opt` it reads `public` (neither key nor session), `scope`, `session` (a key is
+    refused), `fresh_sign_in`, `project`, `body_names` and `query_names`.
+    """
 
     async def check_access(
         connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
     ) -> None:
-        if handler.opt.get("public"):
-            return
         assert isinstance(connection, ManagementRequest)
+        if handler.opt.get("public"):
+            if connection.method not in SAFE_METHODS:
+                require_own_page(connection.headers, _own_origins(connection), has_session=False)
+            return
         sent_query = parse_qsl(
             connection.scope["query_string"].decode("latin-1"), keep_blank_values=True
         )
         query = {name: value for name, value in sent_query if value}
-        caller = _ConnectionCaller(connection)
-        principal = await _authenticate(connection, query, authentication, caller)
+        caller = connection.caller
+        principal = await _authenticate(connection, query, authentication, sessions, caller)
         connection.principal = connection.scope["state"]["principal"] = principal
         _reject_nul(connection.scope["path"], query)
         named = connection.scope["path_params"].get("project_id")
@@ -61,55 +70,62 @@ def access_guard(authentication: Authentication, projects: Projects) -> Guard:
         try:
             scope = _scope(handler.opt.get("scope"), connection.method)
             principal.require_access(project, scope)
+            if handler.opt.get("session"):
+                principal.require_session()
         except PermissionDenied:
             authentication.failures.denied(principal, caller)
             raise
+        if handler.opt.get("fresh_sign_in"):
+            principal.require_fresh_sign_in(connection.app.state.now())
         if project is not None:
             connection.project = project
         if sent_query:
             require_known_query(sent_query, _parameters_of(handler))
-        if connection.method not in _SAFE_METHODS and not _reads_body(handler):
+        if connection.method not in SAFE_METHODS and not _reads_body(handler):
             require_only((await connection.values()).values, handler.opt.get("body_names", ()))
 
     return check_access
-
-
-@dataclass(frozen=True, slots=True)
-class _ConnectionCaller:
-    """A `Caller` whose address and headers are decoded only when they are used."""
-
-    connection: ASGIConnection[Any, Any, Any, Any]
-
-    @property
-    def headers(self) -> HeaderFields:
-        sent = self.connection.scope["headers"]
-        return HeaderFields(
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in sent
-        )
-
-    @property
-    def peer(self) -> str:
-        host, port = self.connection.scope["client"] or ("", 0)
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def _authenticate(
     request: ManagementRequest,
     query: Mapping[str, str],
     authentication: Authentication,
+    sessions: SessionService,
     caller: Caller,
 ) -> Principal:
-    """Only the first key found is tried: header, body, query."""
+    """Only the first that is found is tried: key in the header, body or query, session."""
     key = bearer_key(request.headers.get("authorization"))
     if key is not None:
         return await authentication.authenticate(key, "Authorization header", caller)
+    cookie = read_cookie(request.headers.get("cookie"), request.origin)
+    if cookie is not None and names_console(request.headers):
+        # Its bodies hold no key. They are read once the caller is known: a file may be large.
+        return await _of_session(request, cookie, sessions, caller)
     key = (await request.values()).text(BODY_KEY)
     if key is not None:
         return await authentication.authenticate(key, "body", caller)
     key = query.get(BODY_KEY)
     if key is not None:
         return await authentication.authenticate(key, "query string", caller)
+    if cookie is not None:
+        return await _of_session(request, cookie, sessions, caller)
     raise NotAuthenticated
+
+
+async def _of_session(
+    request: ManagementRequest, cookie: str, sessions: SessionService, caller: Caller
+) -> Principal:
+    """raises: ForgedRequest, SessionEnded, Throttled, RecordsUnavailable"""
+    if request.method not in SAFE_METHODS:
+        require_own_page(request.headers, _own_origins(request), has_session=True)
+    return await sessions.find(cookie, caller)
+
+
+def _own_origins(request: ManagementRequest) -> tuple[str, ...]:
+    """As clients see it, and as this one has addressed it: a browser does not let a page choose the
+    latter."""
+    return request.origin, f"{request.scope['scheme']}://{request.headers.get('host', '')}"
 
 
 async def _find_project(named: str, principal: Principal, projects: Projects) -> Project:
@@ -168,4 +184,4 @@ def _scope(declared: str | None, method: str) -> str | None:
     """`<object>` becomes `<object>:read` or `<object>:write`, by the method."""
     if declared is None or ":" in declared:
         return declared
-    return f"{declared}:{'read' if method in _SAFE_METHODS else 'write'}"
+    return f"{declared}:{'read' if method in SAFE_METHODS else 'write'}"

@@ -13,6 +13,7 @@ from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
 from msgspec import Struct
 
+from fanion.accounts.session_service import SessionService
 from fanion.projects.api import ProjectsApi, UsersApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi
@@ -46,6 +47,7 @@ class Management:
 
     authentication: Authentication
     projects: Projects
+    sessions: SessionService
     now: Callable[[], datetime]
     controllers: Sequence[type[Controller]] = ()
     dependencies: Mapping[str, object] = field(default_factory=dict)
@@ -152,7 +154,7 @@ def _application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
     app = Litestar(
         [ProjectsApi, PersonalKeysApi, UsersApi, *config.controllers, _schema, _documentation],
         dependencies={name: _provide(value) for name, value in given.items()},
-        guards=[access_guard(config.authentication, config.projects)],
+        guards=[access_guard(config.authentication, config.projects, config.sessions)],
         after_request=encode_response,
         exception_handlers={Exception: exception_handler(config.body_bytes_max)},
         request_class=ManagementRequest,

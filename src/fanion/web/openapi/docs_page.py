@@ -212,7 +212,8 @@ def request_example(
         return None
     lines = [f"curl -X {method.upper()}"]
     for scheme in operation.get("security", [{"bearer": []}]):
-        lines += [f"-H 'Authorization: Bearer {_KEY_OF_SCHEME[name]}'" for name in scheme]
+        known = [_KEY_OF_SCHEME[name] for name in scheme if name in _KEY_OF_SCHEME]
+        lines += [f"-H 'Authorization: Bearer {key}'" for key in known]
     lines += [f"-H 'Content-Type: {JSON}'", f"-d '{format_example(example)}'"]
     return " \\\n  ".join([*lines, f"'{{base_url}}{_address(path, operation)}'"])
 

@@ -15,6 +15,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme, Server
 
 from fanion import __version__
+from fanion.accounts.cookies import SECURE_NAME
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
@@ -54,8 +55,9 @@ _ERROR = {
 _REFERENCE = {"$ref": "#/components/schemas/Error"}
 _ERROR_RESPONSE = {
     "description": (
-        "400 invalid value, 401 missing or invalid key, 403 not permitted, 404 not found, "
-        "405 method not allowed, 413 body too large, 415 unsupported content type, 503 retry later."
+        "400 invalid value, 401 missing or invalid key or session, 403 not permitted, "
+        "404 not found, 405 method not allowed, 413 body too large, "
+        "415 unsupported content type, 503 retry later."
     ),
     "content": {JSON: {"schema": _REFERENCE}},
 }
@@ -94,11 +96,18 @@ def openapi_config() -> OpenAPIConfig:
         ),
         use_handler_docstrings=True,
         servers=[Server(url="/")],
-        security=[{"bearer": []}],
+        security=[{"bearer": []}, {"session": []}],
         components=Components(
             security_schemes={
                 "bearer": SecurityScheme(
                     type="http", scheme="bearer", description="A personal API key, `phx_…`."
+                ),
+                "session": SecurityScheme(
+                    type="apiKey",
+                    name=SECURE_NAME,
+                    security_scheme_in="cookie",
+                    description="Set by `/api/login/`; over plain http it is called `fanion`. "
+                    "Requests that change something need the header `X-Fanion-Console: 1`.",
                 ),
                 "project": SecurityScheme(
                     type="http", scheme="bearer", description="The project API key, `phc_…`."

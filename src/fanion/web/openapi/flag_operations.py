@@ -241,13 +241,14 @@ def _ofrep_operation(
 def _get_operation(
     name: str, summary: str, description: str, media_type: str, schema: Json, *parameters: Json
 ) -> Json:
-    """Below a project."""
+    """Below a project, for a key."""
     return {
         "get": {
             "tags": ["Feature flags"],
             "operationId": name,
             "summary": summary,
             "description": description,
+            "security": [{"bearer": []}],
             "parameters": [_PROJECT_ID, *parameters],
             "responses": {
                 "200": {"description": "OK", "content": {media_type: {"schema": schema}}}

@@ -1,0 +1,78 @@
+"""Signing in and out, over HTTP.
+
+source: PostHog's `/api/login` and `/logout`
+"""
+
+from typing import Annotated, Any
+
+from litestar import Controller, Response, post
+from litestar.di import NamedDependency
+from litestar.params import RequestBody
+from msgspec import Meta, Struct
+
+from fanion.accounts.cookies import clear_cookie, read_cookie, set_cookie
+from fanion.accounts.model import Device, device
+from fanion.accounts.passwords import PASSWORD_CHARS_MAX
+from fanion.accounts.sign_in_service import SignIn
+from fanion.projects.model import EMAIL_CHARS_MAX
+from fanion.projects.request_api import ManagementRequest
+
+# Of requests that anyone can send.
+SIGN_IN_BYTES_MAX = 16 * 1024
+# Of a handler that needs neither key nor session, and takes a small body.
+OPEN: dict[str, Any] = {"public": True, "body_bytes_max": SIGN_IN_BYTES_MAX, "security": [{}]}
+# Of a handler that needs a session: a personal key is refused.
+OF_SESSION: dict[str, Any] = {"session": True, "security": [{"session": []}]}
+
+
+class Credentials(Struct, kw_only=True, forbid_unknown_fields=True):
+    email: Annotated[str, Meta(min_length=1, max_length=EMAIL_CHARS_MAX)]
+    password: Annotated[str, Meta(min_length=1, max_length=PASSWORD_CHARS_MAX)]
+
+
+class SignedIn(Struct, kw_only=True):
+    success: bool
+
+
+class LoginApi(Controller):
+    path = "/api"
+    tags = ("Sign-in",)
+
+    @post("/login", summary="Sign in", status_code=200, **OPEN)
+    async def login(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[Credentials],
+        sign_in: NamedDependency[SignIn],
+    ) -> Response[SignedIn]:
+        """Sets the session's cookie. After several failures the account and the client's address
+        have to wait between attempts: 429 with `Retry-After`."""
+        address = request.client_address
+        account = await sign_in.check_password(data.email, data.password, address)
+        return await signed_in(request, sign_in, account.user_id)
+
+    @post("/logout", summary="Sign out", status_code=204, **OF_SESSION)
+    async def logout(
+        self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
+    ) -> Response[None]:
+        """Ends the session, on every server, and removes the cookie."""
+        session_id = request.principal.session_id
+        assert session_id is not None
+        await sign_in.sessions.end(request.principal.user.id, session_id)
+        return Response(None, headers={"set-cookie": clear_cookie(request.origin)})
+
+
+async def signed_in(
+    request: ManagementRequest, sign_in: SignIn, user_id: int
+) -> Response[SignedIn]:
+    """The response that begins a session; one that the browser had is over."""
+    former = read_cookie(request.headers.get("cookie"), request.origin)
+    if former is not None:
+        await sign_in.sessions.end_by_cookie(former)
+    value = await sign_in.sessions.start(user_id, "password", device_of(request))
+    headers = {"set-cookie": set_cookie(value, request.origin), "cache-control": "no-store"}
+    return Response(SignedIn(success=True), headers=headers)
+
+
+def device_of(request: ManagementRequest) -> Device:
+    return device(request.client_address, request.headers.get("user-agent", ""))

@@ -1,0 +1,122 @@
+"""Delays between attempts to sign in, which grow with failures of an account and of an address.
+
+No account is ever locked: who has signed in from an address lately waits there for their own
+mistakes alone, whatever others try. A refused attempt costs no hash and counts for nothing.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from cachetools import TTLCache
+
+from fanion.errors import Throttled
+from fanion.server.forwarded import network_of
+
+# Failures without a delay; after them it doubles from one second.
+ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX = 5, 60.0
+ADDRESS_FREE, ADDRESS_DELAY_S_MAX = 20, 900.0
+FORGOTTEN_S = 3600.0  # after the last failure
+COUNTED_MAX = 40_000  # accounts and addresses at a time: 20 MB
+KNOWN_S = 30 * 86_400.0  # how long an address is known to an account
+KNOWN_MAX = 20_000
+
+# Kind, account or "", network or "".
+_Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One that has been admitted, and counts as failed until it `succeeded`."""
+
+    account: str
+    network: str
+    counted: Sequence[_Key]
+
+
+@dataclass(slots=True)
+class _Failures:
+    count: int = 0
+    last_s: float = 0.0
+    until_s: float = 0.0
+
+
+class SignInAttempts:
+    """clock: seconds that only go forward"""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # The least recently counted are dropped first.
+        self._failures: OrderedDict[_Key, _Failures] = OrderedDict()
+        self._known: TTLCache[tuple[str, str], bool] = TTLCache(KNOWN_MAX, KNOWN_S, clock)
+
+    def __len__(self) -> int:
+        return len(self._failures)
+
+    def begin(self, account: str, address: str) -> Attempt:
+        """Counts as a failure at once, so that attempts at the same time wait for one another.
+
+        account: the e-mail address that was sent, whether anybody has it or not
+        address: "" where clients cannot be told apart
+        raises:  Throttled
+        """
+        network = network_of(address) if address else ""
+        keys = self._keys(account, network)
+        wait_s = max(self._wait_s(key) for key in keys)
+        if wait_s > 0:
+            raise Throttled(ceil(wait_s))
+        for key in keys:
+            self._add(key)
+        return Attempt(account, network, keys)
+
+    def succeeded(self, attempt: Attempt) -> None:
+        """What failed before is forgiven to the account, and not to the address: another account
+        may be guessed from there."""
+        for key in attempt.counted:
+            if key[0] == "address":
+                self._take_back(key)
+            else:
+                self._failures.pop(key, None)
+        if attempt.network:
+            self._known[attempt.account, attempt.network] = True
+
+    def _keys(self, account: str, network: str) -> list[_Key]:
+        if network and self._known.get((account, network)):
+            return [("known", account, network)]
+        by_account = ("account", account, "")
+        return [by_account, ("address", "", network)] if network else [by_account]
+
+    def _wait_s(self, key: _Key) -> float:
+        found = self._failures.get(key)
+        return 0.0 if found is None else found.until_s - self._clock()
+
+    def _add(self, key: _Key) -> None:
+        now = self._clock()
+        found = self._failures.setdefault(key, _Failures())
+        if now - found.last_s >= FORGOTTEN_S:
+            found.count = 0
+        found.count += 1
+        found.last_s = now
+        found.until_s = now + _delay_s(key[0], found.count)
+        self._failures.move_to_end(key)
+        if len(self._failures) > COUNTED_MAX:
+            self._failures.popitem(last=False)
+
+    def _take_back(self, key: _Key) -> None:
+        found = self._failures.get(key)
+        if found is not None:
+            found.count -= 1
+            found.until_s = min(found.until_s, found.last_s + _delay_s(key[0], found.count))
+
+
+def _delay_s(kind: str, failures: int) -> float:
+    free, delay_s_max = (
+        (ADDRESS_FREE, ADDRESS_DELAY_S_MAX)
+        if kind == "address"
+        else (ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX)
+    )
+    if failures < free:
+        return 0.0
+    return min(2.0 ** min(failures - free, 20), delay_s_max)

@@ -1,0 +1,66 @@
+"""Argon2 in threads of its own, so that guesses take neither all memory nor all processors."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from fanion.accounts.passwords import check_password
+from fanion.errors import Unavailable
+
+# Each takes 64 MiB and some 50 ms of a processor.
+HASHES_AT_ONCE_MAX = 2
+# Those after them are answered 503: they would wait for seconds.
+HASHES_WAITING_MAX = 64
+
+T = TypeVar("T")
+
+
+class PasswordHashing:
+    def __init__(self, hasher: PasswordHasher | None = None) -> None:
+        """hasher: of new passwords; the library's recommendation if not given"""
+        self._hasher = hasher or PasswordHasher()
+        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE_MAX, thread_name_prefix="passwords")
+        self._running: set[Future[Any]] = set()
+        # No password has this hash. It is compared where an account has none, at the same cost.
+        one = self._hasher
+        cost = f"m={one.memory_cost},t={one.time_cost},p={one.parallelism}"
+        self._nobody = f"$argon2id$v=19${cost}${'A' * 22}${'A' * 43}"
+
+    async def hash_new(self, password: str, email: str = "", attr: str = "password") -> str:
+        """The hash of a password that a person has chosen.
+
+        email, attr: as of `check_password`
+        raises: Invalid for a password that is too short, too long or too common; Unavailable
+        """
+
+        def check_and_hash() -> str:
+            check_password(password, email, attr)
+            return self._hasher.hash(password)
+
+        return await self._run(check_and_hash)
+
+    async def verify(self, password_hash: str | None, password: str) -> bool:
+        """password_hash: None or empty for an account that does not exist or has no password,
+        which takes as long as any other. raises: Unavailable"""
+
+        def matches() -> bool:
+            try:
+                self._hasher.verify(password_hash or self._nobody, password)
+            except (InvalidHashError, VerificationError):
+                return False
+            return bool(password_hash)
+
+        return await self._run(matches)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        if len(self._running) >= HASHES_AT_ONCE_MAX + HASHES_WAITING_MAX:
+            raise Unavailable("Too many passwords are being checked. Please retry.")
+        running = self._threads.submit(work)
+        # When the client leaves, a thread that has begun goes on to the end, and counts until then.
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return await asyncio.wrap_future(running)

@@ -1,0 +1,45 @@
+"""Signing in with e-mail address and password, and confirming a password later."""
+
+from dataclasses import dataclass
+
+from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.links_store import LinkStore
+from fanion.accounts.password_hashing_service import PasswordHashing
+from fanion.accounts.session_service import SessionService
+from fanion.accounts.users_store import Account, AccountStore
+from fanion.errors import Invalid
+
+
+class InvalidCredentials(Invalid):
+    """The same for a wrong password, an unknown account and one that may not sign in."""
+
+    default_code = "invalid_credentials"
+    default_detail = "Invalid email or password."
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """One for the process: its attempts are counted and its hashes are limited together."""
+
+    accounts: AccountStore
+    links: LinkStore
+    sessions: SessionService
+    passwords: PasswordHashing
+    attempts: SignInAttempts
+
+    async def check_password(self, email: str, password: str, address: str) -> Account:
+        """The account of that address, if the password is its own. An unknown account takes as long
+        as a known one.
+
+        email:   as it was sent
+        address: of the client
+        raises:  InvalidCredentials, Throttled, Unavailable, RecordsUnavailable
+        """
+        named = email.strip().lower()
+        attempt = self.attempts.begin(named, address)
+        account = await self.accounts.by_email(named)
+        stored = account.password_hash if account is not None else None
+        if not await self.passwords.verify(stored, password) or account is None:
+            raise InvalidCredentials
+        self.attempts.succeeded(attempt)
+        return account
