@@ -109,10 +109,13 @@ async def open_workspace(
     records: Records,
     controllers: Sequence[type[Controller]] = (),
     dependencies: Mapping[str, object] | None = None,
+    first: Workspace | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Workspace]:
-    """settings: further fields of `Management`"""
-    clock = Clock()
+    """first:    another server on the same store, with the same clock
+    settings: further fields of `Management`
+    """
+    clock = Clock() if first is None else first.clock
     projects = Projects(ProjectStore(records), clock.seconds)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
     sign_in = SignIn(
@@ -122,18 +125,7 @@ async def open_workspace(
         PasswordHashing(QUICK_HASHER),
         SignInAttempts(clock.seconds),
     )
-    made = await set_up(
-        records,
-        Installation(
-            email=OWNER_EMAIL,
-            first_name="Olga",
-            password=OWNER_PASSWORD,
-            project_token=PROJECT_TOKEN,
-            personal_key=OWNER_KEY,
-        ),
-        NOW,
-        quick_hash,
-    )
+    made = await _set_up(records) if first is None else first.made
     projects.remember(made.project)
     app = management_app(
         Management(
@@ -150,6 +142,17 @@ async def open_workspace(
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
         yield Workspace(records, clock, projects, authentication, sign_in, made, app, client)
+
+
+async def _set_up(records: Records) -> SetUp:
+    wanted = Installation(
+        email=OWNER_EMAIL,
+        first_name="Olga",
+        password=OWNER_PASSWORD,
+        project_token=PROJECT_TOKEN,
+        personal_key=OWNER_KEY,
+    )
+    return await set_up(records, wanted, NOW, quick_hash)
 
 
 @dataclass(frozen=True)

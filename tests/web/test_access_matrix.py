@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -15,7 +16,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from fanion.projects.model import Level
+from fanion.projects.model import FRESH_FOR, Level
 from tests.support.application import Home, Json, error, open_home
 from tests.support.management import add_key, add_member
 
@@ -100,6 +101,23 @@ STRANGER = denied("You don't have access to the project.")
 NOT_FOUND = 404, error("invalid_request", "not_found", "Not found.")
 TOO_LOW = denied("Your organization access level is insufficient.")
 NO_KEY_AT_ALL = denied("This action does not support Personal API Key access")
+
+STALE = (
+    403,
+    error(
+        "authentication_error",
+        "fresh_sign_in_required",
+        "Confirm your identity: sign in again, then repeat this request.",
+    ),
+)
+# What a session may do soon after its owner has signed in only.
+NEEDS_FRESH_SIGN_IN = {
+    "POST /api/personal_api_keys/",
+    "DELETE /api/personal_api_keys/{key_id}/",
+    "PATCH /api/projects/{project_id}/reset_token/",
+    "POST /api/projects/{project_id}/secret_key/",
+    "DELETE /api/projects/{project_id}/secret_key/",
+}
 
 Refusal = tuple[int, Json] | None
 
@@ -317,6 +335,28 @@ async def test_each_caller_is_admitted_by_key_project_and_scope_only(
 
     assert "\n".join(map(str, _problems(found))) == ""
     assert {endpoint.name for endpoint in known} >= ADMINISTRATORS_ONLY.keys()
+
+
+async def test_what_is_dangerous_needs_a_fresh_sign_in(
+    home: Home, callers: Mapping[str, httpx.AsyncClient]
+) -> None:
+    known = await endpoints(home)
+    home.site.clock.time += FRESH_FOR + timedelta(seconds=1)
+
+    found = {
+        endpoint.name
+        for endpoint in known
+        if (answer := await _asked(callers["an owner's session"], endpoint)).status_code == STALE[0]
+        and answer.json() == STALE[1]
+    }
+    by_key = [
+        (await _asked(callers["an owner"], endpoint)).status_code
+        for endpoint in known
+        if endpoint.name in NEEDS_FRESH_SIGN_IN
+    ]
+
+    assert found == NEEDS_FRESH_SIGN_IN
+    assert 403 not in by_key
 
 
 HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}

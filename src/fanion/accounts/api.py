@@ -25,9 +25,16 @@ OPEN: dict[str, Any] = {"public": True, "body_bytes_max": SIGN_IN_BYTES_MAX, "se
 OF_SESSION: dict[str, Any] = {"session": True, "security": [{"session": []}]}
 
 
+Password = Annotated[str, Meta(min_length=1, max_length=PASSWORD_CHARS_MAX)]
+
+
 class Credentials(Struct, kw_only=True, forbid_unknown_fields=True):
     email: Annotated[str, Meta(min_length=1, max_length=EMAIL_CHARS_MAX)]
-    password: Annotated[str, Meta(min_length=1, max_length=PASSWORD_CHARS_MAX)]
+    password: Password
+
+
+class Confirmation(Struct, kw_only=True, forbid_unknown_fields=True):
+    password: Password
 
 
 class SignedIn(Struct, kw_only=True):
@@ -50,6 +57,25 @@ class LoginApi(Controller):
         address = request.client_address
         account = await sign_in.check_password(data.email, data.password, address)
         return await signed_in(request, sign_in, account.user_id)
+
+    @post(
+        "/login/reauthenticate",
+        summary="Confirm the password",
+        status_code=200,
+        body_bytes_max=SIGN_IN_BYTES_MAX,
+        **OF_SESSION,
+    )
+    async def reauthenticate(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[Confirmation],
+        sign_in: NamedDependency[SignIn],
+    ) -> Response[SignedIn]:
+        """Admits for ten minutes to what needs a fresh sign-in, which is answered 403 with the code
+        `fresh_sign_in_required` otherwise. The session gets a new cookie."""
+        user = request.principal.user
+        await sign_in.check_password(user.email, data.password, request.client_address)
+        return await signed_in(request, sign_in, user.id)
 
     @post("/logout", summary="Sign out", status_code=204, **OF_SESSION)
     async def logout(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from fanion.accounts.api import LoginApi
+from fanion.accounts.sessions_api import SessionsApi
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
@@ -45,6 +46,7 @@ from fanion.webhooks.api import WebhooksApi
 
 CONTROLLERS = (
     LoginApi,
+    SessionsApi,
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,

@@ -23,7 +23,7 @@ from fanion.projects.model import (
     Level,
     Project,
 )
-from fanion.projects.request_api import FormerValidS, ManagementRequest, scoped
+from fanion.projects.request_api import FRESH, FormerValidS, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PROJECT,
@@ -164,7 +164,7 @@ class ProjectsApi(Controller):
         now, user = request.app.state.now(), request.principal.user
         return _project(await projects.change(request.project.id, changes, now, user.id), now)
 
-    @patch("/{project_id:str}/reset_token", summary="Rotate the project API key")
+    @patch("/{project_id:str}/reset_token", summary="Rotate the project API key", **FRESH)
     async def reset_token(
         self,
         request: ManagementRequest,

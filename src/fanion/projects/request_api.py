@@ -36,6 +36,10 @@ FormerValidS = Annotated[
 # Fields of a body that may hold the caller's key.
 KEY_NAMES = frozenset({"personal_api_key"})
 
+# Of a handler that a session may use only soon after its owner has signed in or confirmed the
+# password. Keys are exempt.
+FRESH: dict[str, Any] = {"fresh_sign_in": True}
+
 
 def scoped(name: str) -> dict[str, Any]:
     """A controller's `opt`: keys need the scope `<name>:read` or `<name>:write`."""

@@ -18,7 +18,7 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, check_expiry
 from fanion.projects.auth.secret_keys_store import SecretKeys
 from fanion.projects.model import Level, PersonalKey, is_scope
-from fanion.projects.request_api import FormerValidS, ManagementRequest, scoped
+from fanion.projects.request_api import FRESH, FormerValidS, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_KEY, UNSUPPORTED_OF_KEY
 
@@ -67,7 +67,7 @@ class PersonalKeysApi(Controller):
         found, count = await authentication.store.page(user.id, page.limit, page.offset)
         return page.of([_key(key) for key in found], count)
 
-    @post("/", summary="Create a personal API key")
+    @post("/", summary="Create a personal API key", **FRESH)
     async def create(
         self,
         request: ManagementRequest,
@@ -101,7 +101,7 @@ class PersonalKeysApi(Controller):
             raise NotFound
         return _key(found)
 
-    @delete("/{key_id:str}", summary="Revoke a personal API key")
+    @delete("/{key_id:str}", summary="Revoke a personal API key", **FRESH)
     async def revoke(
         self,
         request: ManagementRequest,
@@ -155,7 +155,7 @@ class SecretKeysApi(Controller):
     tags = ("Projects",)
     opt = scoped("project")
 
-    @post("/", summary="Create or rotate the project's secret key")
+    @post("/", summary="Create or rotate the project's secret key", **FRESH)
     async def rotate(
         self,
         request: ManagementRequest,
@@ -170,7 +170,7 @@ class SecretKeysApi(Controller):
         key = await secret_keys.rotate(request.project.id, user.id, data.former_valid_s)
         return SecretKeyBody(secret_api_key=key)
 
-    @delete("/", summary="Revoke the project's secret key")
+    @delete("/", summary="Revoke the project's secret key", **FRESH)
     async def revoke(
         self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
     ) -> None:

@@ -1,0 +1,77 @@
+"""The caller's own sessions, over HTTP."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from litestar import Controller, delete, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+from msgspec import Meta, Struct
+
+from fanion.accounts.model import ListedSession
+from fanion.accounts.sign_in_service import SignIn
+from fanion.errors import NotFound
+from fanion.projects.request_api import ManagementRequest
+from fanion.rest.pagination import Paged
+
+
+class SessionBody(Struct, kw_only=True):
+    id: UUID
+    method: Annotated[str, Meta(description="How it began: `password`, `oidc` or `link`.")]
+    address: Annotated[str, Meta(description="Of the client, at sign-in.")]
+    user_agent: Annotated[str, Meta(description="Of the client, at sign-in.")]
+    created_at: datetime
+    last_used_at: Annotated[datetime, Meta(description="Updated once a minute at most.")]
+    expires_at: Annotated[datetime, Meta(description="However much it is used.")]
+    is_current: Annotated[bool, Meta(description="Whether this request is made with it.")]
+
+
+class SessionsApi(Controller):
+    """For sessions, and for unrestricted keys: a stolen cookie can be ended with a key."""
+
+    path = "/api/sessions"
+    tags = ("Sign-in",)
+
+    @get("/", summary="List sessions")
+    async def sessions(
+        self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
+    ) -> Paged[SessionBody]:
+        """Where the caller is signed in; the one used last comes first."""
+        page, principal = request.page, request.principal
+        found, count = await sign_in.sessions.store.page(
+            principal.user.id, request.app.state.now(), page.limit, page.offset
+        )
+        return page.of([_body(one, principal.session_id) for one in found], count)
+
+    @delete("/", summary="Sign out everywhere else")
+    async def end_others(
+        self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
+    ) -> None:
+        """Ends all sessions of the caller but the one of this request."""
+        principal = request.principal
+        await sign_in.sessions.end_all_of_user(principal.user.id, principal.session_id)
+
+    @delete("/{session_id:str}", summary="End a session")
+    async def end(
+        self,
+        request: ManagementRequest,
+        session_id: FromPath[UUID],
+        sign_in: NamedDependency[SignIn],
+    ) -> None:
+        """At once on this server, within two seconds on others."""
+        if not await sign_in.sessions.end(request.principal.user.id, session_id):
+            raise NotFound
+
+
+def _body(session: ListedSession, current: UUID | None) -> SessionBody:
+    return SessionBody(
+        id=session.id,
+        method=session.method,
+        address=session.address,
+        user_agent=session.user_agent,
+        created_at=session.created_at,
+        last_used_at=session.last_used_at,
+        expires_at=session.expires_at,
+        is_current=session.id == current,
+    )
