@@ -1,0 +1,167 @@
+"""Capture, flags and whatever else needs no session never look at a cookie."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fanion.accounts.cookies import (
+    PLAIN_NAME,
+    SECURE_NAME,
+    clear_cookie,
+    cookie_name,
+    read_cookie,
+    set_cookie,
+)
+from fanion.accounts.model import Device
+from fanion.server.head import HeaderFields, RequestHead
+from tests.support.application import Home
+from tests.support.exchange import MemoryRequest
+
+HTTPS, HTTP = "https://fanion.example/below", "http://127.0.0.1:8000"
+
+
+class WatchedHeaders(HeaderFields):
+    """Knows which headers were looked at."""
+
+    def __init__(self, **headers: str) -> None:
+        super().__init__(headers)
+        self.looked_at: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.looked_at.add(name)
+        return super().get(name, default)
+
+    def __getitem__(self, name: str) -> str:
+        self.looked_at.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self.looked_at.add(str(name))
+        return super().__contains__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self.looked_at.update(super().keys())
+        return super().__iter__()
+
+    def keys(self) -> Any:
+        self.looked_at.update(super().keys())
+        return super().keys()
+
+    def items(self) -> Any:
+        self.looked_at.update(super().keys())
+        return super().items()
+
+    def values(self) -> Any:
+        self.looked_at.update(super().keys())
+        return super().values()
+
+
+def public_paths(home: Home) -> list[str]:
+    """As their routes have them; a parameter is the project's id or key."""
+    found: list[str] = []
+
+    def note(path: str, _: object) -> bool:
+        found.append(path)
+        return False
+
+    home.site.application.routes.only(note)
+    filled = {
+        "/array/": [f"/array/{home.token}/config", f"/array/{home.token}/config.js"],
+        "/api/projects/": [
+            f"/api/projects/{home.project_id}/feature_flags/{end}"
+            for end in ("local_evaluation", "stream", "key/remote_config")
+        ],
+        "/ofrep/v1/evaluate/flags/": ["/ofrep/v1/evaluate/flags/key"],
+    }
+    return sorted({one for path in found for one in filled.get(path, [path])})
+
+
+async def looked_at(home: Home, method: str, path: str, body: Any, cookie: str) -> set[str]:
+    """The headers that the answer depends on, and the status as `:status`."""
+    headers = WatchedHeaders(
+        host="fanion.test",
+        cookie=f"{PLAIN_NAME}={cookie}; {SECURE_NAME}={cookie}",
+        origin="http://fanion.test",
+    )
+    headers.add("x-fanion-console", "1")
+    headers.looked_at.clear()
+    raw = json.dumps(body).encode()
+    head = RequestHead(method, path, f"token={home.token}", "1.1", headers, True, False, len(raw))
+    home.site.application.fast_path(head)
+    request = MemoryRequest(method, path, head.query, headers, "192.0.2.1:1", raw)
+    await home.site.application.answer(request)
+    assert request.status < 500, (path, request.content)
+    return {*headers.looked_at, f":{request.status}"}
+
+
+async def test_public_routes_never_look_at_a_cookie(home: Home) -> None:
+    cookie = await home.site.running.sign_in.sessions.start(
+        home.user_id, "password", Device("", "")
+    )
+    paths = public_paths(home)
+    bodies: list[Any] = [
+        {"api_key": home.token, "event": "e", "distinct_id": "u", "batch": []},
+        {"project_id": home.project_id, "event": "e", "distinct_id": "u"},  # no key at all
+        {"context": {"targetingKey": "u"}},
+    ]
+
+    found = {
+        (method, path): seen
+        for method in ("GET", "POST", "OPTIONS")
+        for path in paths
+        for body in bodies
+        if "cookie" in (seen := await looked_at(home, method, path, body, cookie))
+    }
+    managed = await looked_at(home, "GET", "/api/users/@me/", {}, cookie)
+
+    assert found == {}
+    assert len(paths) > 20
+    assert {"cookie", ":200"} <= managed
+
+
+async def test_a_session_is_no_key_of_a_public_route(home: Home) -> None:
+    browser = await home.site.browser(home.user_id)
+    flags = f"/api/projects/{home.project_id}/feature_flags"
+    asked = {"distinct_id": "u", "project_id": home.project_id}
+    async with browser:
+        answers = [
+            await browser.post("/decide/?v=3", json=asked),
+            await browser.post("/flags/?v=2", json=asked),
+            await browser.post("/capture/", json={**asked, "event": "e"}),
+            await browser.get(f"{flags}/local_evaluation/"),
+            await browser.get(f"{flags}/stream/"),
+            await browser.get("/flags/definitions/", params={"token": home.token}),
+            await browser.post("/ofrep/v1/evaluate/flags", json={"context": {}}),
+        ]
+
+    assert [answer.status_code for answer in answers] == [401] * 7
+
+
+@pytest.mark.parametrize(
+    ("header", "origin", "value"),
+    [
+        ("fanion=a", HTTP, "a"),
+        ("other=x; fanion=a; fanion=b", HTTP, "a"),
+        ("__Host-fanion=a; fanion=b", HTTPS, "a"),
+        ("__Host-fanion=a; fanion=b", HTTP, "b"),
+        ("fanion=b", HTTPS, None),
+        ("xfanion=a; fanion", HTTP, None),
+        ("fanion=", HTTP, None),
+        ("", HTTP, None),
+        (None, HTTP, None),
+    ],
+)
+def test_the_cookie_of_the_scheme_counts(
+    header: str | None, origin: str, value: str | None
+) -> None:
+    assert read_cookie(header, origin) == value
+
+
+def test_over_https_the_cookie_is_secure_and_of_this_host() -> None:
+    assert set_cookie("v", HTTPS) == (
+        "__Host-fanion=v; Max-Age=7776000; Path=/; HttpOnly; SameSite=Lax; Secure"
+    )
+    assert clear_cookie(HTTP) == "fanion=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax"
+    assert (cookie_name(HTTPS), cookie_name(HTTP)) == (SECURE_NAME, PLAIN_NAME)
