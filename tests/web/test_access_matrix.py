@@ -48,7 +48,10 @@ OBJECTS = {
     "webhooks": "webhook",
 }
 # Reads by POST, because of long parameters.
-POST_READS = {"/feature_flags/user_blast_radius/": "feature_flag:read"}
+POST_READS = {
+    "/feature_flags/user_blast_radius/": "feature_flag:read",
+    "/persons/{person_id}/merge/preview/": "person:read",
+}
 # With a valid body.
 ADMINISTRATORS_ONLY: dict[str, Json] = {
     "POST /api/projects/": {"name": "Second"},

@@ -31,10 +31,13 @@ from fanion.flags.usage.store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi
 from fanion.ingest.ledger.api import IngestionApi, IngestionReports
 from fanion.ingest.ledger.dead_letters_store import DeadLetters
+from fanion.ingest.pipeline.position_store import is_ingested
 from fanion.insights.api import InsightsApi
 from fanion.insights.dashboards_api import DashboardsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
+from fanion.persons.merge_api import PersonMergesApi
+from fanion.persons.merge_service import PersonMerges
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
@@ -58,6 +61,7 @@ CONTROLLERS = (
     EventDefinitionsApi,
     PropertyDefinitionsApi,
     PersonsApi,
+    PersonMergesApi,
     GroupsApi,
     GroupTypesApi,
     ActivityApi,
@@ -164,6 +168,7 @@ def _of_data(server: Server) -> dict[str, object]:
         "persons": PersonChanges(
             records, events, server.turn, server.recent.evict_person, server.erasing.finished
         ),
+        "merges": PersonMerges(records, events, server.public.log, partial(is_ingested, records)),
         "ingestion": IngestionReports(server.ledger, DeadLetters(records), server.backlogs),
         "cohorts": server.cohorts,
         "insights": server.insights,

@@ -3,7 +3,7 @@
 source: capture.md section 8
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlencode
@@ -185,7 +185,7 @@ class PersonsApi(Controller):
     ) -> Unset:
         """As an `$unset` of an event; one that the person does not have is no error."""
         update = PersonUpdate({}, {}, (data.unset,))
-        await persons.update(request.author, _person_id(person_id), update)
+        await persons.update(request.author, read_person_id(person_id), update)
         return Unset(success=True)
 
     @delete(
@@ -209,7 +209,7 @@ class PersonsApi(Controller):
         204: everything is deleted. 202: the person is deleted; the rest follows in the background,
         also after a restart. A later event with one of its distinct ids creates a new person.
         """
-        author, person = request.author, _person_id(person_id)
+        author, person = request.author, read_person_id(person_id)
         done = await persons.erase(author, person, with_events=delete_events)
         return empty(204 if done else 202)
 
@@ -233,7 +233,7 @@ class PersonsApi(Controller):
 
 async def _person(request: ManagementRequest, persons: PersonChanges, person_id: str) -> Person:
     """raises: NotFound, Invalid"""
-    found = await get_person(persons.records, request.project.id, _person_id(person_id))
+    found = await get_person(persons.records, request.project.id, read_person_id(person_id))
     if found is None:
         raise NotFound
     return found
@@ -243,7 +243,7 @@ async def _set(
     request: ManagementRequest, persons: PersonChanges, person_id: str, values: dict[str, Any]
 ) -> PersonBody:
     update = PersonUpdate(values, {})
-    return person_body(await persons.update(request.author, _person_id(person_id), update))
+    return person_body(await persons.update(request.author, read_person_id(person_id), update))
 
 
 def person_body(person: Person) -> PersonBody:
@@ -251,7 +251,7 @@ def person_body(person: Person) -> PersonBody:
         type="person",
         id=person.uuid,
         uuid=person.uuid,
-        name=_name(person),
+        name=name_of(person.properties, person.distinct_ids),
         distinct_ids=list(person.distinct_ids),
         properties=dict(person.properties),
         created_at=person.created_at,
@@ -261,13 +261,13 @@ def person_body(person: Person) -> PersonBody:
     )
 
 
-def _name(person: Person) -> str:
+def name_of(properties: Mapping[str, Any], distinct_ids: Sequence[str]) -> str:
     for key in _NAMES:
-        value = person.properties.get(key)
+        value = properties.get(key)
         if isinstance(value, str) and value:
             return value
-    readable = [one for one in person.distinct_ids if not _looks_anonymous(one)]
-    return next(iter([*readable, *person.distinct_ids]), "")
+    readable = [one for one in distinct_ids if not _looks_anonymous(one)]
+    return next(iter([*readable, *distinct_ids]), "")
 
 
 def _looks_anonymous(distinct_id: str) -> bool:
@@ -275,7 +275,8 @@ def _looks_anonymous(distinct_id: str) -> bool:
     return len(distinct_id) > 16 and distinct_id.count("-") >= 4
 
 
-def _person_id(text: str) -> UUID | int:
+def read_person_id(text: str) -> UUID | int:
+    """raises: Invalid"""
     number = object_id(text)
     if number is not None:
         return number

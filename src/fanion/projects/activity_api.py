@@ -47,7 +47,10 @@ class ActivityEntry(Struct, kw_only=True):
     user: ActivityUser
     activity: Annotated[
         str,
-        Meta(description="`created`, `updated`, `deleted`, or `imported`: a file for a cohort."),
+        Meta(
+            description="`created`, `updated`, `deleted`, `imported`: a file for a cohort, or "
+            "`people_merged_into`: persons by request, whose ids are in `changes`."
+        ),
     ]
     scope: Annotated[str, Meta(description="The kind of the item, such as `FeatureFlag`.")]
     item_id: str

@@ -90,6 +90,25 @@ ORDER BY day
 """
 
 
+# Of each person, with those merged into it.
+COUNT_OF_PERSONS = """
+  WITH merged AS (
+    SELECT old_person, new_person
+      FROM person_overrides FINAL
+     WHERE project_id = {project_id:UInt64}
+       AND new_person IN {persons:Array(UUID)}
+  )
+  SELECT if(merged.old_person = person_id, merged.new_person, person_id) AS person,
+         uniqExact(uuid)
+    FROM events
+    LEFT JOIN merged ON merged.old_person = person_id
+   WHERE project_id = {project_id:UInt64}
+     AND (person_id IN {persons:Array(UUID)} OR person_id IN (SELECT old_person FROM merged))
+GROUP BY person
+"""
+COUNT_SECONDS_MAX: Final = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """columns: of the answer
@@ -222,6 +241,17 @@ class EventStore:
         """Number of distinct uuids; reads all of them, for checks rather than requests."""
         [(events,)] = await self._read(COUNT, {"project_id": project_id})
         return int(events)
+
+    async def count_of_persons(
+        self, project_id: int, persons: Sequence[UUID]
+    ) -> Mapping[UUID, int]:
+        """Number of distinct uuids of each surviving person; those without any are absent.
+
+        raises: EventStoreUnavailable, of which StatementFailed is for too many events
+        """
+        asked = {"project_id": project_id, "persons": persons}
+        found = await self.ask(COUNT_OF_PERSONS, asked, COUNT_SECONDS_MAX, estimated=False)
+        return {} if not found.columns else dict(zip(*found.columns, strict=True))
 
     async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
         """Number of distinct uuids by day; days without any are absent."""

@@ -40,6 +40,12 @@ async def ingested_upto(records: Records) -> int:
     return max((max(row.position, row.claimed) for row in rows), default=0)
 
 
+async def is_ingested(records: Records, entry_id: int) -> bool:
+    """Whether an entry of the live lane is ingested, and with it all before it."""
+    statement = select(log_positions.c.position).where(log_positions.c.consumer == LIVE)
+    return any(row.position >= entry_id for row in await records.fetch(statement))
+
+
 @dataclass(frozen=True, slots=True)
 class EnvelopeProgress:
     """items: how many of the envelope are stored, while others are not"""

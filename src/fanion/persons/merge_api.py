@@ -1,0 +1,316 @@
+"""Merging persons over HTTP, and what a merge would do."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from litestar import Controller, Response, post
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.errors import Invalid, NotFound
+from fanion.persons.api import PersonBody, name_of, person_body, read_person_id
+from fanion.persons.merge_preview import PropertyOutcome
+from fanion.persons.merge_request_store import (
+    DISTINCT_IDS_MAX,
+    PERSONS_MAX,
+    PersonId,
+    StoredCohort,
+)
+from fanion.persons.merge_service import DISTINCT_IDS_LISTED_MAX, PersonMerges, Preview
+from fanion.persons.store import get_person
+from fanion.projects.request_api import ManagementRequest, scoped
+
+PROPERTIES_LISTED_MAX = 1_000
+# Of the JSON of one value, and of all that one answer shows.
+VALUE_BYTES_MAX = 2_000
+VALUES_BYTES_MAX = 256 * 1024
+
+_encode = msgspec.json.Encoder().encode
+
+
+class MergeBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    ids: Annotated[
+        list[str],
+        Meta(
+            description=f"Persons to merge into this one, by UUID or numeric id; at most "
+            f"{PERSONS_MAX}, with {DISTINCT_IDS_MAX} distinct ids together."
+        ),
+    ]
+
+
+class PreviewedPerson(Struct, kw_only=True):
+    id: UUID
+    name: str
+    distinct_ids_count: int
+    events: Annotated[
+        int | None, Meta(description="Number of its events; null if counting takes too long.")
+    ]
+    is_identified: bool
+    created_at: datetime
+
+
+class PreviewedValue(Struct, kw_only=True):
+    person: UUID
+    value: Any
+    is_cut: Annotated[
+        bool, Meta(description=f"The value is not shown, as it is longer than {VALUE_BYTES_MAX} "
+        "bytes or the answer would be too long.")
+    ]  # fmt: skip
+
+
+class PreviewedProperty(Struct, kw_only=True):
+    name: str
+    remaining: Annotated[
+        PreviewedValue | None,
+        Meta(description="The value of the merged person; null if none of them fits into it."),
+    ]
+    lost: Annotated[list[PreviewedValue], Meta(description="Other values, which are lost.")]
+
+
+class PreviewedCohort(Struct, kw_only=True):
+    id: int
+    name: str
+    is_static: bool
+    is_new: Annotated[
+        bool, Meta(description="Whether the remaining person is not in it yet, but another one is.")
+    ]
+
+
+class PreviewedIdentity(Struct, kw_only=True):
+    """The distinct id that decides a flag with experience continuity."""
+
+    flag_key: str
+    hash_key: str
+    person: Annotated[UUID, Meta(description="The person whose identity remains.")]
+    lost: Annotated[list[str], Meta(description="Those of the others, where they differ.")]
+
+
+class Irreversible(Struct, kw_only=True):
+    code: str
+    detail: str
+
+
+class MergePreview(Struct, kw_only=True):
+    id: Annotated[UUID, Meta(description="Of the person that remains.")]
+    name: str
+    is_identified: bool
+    created_at: datetime
+    persons: Annotated[
+        list[PreviewedPerson],
+        Meta(description="The remaining one, then those that are merged into it, in their order. "
+        "Persons that were merged before are left out."),
+    ]  # fmt: skip
+    events: Annotated[int | None, Meta(description="Of all of them together.")]
+    distinct_ids: Annotated[
+        list[str], Meta(description=f"The first {DISTINCT_IDS_LISTED_MAX} of all of them.")
+    ]
+    distinct_ids_count: int
+    properties: Annotated[
+        list[PreviewedProperty],
+        Meta(description=f"First those of which a value is lost; at most {PROPERTIES_LISTED_MAX}."),
+    ]
+    properties_count: int
+    cohorts: Annotated[
+        list[PreviewedCohort],
+        Meta(description="Of which the merged person is a member: of those with criteria, until "
+        "their next calculation."),
+    ]  # fmt: skip
+    flag_identities: list[PreviewedIdentity]
+    irreversible: Annotated[list[Irreversible], Meta(description="What cannot be undone.")]
+
+
+class PersonMergesApi(Controller):
+    path = "/api/projects/{project_id:str}/persons"
+    tags = ("Persons",)
+    opt = scoped("person")
+
+    @post(
+        "/{person_id:str}/merge",
+        status_code=201,
+        summary="Merge persons into a person",
+        responses={
+            202: ResponseSpec(
+                PersonBody, generate_examples=False, description="Accepted; it follows"
+            )
+        },
+    )
+    async def merge(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        data: RequestBody[MergeBody],
+        merges: NamedDependency[PersonMerges],
+    ) -> Response[PersonBody]:
+        """As one `$merge_dangerously` event for each of `ids`: identified persons are merged too.
+        The values of this person win over those of the others, and earlier ones of `ids` over
+        later ones. All are merged or none. It cannot be undone; see the preview.
+
+        201: done; the answer is the merged person. Persons that were merged before are no error.
+        202: events that were accepted earlier are still being ingested. The merge follows them,
+        also after a restart; the answer is the person as it is.
+        """
+        author, removed = request.author, request.project.ingestion.removed_properties
+        person = read_person_id(person_id)
+        done = await merges.merge(author, tuple(removed), person, _read_ids(data.ids))
+        found = await get_person(merges.records, author.project_id, person)
+        if found is None:
+            raise NotFound
+        return Response(person_body(found), status_code=201 if done else 202)
+
+    @post(
+        "/{person_id:str}/merge/preview",
+        status_code=200,
+        summary="Preview a merge of persons",
+        scope="person:read",
+    )
+    async def preview(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        data: RequestBody[MergeBody],
+        merges: NamedDependency[PersonMerges],
+    ) -> MergePreview:
+        """The result of the merge if it were made now, and what is lost. Nothing is changed."""
+        person = read_person_id(person_id)
+        found = await merges.preview(request.author, person, _read_ids(data.ids))
+        return await asyncio.to_thread(_preview, found)
+
+
+def _read_ids(texts: Sequence[str]) -> list[PersonId]:
+    """raises: Invalid"""
+    if not texts:
+        raise Invalid("This list may not be empty.", code="empty", attr="ids")
+    if len(texts) > PERSONS_MAX:
+        raise Invalid(
+            f"Ensure this field has no more than {PERSONS_MAX} elements.",
+            code="max_length",
+            attr="ids",
+        )
+    found: list[PersonId] = []
+    for place, text in enumerate(texts):
+        try:
+            found.append(read_person_id(text))
+        except Invalid as error:
+            raise Invalid(error.detail, attr=f"ids__{place}") from None
+    return found
+
+
+def _preview(preview: Preview) -> MergePreview:
+    stored, outcome = preview.stored, preview.outcome
+    survivor = outcome.survivor
+    shown = _ValueBudget()
+    persons = _persons(preview)
+    identities = list(_identities(preview))
+    listed = outcome.properties[:PROPERTIES_LISTED_MAX]
+    return MergePreview(
+        id=survivor.uuid,
+        name=name_of(survivor.properties, stored.distinct_ids),
+        is_identified=survivor.is_identified,
+        created_at=survivor.created_at,
+        persons=persons,
+        events=None if preview.events is None else sum(one.events or 0 for one in persons),
+        distinct_ids=list(stored.distinct_ids),
+        distinct_ids_count=sum(stored.counts.values()),
+        properties=[shown.property(one) for one in listed],
+        properties_count=len(outcome.properties),
+        cohorts=[_cohort(one, stored.request.survivor.id) for one in stored.cohorts],
+        flag_identities=identities,
+        irreversible=_irreversible(preview, sum(len(one.lost) for one in identities)),
+    )
+
+
+def _persons(preview: Preview) -> list[PreviewedPerson]:
+    """As they are before the merge."""
+    stored, found = preview.stored, []
+    for row, before in zip(stored.states, preview.outcome.before, strict=True):
+        events = None if preview.events is None else preview.events.get(row.uuid, 0)
+        distinct_id = next(one.distinct_id for one in stored.request.persons if one.id == row.id)
+        found.append(
+            PreviewedPerson(
+                id=row.uuid,
+                name=name_of(before, [distinct_id]),
+                distinct_ids_count=stored.counts.get(row.id, 0),
+                events=events,
+                is_identified=row.is_identified,
+                created_at=row.created_at,
+            )
+        )
+    return found
+
+
+class _ValueBudget:
+    """Shows values until the answer has VALUES_BYTES_MAX of them."""
+
+    def __init__(self) -> None:
+        self._left = VALUES_BYTES_MAX
+
+    def property(self, outcome: PropertyOutcome) -> PreviewedProperty:
+        winner = outcome.person
+        return PreviewedProperty(
+            name=outcome.name,
+            remaining=None if winner is None else self._value(winner, outcome.value),
+            lost=[self._value(person, value) for person, value in outcome.lost],
+        )
+
+    def _value(self, person: UUID, value: Any) -> PreviewedValue:
+        size = len(_encode(value))
+        is_cut = size > min(VALUE_BYTES_MAX, self._left)
+        if not is_cut:
+            self._left -= size
+        return PreviewedValue(person=person, value=None if is_cut else value, is_cut=is_cut)
+
+
+def _cohort(cohort: StoredCohort, survivor: int) -> PreviewedCohort:
+    return PreviewedCohort(
+        id=cohort.id,
+        name=cohort.name,
+        is_static=cohort.is_static,
+        is_new=survivor not in cohort.persons,
+    )
+
+
+def _identities(preview: Preview) -> Sequence[PreviewedIdentity]:
+    """The first in the order of the request remains, as `merge_store` moves them."""
+    found, persons = [], preview.stored.request.persons
+    for flag_key, of_persons in preview.stored.identities.items():
+        having = [one for one in persons if one.id in of_persons]
+        hash_key = of_persons[having[0].id]
+        others = [of_persons[one.id] for one in having[1:]]
+        found.append(
+            PreviewedIdentity(
+                flag_key=flag_key,
+                hash_key=hash_key,
+                person=having[0].uuid,
+                lost=[other for other in others if other != hash_key],
+            )
+        )
+    return found
+
+
+def _irreversible(preview: Preview, identities_lost: int) -> list[Irreversible]:
+    others, survivor = preview.stored.request.others, preview.stored.states[0]
+    if not others:
+        return []
+    found = {
+        "persons_joined": "Events and distinct ids of the merged persons belong to the remaining "
+        "one. They cannot be separated again."
+    }
+    if lost := preview.outcome.lost:
+        found["property_values_lost"] = f"Values of properties that are lost: {lost}."
+    if identities_lost:
+        found["flag_identities_lost"] = (
+            f"Stored identities of flags that are lost: {identities_lost}. These flags may answer "
+            "another value for the persons that are merged."
+        )
+    if not survivor.is_identified:
+        found["person_identified"] = (
+            "The remaining person is identified from then on: an $identify or $create_alias event "
+            "no longer merges it into another one."
+        )
+    return [Irreversible(code=code, detail=detail) for code, detail in found.items()]

@@ -1,0 +1,100 @@
+"""What a merge would do to persons, computed by the merge itself on copies of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from fanion.persons.merge import Merge, MergeKind, PersonState, Population
+from fanion.properties.size import PROPERTIES_BYTES_MAX
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class MergeCommand(msgspec.Struct, frozen=True):
+    """A `merge.PersonCommand`: the event that a request makes for one person."""
+
+    distinct_id: str
+    timestamp: datetime
+    merge: Merge
+    update: None = None
+    makes_person: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A person before the merge. distinct_id: by which the event names it"""
+
+    state: PersonState
+    distinct_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyOutcome:
+    """person: the one whose value remains, None if the property is left out
+    value:  that value
+    lost:   other values, by person
+    """
+
+    name: str
+    person: UUID | None
+    value: Any
+    lost: Sequence[tuple[UUID, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """survivor: after the merge
+    before: properties of each person before it, in the order of the request
+    properties: first those of which a value is lost, in the order of their names
+    """
+
+    survivor: PersonState
+    before: Sequence[Mapping[str, Any]]
+    properties: Sequence[PropertyOutcome]
+
+    @property
+    def lost(self) -> int:
+        """Number of values that are lost."""
+        return sum(len(one.lost) for one in self.properties)
+
+
+def foresee(
+    project_id: int,
+    at: datetime,
+    sides: Sequence[Side],
+    bytes_max: int = PROPERTIES_BYTES_MAX,
+) -> Outcome:
+    """sides: the surviving person, then those to be merged in this order; their states change"""
+    survivor, *others = sides
+    before = [(one.state.uuid, dict(one.state.properties)) for one in sides]
+    population = Population(
+        project_id, {one.distinct_id: one.state for one in sides}, bytes_max=bytes_max
+    )
+    for other in others:
+        merge = Merge(MergeKind.DANGEROUSLY, other.distinct_id)
+        population.apply(MergeCommand(survivor.distinct_id, at, merge))
+    found = sorted(_outcomes(before, survivor.state.properties), key=_losing_first)
+    return Outcome(survivor.state, [properties for _, properties in before], found)
+
+
+def _losing_first(one: PropertyOutcome) -> tuple[bool, str]:
+    return not one.lost, one.name
+
+
+def _outcomes(
+    before: Sequence[tuple[UUID, Mapping[str, Any]]], after: Mapping[str, Any]
+) -> Iterator[PropertyOutcome]:
+    for name in dict.fromkeys(name for _, properties in before for name in properties):
+        having = [(uuid, values[name]) for uuid, values in before if name in values]
+        if name not in after:
+            yield PropertyOutcome(name, None, None, having)
+            continue
+        value = after[name]
+        winner = next((uuid for uuid, own in having if own is value), having[0][0])
+        text = _encode(value)
+        lost = [(uuid, own) for uuid, own in having if _encode(own) != text]
+        yield PropertyOutcome(name, winner, value, lost)

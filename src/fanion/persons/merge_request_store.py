@@ -1,0 +1,217 @@
+"""The persons that a request merges, and what is stored about them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, func, select
+
+from fanion.db.bulk import IDS_MAX
+from fanion.db.schema.cohorts import cohort_people, cohorts
+from fanion.db.schema.flags import flag_continuity
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.errors import Invalid, NotFound
+from fanion.persons.merge import is_legal_id
+from fanion.persons.state_store import STATE_COLUMNS
+
+# Merged into another one by one request. Their properties are read together.
+PERSONS_MAX = 20
+# Of these persons together: one transaction of ingestion moves them, and the next batch waits.
+DISTINCT_IDS_MAX = 10_000
+# Of one person, in which one is looked for that may be merged. The forms of all others are fewer.
+LOOKED_AT_MAX = 1_000
+
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+_cohort = cohorts.c
+_member = cohort_people.c
+_stored = flag_continuity.c
+
+PersonId = UUID | int
+
+
+@dataclass(frozen=True, slots=True)
+class MergedPerson:
+    """id: in the records store; distinct_id: one by which an event may merge the person"""
+
+    id: int
+    uuid: UUID
+    distinct_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """others: to be merged into `survivor`, in the order of the request; empty if all are its own
+    already"""
+
+    survivor: MergedPerson
+    others: Sequence[MergedPerson]
+
+    @property
+    def persons(self) -> Sequence[MergedPerson]:
+        return (self.survivor, *self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCohort:
+    """persons: ids of the members among those asked for"""
+
+    id: int
+    name: str
+    is_static: bool
+    persons: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPersons:
+    """What is stored about the persons of a request.
+
+    states:       rows of STATE_COLUMNS, in the order of the request
+    distinct_ids: the first of all of them; counts: number of each person
+    identities:   flag key → id of the person → hash key
+    """
+
+    request: MergeRequest
+    states: Sequence[Row[Any]]
+    distinct_ids: Sequence[str]
+    counts: dict[int, int]
+    cohorts: Sequence[StoredCohort]
+    identities: dict[str, dict[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    id: int
+    uuid: UUID
+    was_merged: bool
+
+
+def read_request(
+    connection: Connection, project_id: int, person: PersonId, ids: Sequence[PersonId]
+) -> MergeRequest:
+    """A person that was merged before stands for the one it became.
+
+    ids:    of persons to merge into `person`
+    raises: NotFound; Invalid, `attr` of which names the id
+    """
+    survivor = _find(connection, project_id, person)
+    if survivor is None:
+        raise NotFound
+    others: dict[int, tuple[_Found, str]] = {}
+    for place, one in enumerate(ids):
+        found = _find(connection, project_id, one)
+        if found is None:
+            raise Invalid("This project has no person with this id.", attr=f"ids__{place}")
+        if found.id != survivor.id:
+            others.setdefault(found.id, (found, f"ids__{place}"))
+        elif not found.was_merged and not survivor.was_merged:
+            raise Invalid("A person cannot be merged with itself.", attr=f"ids__{place}")
+    _require_few(connection, list(others))
+    return MergeRequest(
+        _mergeable(connection, survivor, None),
+        [_mergeable(connection, found, attr) for found, attr in others.values()],
+    )
+
+
+def read_persons(
+    connection: Connection, project_id: int, request: MergeRequest, distinct_ids_max: int
+) -> StoredPersons:
+    """All from one snapshot, if `connection` reads from one."""
+    ids = [one.id for one in request.persons]
+    rows = connection.execute(select(*STATE_COLUMNS).where(_person.id.in_(ids)))
+    states = {row.id: row for row in rows}
+    named = select(_link.distinct_id).where(_link.person_id.in_(ids)).order_by(_link.distinct_id)
+    return StoredPersons(
+        request,
+        [states[one] for one in ids if one in states],
+        connection.scalars(named.limit(distinct_ids_max)).all(),
+        _counts(connection, ids),
+        _cohorts_of(connection, project_id, ids),
+        _identities_of(connection, ids),
+    )
+
+
+def are_merged(connection: Connection, project_id: int, uuids: Iterable[UUID]) -> bool:
+    """Whether they all have become one person, which exists."""
+    found = {_find(connection, project_id, uuid) for uuid in uuids}
+    return None not in found and len({one.id for one in found if one is not None}) == 1
+
+
+def _find(connection: Connection, project_id: int, person: PersonId) -> _Found | None:
+    became, wanted = None, _person.id == person
+    if isinstance(person, UUID):
+        became = connection.scalar(
+            select(_override.new_person).where(
+                _override.project_id == project_id, _override.old_person == person
+            )
+        )
+        wanted = _person.uuid == (became or person)
+    row = connection.execute(
+        select(_person.id, _person.uuid).where(_person.project_id == project_id, wanted)
+    ).first()
+    return None if row is None else _Found(row.id, row.uuid, became is not None)
+
+
+def _mergeable(connection: Connection, found: _Found, attr: str | None) -> MergedPerson:
+    """raises: Invalid. source: capture.md section 4, rule 2"""
+    ids = connection.scalars(
+        select(_link.distinct_id)
+        .where(_link.person_id == found.id)
+        .order_by(_link.distinct_id)
+        .limit(LOOKED_AT_MAX)
+    ).all()
+    legal = next(filter(is_legal_id, ids), None)
+    if legal is None:
+        raise Invalid(
+            "This person cannot be merged: clients send each of its distinct ids for many users.",
+            attr=attr,
+        )
+    return MergedPerson(found.id, found.uuid, legal)
+
+
+def _require_few(connection: Connection, ids: Sequence[int]) -> None:
+    number = sum(_counts(connection, ids).values())
+    if number > DISTINCT_IDS_MAX:
+        raise Invalid(
+            f"Ensure the persons to merge have no more than {DISTINCT_IDS_MAX} distinct ids "
+            f"together (they have {number}).",
+            attr="ids",
+        )
+
+
+def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+    assert len(ids) <= IDS_MAX
+    counted = select(_link.person_id, func.count().label("number")).where(_link.person_id.in_(ids))
+    rows = connection.execute(counted.group_by(_link.person_id))
+    return {row.person_id: row.number for row in rows}
+
+
+def _cohorts_of(
+    connection: Connection, project_id: int, ids: Sequence[int]
+) -> Sequence[StoredCohort]:
+    rows = connection.execute(
+        select(_cohort.id, _cohort.name, _cohort.is_static, _member.person_id)
+        .join(cohort_people, _member.cohort_id == _cohort.id)
+        .where(_cohort.project_id == project_id, _cohort.deleted.is_(False))
+        .where(_member.person_id.in_(ids))
+        .where(_member.added <= _cohort.version, _member.removed > _cohort.version)
+        .order_by(_cohort.id)
+    )
+    members: dict[tuple[int, str, bool], set[int]] = {}
+    for row in rows:
+        members.setdefault((row.id, row.name or "", row.is_static), set()).add(row.person_id)
+    return [StoredCohort(*cohort, frozenset(some)) for cohort, some in members.items()]
+
+
+def _identities_of(connection: Connection, ids: Sequence[int]) -> dict[str, dict[int, str]]:
+    rows = connection.execute(
+        select(_stored.flag_key, _stored.person_id, _stored.hash_key)
+        .where(_stored.person_id.in_(ids))
+        .order_by(_stored.flag_key)
+    )
+    found: dict[str, dict[int, str]] = {}
+    for row in rows:
+        found.setdefault(row.flag_key, {})[row.person_id] = row.hash_key
+    return found

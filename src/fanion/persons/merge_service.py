@@ -1,0 +1,166 @@
+"""Merges persons by request: as an event of the accept log (decision 13)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+
+from fanion.accept_log.port import Appender, Envelope, LogFull
+from fanion.activity.model import ActivityRecord, Author, Change
+from fanion.activity.store import record
+from fanion.db.engine import Records
+from fanion.errors import AppError, Invalid, Unavailable
+from fanion.events.event import StatementFailed
+from fanion.events.storage.store import EventStore
+from fanion.persons.merge import MergeKind
+from fanion.persons.merge_preview import Outcome, Side, foresee
+from fanion.persons.merge_request_store import (
+    MergeRequest,
+    PersonId,
+    StoredPersons,
+    are_merged,
+    read_persons,
+    read_request,
+)
+from fanion.persons.state_store import read_state
+from fanion.runtime.background import Backoff
+
+# How long an answer waits for ingestion. What is accepted is merged also after that.
+WAIT_S = 10.0
+LOOK_FIRST_S, LOOK_MAX_S = 0.01, 0.25
+# A project may remove properties from all of its events. Without this one no event merges persons.
+NEEDED_PROPERTY = "alias"
+DISTINCT_IDS_LISTED_MAX = 1_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+class NotMerged(AppError):
+    """A person was deleted while the request was being handled."""
+
+    status, type, default_code = 409, "invalid_request", "conflict"
+    default_detail = "The persons were not merged, because one of them was changed meanwhile."
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """events: number by person, None if counting them takes too long"""
+
+    stored: StoredPersons
+    outcome: Outcome
+    events: Mapping[UUID, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonMerges:
+    """is_ingested: whether an entry of the log and all before it are ingested"""
+
+    records: Records
+    events: EventStore
+    log: Appender
+    is_ingested: Callable[[int], Awaitable[bool]]
+    wait_s: float = WAIT_S
+
+    async def merge(
+        self, author: Author, removed: Sequence[str], person: PersonId, ids: Sequence[PersonId]
+    ) -> bool:
+        """Merge `ids` into `person`.
+
+        removed: properties that the project removes from its events
+        returns: whether it is done; otherwise it is accepted and follows
+        raises:  NotFound, Invalid, NotMerged; Unavailable, when nothing has been accepted
+        """
+        async with self.records.read() as connection:
+            request = await connection.run_sync(read_request, author.project_id, person, ids)
+        if not request.others:
+            return True
+        if NEEDED_PROPERTY in removed:
+            raise Invalid(
+                f"This project removes the property {NEEDED_PROPERTY} from its events, without "
+                "which persons cannot be merged."
+            )
+        entry_id = await asyncio.shield(self._accept(author, request))
+        if not await self._ingested(entry_id):
+            return False
+        uuids = [one.uuid for one in request.persons]
+        async with self.records.read() as connection:
+            if not await connection.run_sync(are_merged, author.project_id, uuids):
+                raise NotMerged
+        return True
+
+    async def preview(self, author: Author, person: PersonId, ids: Sequence[PersonId]) -> Preview:
+        """Of the persons as they are stored now; nothing is changed. raises: NotFound, Invalid"""
+        project_id = author.project_id
+        async with self.records.read() as connection:
+            request = await connection.run_sync(read_request, project_id, person, ids)
+            stored = await connection.run_sync(
+                read_persons, project_id, request, DISTINCT_IDS_LISTED_MAX
+            )
+        outcome = await asyncio.to_thread(_foresee, author, stored)
+        try:
+            events = await self.events.count_of_persons(
+                project_id, [one.uuid for one in request.persons]
+            )
+        except StatementFailed:
+            return Preview(stored, outcome, None)
+        return Preview(stored, outcome, events)
+
+    async def _accept(self, author: Author, request: MergeRequest) -> int:
+        """The id of the entry. The activity is written if, and only if, the log accepts it."""
+        try:
+            async with self.records.write() as connection:
+                await connection.run_sync(record, merged_activity(author, request))
+                return await self.log.append(envelope_of(author, request))
+        except LogFull:
+            raise Unavailable(
+                "The ingestion backlog is full. Please retry.", code="log_full"
+            ) from None
+        except OSError as error:
+            raise Unavailable("The merge cannot be stored now. Please retry.") from error
+
+    async def _ingested(self, entry_id: int) -> bool:
+        """Whether it is within `wait_s`. Another server may ingest, hence the records are asked."""
+        backoff = Backoff(LOOK_FIRST_S, LOOK_MAX_S)
+        try:
+            async with asyncio.timeout(self.wait_s):
+                while not await self.is_ingested(entry_id):
+                    delay_s = backoff.next_s()
+                    await asyncio.sleep(delay_s)
+        except TimeoutError:
+            return False
+        return True
+
+
+def envelope_of(author: Author, request: MergeRequest) -> Envelope:
+    """Accepted at the time of the request: a deletion of one of the persons after that wins."""
+    items = [
+        {
+            "event": MergeKind.DANGEROUSLY,
+            "distinct_id": request.survivor.distinct_id,
+            "properties": {NEEDED_PROPERTY: other.distinct_id},
+        }
+        for other in request.others
+    ]
+    return Envelope(author.project_id, author.now, "", "", None, _encode(items))
+
+
+def merged_activity(author: Author, request: MergeRequest) -> ActivityRecord:
+    """Contains only ids: the entry outlives the persons."""
+    uuid = str(request.survivor.uuid)
+    merged = [str(one.uuid) for one in request.others]
+    return ActivityRecord(
+        author=author,
+        scope="Person",
+        item_id=uuid,
+        activity="people_merged_into",
+        name=uuid,
+        changes=[Change(type="Person", action="changed", field="merged_persons", after=merged)],
+    )
+
+
+def _foresee(author: Author, stored: StoredPersons) -> Outcome:
+    named = {one.id: one.distinct_id for one in stored.request.persons}
+    sides = [Side(read_state(*list(row)), named[row.id]) for row in stored.states]
+    return foresee(author.project_id, author.now, sides)
