@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from fanion.errors import Invalid, NotFound
 from fanion.events.event import Event, EventQuery, EventRejected
+from fanion.events.event_body import EventBody, PersonOfEvent, event_body
 from fanion.events.storage.filters_sql import absolute
 from fanion.events.storage.store import EventStore
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -30,25 +31,6 @@ from fanion.rest.pagination import read_limit
 DECODED_ON_LOOP_BYTES_MAX = 256 * 1024
 # Clocks differ a little; an event of the current moment must not be missing.
 FUTURE = timedelta(seconds=5)
-
-
-class PersonOfEvent(Struct, kw_only=True):
-    """properties: only `email`, `name` and `username`"""
-
-    is_identified: bool
-    distinct_ids: list[str]
-    properties: dict[str, Any]
-
-
-class EventBody(Struct, kw_only=True):
-    id: UUID
-    distinct_id: str
-    properties: dict[str, Any]
-    event: str
-    timestamp: Annotated[str, Meta(description="ISO 8601 with offset.")]
-    person: PersonOfEvent | None
-    elements: list[Any]
-    elements_chain: str
 
 
 class EventPage(Struct, kw_only=True):
@@ -128,7 +110,7 @@ class EventsApi(Controller):
         persons: Mapping[str, PersonOfEvent] = {}
         if include_person:
             persons = await events.persons_of(request.project.id, [found.distinct_id])
-        return _body(found, persons)
+        return event_body(found, persons)
 
 
 async def _found(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:
@@ -141,22 +123,8 @@ async def _found(store: EventStore, project_id: int, query: EventQuery) -> Seque
 
 async def _bodies(found: Sequence[Event], persons: Mapping[str, PersonOfEvent]) -> list[EventBody]:
     if sum(len(event.properties) for event in found) <= DECODED_ON_LOOP_BYTES_MAX:
-        return [_body(event, persons) for event in found]
-    return await asyncio.to_thread(lambda: [_body(event, persons) for event in found])
-
-
-def _body(event: Event, persons: Mapping[str, PersonOfEvent]) -> EventBody:
-    properties = msgspec.json.decode(event.properties)
-    return EventBody(
-        id=event.uuid,
-        distinct_id=event.distinct_id,
-        properties=properties,
-        event=event.event,
-        timestamp=event.timestamp.isoformat(),
-        person=persons.get(event.distinct_id),
-        elements=[],
-        elements_chain=properties.get("$elements_chain", ""),
-    )
+        return [event_body(event, persons) for event in found]
+    return await asyncio.to_thread(lambda: [event_body(event, persons) for event in found])
 
 
 def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event]) -> str | None:

@@ -18,7 +18,7 @@ from msgspec import Meta, Struct, field
 
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
-from fanion.events.api import PersonOfEvent
+from fanion.events.event_body import PersonOfEvent
 from fanion.events.storage.filters_sql import absolute
 from fanion.persons.edits_store import PersonChanges, PersonTooLarge
 from fanion.persons.list_store import PersonQuery, find_persons, having
