@@ -435,6 +435,41 @@ async def test_a_streamed_response_is_chunked_and_ends() -> None:
     assert (first[2], second[2]) == (b"abc", b"abc")
 
 
+async def test_a_stream_learns_that_its_client_has_ended_its_side() -> None:
+    ended = 0
+
+    async def answer(request: Request) -> None:
+        nonlocal ended
+        request.response_stream(200, [JSON])
+        await request.send_bytes(b"a")
+        await request.client_disconnect()
+        ended += 1
+        await request.send_bytes(b"b")
+
+    async with serving(answer) as (_, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await client.head()
+        await client.reader.readexactly(len(b"1\r\na\r\n"))
+        assert ended == 0
+        client.writer.write_eof()
+
+        assert await client.reader.read() == b"1\r\nb\r\n0\r\n\r\n"
+    assert ended == 1
+
+
+async def test_a_request_that_comes_with_the_end_of_the_client_s_side_knows_it() -> None:
+    async def answer(request: Request) -> None:
+        await request.client_disconnect()
+        request.response_bytes(200, [JSON], b"whole")
+
+    async with serving(answer) as (_, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.writer.write_eof()
+        _, _, body = await client.answer()
+
+    assert body == b"whole"
+
+
 async def test_an_http_1_0_client_reads_a_stream_until_the_connection_ends() -> None:
     async def answer(request: Request) -> None:
         request.response_stream(200, [JSON])

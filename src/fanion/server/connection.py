@@ -107,6 +107,8 @@ class Connection(FlowControl):
     def eof_received(self) -> bool:
         """A client that has sent everything may still read its responses."""
         self._is_at_eof = True
+        if isinstance(self.answering, Request):
+            self.answering.end_input()
         return self._is_parsing_scheduled or self._owes_response()
 
     def resume_writing(self) -> None:
@@ -300,6 +302,8 @@ class Connection(FlowControl):
     def _begin(self, request: Request) -> None:
         if self._server.is_ending:
             request.keep_alive = False
+        if self._is_at_eof:
+            request.end_input()
         self.answering = request
         self._task = self._loop.create_task(self._answer(request))
 

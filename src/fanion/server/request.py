@@ -92,6 +92,7 @@ class Request:
         "is_answered",
         "is_complete",
         "is_head_sent",
+        "is_input_over",
         "is_lost",
         "keep_alive",
         "key_id",
@@ -126,7 +127,7 @@ class Request:
         self.http_version = "1.1"
         self.keep_alive = self._may_send_body = True
         self.is_complete = body is not None
-        self.is_head_sent = self.is_answered = self.is_lost = False
+        self.is_head_sent = self.is_answered = self.is_lost = self.is_input_over = False
         self._parts: list[bytes | bytearray] = [] if body is None else [body]
         self._body_bytes: int | None = None
         self._held = 0  # bytes in the parts
@@ -194,6 +195,12 @@ class Request:
         self._release()
         self._wake()
 
+    def end_input(self) -> None:
+        """The client sends nothing more. Most have disconnected; some still read the response."""
+        self.is_input_over = True
+        if self._waiter is not None:
+            self._wake()
+
     @property
     def is_full(self) -> bool:
         """The socket is not to be read until an endpoint asks for the body."""
@@ -236,8 +243,8 @@ class Request:
             await self._more()
 
     async def client_disconnect(self) -> None:
-        """Wait until the client has disconnected, or the response was sent."""
-        while not self.is_lost and not self.is_answered:
+        """Wait until the client has disconnected or ended its side, or the response was sent."""
+        while not (self.is_lost or self.is_answered or self.is_input_over):
             await self._wait()
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
