@@ -25,6 +25,7 @@ from tests.support.application import Home, Site, open_home, open_site
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
 from tests.support.maxmind import write_maxmind
+from tests.support.sse import messages
 
 
 @dataclass
@@ -114,6 +115,29 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
     assert person["properties"] == {"n": 1}
     assert [one["name"] for one in definitions["results"]] == ["deep"]
     assert dropped == 1
+
+
+async def test_live_events_have_their_properties(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
+) -> None:
+    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+        await home.capture({"event": "first", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
+        before = watched.ahead
+        stream = home.api.build_request("GET", "/events/stream/?distinct_id=ann")
+        answer = await home.api.send(stream, stream=True)
+        pieces = answer.aiter_raw()
+        await anext(pieces)  # it has begun
+        await home.capture(
+            {"event": "a", "distinct_id": "ann", "properties": {"x": [1]}},
+            {"event": "b", "distinct_id": "bob", "properties": {"x": [2]}},
+            {"event": "c", "distinct_id": "ann", "properties": {"$elements_chain": "a:b"}},
+        )
+        shown = messages(((await anext(pieces)) + (await anext(pieces))).decode())
+        await answer.aclose()
+        stored = await named(home, "a", "c")
+
+    assert watched.ahead == before + 1
+    assert [one.data for one in shown] == stored
 
 
 @pytest.mark.every_engine

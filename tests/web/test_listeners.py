@@ -9,7 +9,7 @@ from tests.support.exchange import MemoryTransport
 
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
 # Paths of the API that SDKs read with a personal or a secret key.
-OF_SDKS = ("/local_evaluation", "/stream", "/remote_config")
+OF_SDKS = ("/local_evaluation", "/feature_flags/stream", "/remote_config")
 
 
 async def status(application: Application, method: str, path: str) -> int:

@@ -14,6 +14,7 @@ from fanion.events.api import EventReading, EventsApi
 from fanion.events.definitions.api import Definitions, EventDefinitionsApi
 from fanion.events.definitions.property_api import PropertyDefinitionsApi
 from fanion.events.event import EventStoreUnavailable
+from fanion.events.live.api import LiveEventsApi
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
@@ -58,6 +59,7 @@ CONTROLLERS = (
     FlagEvaluationApi,
     SecretKeysApi,
     EventsApi,
+    LiveEventsApi,
     EventDefinitionsApi,
     PropertyDefinitionsApi,
     PersonsApi,
@@ -164,6 +166,7 @@ def _of_data(server: Server) -> dict[str, object]:
     records, events = server.public.records, server.events
     return {
         "events": EventReading(events, partial(persons_of_events, records)),
+        "live": server.live,
         "definitions": Definitions(records, events),
         "persons": PersonChanges(
             records, events, server.turn, server.recent.evict_person, server.erasing.finished

@@ -25,6 +25,7 @@ from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore, FlagChecks
 from fanion.events.definitions.model import PropertyCache
+from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
@@ -48,6 +49,7 @@ from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.result_cache import ResultCache, ResultStore
 from fanion.insights.store import InsightStore
 from fanion.insights.trends.store import Trends
+from fanion.persons.api import persons_of_events
 from fanion.persons.pending_identities_store import run_sweep
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.change_bus import Topic
@@ -70,6 +72,7 @@ class Server:
     turn: asyncio.Lock
     recent: PersonCache
     consumers: tuple[Consumer, ...]
+    live: LiveEvents
     ledger: Ledger
     erasing: ErasureWorker
     cohorts: CohortService
@@ -98,7 +101,8 @@ def build_server(public: Services, events: EventStore) -> Server:
     events.observe(metrics.store_seconds.labels("events").observe)
     preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
     turn, recent = asyncio.Lock(), PersonCache()
-    consumers = _build_consumers(public, events, preparer, turn, recent)
+    live = _build_live(public)
+    consumers = _build_consumers(public, events, preparer, turn, recent, live)
     ledger, erasing = Ledger(records, now), ErasureWorker(records, events, public.log, now)
     cohorts = _build_cohorts(public, events)
     trends, dashboards = Trends(records, events), DashboardStore(records)
@@ -129,6 +133,7 @@ def build_server(public: Services, events: EventStore) -> Server:
         turn=turn,
         recent=recent,
         consumers=consumers,
+        live=live,
         ledger=ledger,
         erasing=erasing,
         cohorts=cohorts,
@@ -159,12 +164,20 @@ def _build_sign_in(public: Services) -> SignIn:
     )
 
 
+def _build_live(public: Services) -> LiveEvents:
+    live = LiveEvents(partial(persons_of_events, public.records))
+    public.context.metrics.event_streams.set_function(lambda: live.streams)
+    public.flags.bus.subscribe(Topic.PERSONAL_KEYS, live.check_access)
+    return live
+
+
 def _build_consumers(
     public: Services,
     events: EventStore,
     preparer: Preparer | None,
     turn: asyncio.Lock,
     recent: PersonCache,
+    live: LiveEvents,
 ) -> tuple[Consumer, ...]:
     """One for each lane."""
     records, flags = public.records, public.flags
@@ -184,6 +197,7 @@ def _build_consumers(
             historical=historical,
             geoip=flags.geoip,
             preparer=preparer,
+            live=None if historical else live,
         )
         for historical in (False, True)
     )

@@ -78,7 +78,7 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
         else:
             stores = await opened.enter_async_context(open_stores(start.context.settings))
         public = build_services(start.context, stores)
-        streams = partial(_end_streams, start.stop, public)
+        streams = partial(_at_stop, start.stop, public.flags.broadcaster.close)
         async with background_tasks(*public.flags.background, streams, partial(_leave, degraded)):
             try:
                 await start.http.answer_with(_opening_application(public))
@@ -222,7 +222,8 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
     made = await set_up_first_run(public.records, public.flags.projects)
     ingesting = asyncio.create_task(_ingest(server, events))
     ingesting.add_done_callback(lambda _: start.stop.set())
-    async with background_tasks(*server.background):
+    closing = partial(_at_stop, start.stop, server.live.close)
+    async with background_tasks(*server.background, closing):
         try:
             await start.http.answer_with(application)
             start.announce(announcement(settings, made, to_terminal=start.to_terminal))
@@ -246,10 +247,10 @@ async def _ingest(server: "Server", events: "EventStore") -> None:
     await asyncio.gather(*(consumer.run() for consumer in server.consumers))
 
 
-async def _end_streams(stop: asyncio.Event, public: Services) -> None:
-    """Before the server stops, which waits for every request in progress."""
+async def _at_stop(stop: asyncio.Event, close: Callable[[], None]) -> None:
+    """Streams end before the server stops, which waits for every request in progress."""
     await stop.wait()
-    public.flags.broadcaster.close()
+    close()
 
 
 async def _leave(degraded: AsyncExitStack) -> None:

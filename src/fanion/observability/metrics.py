@@ -136,6 +136,9 @@ class Metrics:
         self.flag_listeners = Gauge(
             "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry
         )
+        self.event_streams = Gauge(
+            "fanion_event_streams", "Open streams of live events", registry=registry
+        )
         self.key_failures = Counter(
             "fanion_key_failures",
             "Requests refused for their key, by its kind and the reason",

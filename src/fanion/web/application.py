@@ -130,7 +130,7 @@ class Application:
 
     async def _manage(self, request: Request, request_id: str) -> int:
         """returns: the status"""
-        state: dict[str, Any] = {"request_id": request_id}
+        state: dict[str, Any] = {"request_id": request_id, "is_head": request.method == "HEAD"}
         extra = [("x-request-id", request_id), _NO_SNIFFING]
         try:
             if request.path == WHOLE_SERVER:

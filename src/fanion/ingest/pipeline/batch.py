@@ -50,11 +50,13 @@ class PreparerResult:
     projects: by id
     requests: project and number of received events of each, in the order of arrival
     drafts:   of the events of all requests
+    entries:  of which the events were prepared, one for each request
     """
 
     projects: Mapping[int, ProjectSamples]
     requests: Sequence[tuple[int, int]]
     drafts: Sequence[Draft]
+    entries: Sequence[LogEntry]
 
 
 @dataclass(frozen=True, slots=True)

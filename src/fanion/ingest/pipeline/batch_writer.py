@@ -15,6 +15,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.position_store import EnvelopeProgress
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
@@ -85,6 +86,7 @@ class BatchWriter:
 
     lock: shared by all lanes: two batches must not change the same person concurrently
     bus:  notified of projects with new group types
+    feed: of the streams of live events; None for a lane that is not shown there
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class BatchWriter:
         now: Callable[[], datetime],
         metrics: Metrics,
         bus: ChangeBus,
+        feed: LiveFeed | None = None,
     ) -> None:
         self._store = store
         self._events = events
@@ -106,6 +109,7 @@ class BatchWriter:
         self._now = now
         self._metrics = metrics
         self._bus = bus
+        self._feed = feed
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def write(
@@ -189,6 +193,7 @@ class BatchWriter:
         self._reader.types = {one.project_id: one.types for one in resolutions}
         self._announce(written)
         self._count(batch, perf_counter() - started)
+        await self._show(batch, written, resolutions)
         return True
 
     async def _write_letter(
@@ -212,6 +217,7 @@ class BatchWriter:
             await inserting.stored()
         self._announce(written)
         self._count(batch, perf_counter() - started)
+        await self._show(batch, written, resolutions)
 
     async def _resolutions(self, batch: PreparedBatch, now: datetime) -> list[Resolution]:
         known = await self._store.load(batch.arrived, now)
@@ -226,6 +232,16 @@ class BatchWriter:
             self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
             if part.resolved.new_types:
                 self._bus.publish(Topic.GROUP_TYPES, part.resolved.project_id)
+
+    async def _show(
+        self,
+        batch: PreparedBatch,
+        written: Sequence[BatchChanges],
+        resolutions: Sequence[Resolution],
+    ) -> None:
+        if self._feed is not None and self._feed.live.is_watched:
+            pairs = zip(written, resolutions, strict=True)
+            await self._feed.show(batch, [(part.resolved, one.types) for part, one in pairs])
 
     def _count(self, batch: PreparedBatch, seconds: float) -> None:
         events = batch.events

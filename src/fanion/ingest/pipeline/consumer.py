@@ -17,6 +17,7 @@ from prometheus_client import Counter
 from fanion.accept_log.port import AcceptLog, LogEntry
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventStoreUnavailable
+from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import DeadLetters, LetterGone, MarkedLetter
 from fanion.ingest.pipeline.batch import (
@@ -29,6 +30,7 @@ from fanion.ingest.pipeline.batch import (
 )
 from fanion.ingest.pipeline.batch_writer import BatchWriter
 from fanion.ingest.pipeline.deduplication_store import Deduplicator
+from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.position_store import (
     RENEW_EVERY,
     EnvelopeProgress,
@@ -53,6 +55,7 @@ class Consumer:
 
     projects, geoip, preparer: as for BatchReader
     turn, bus:                as for BatchWriter
+    live:                     is shown what is stored; None for imports
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Consumer:
         historical: bool = False,
         geoip: GeoIp | None = None,
         preparer: Preparer | None = None,
+        live: LiveEvents | None = None,
     ) -> None:
         self._accepted = log
         self._store = store
@@ -90,7 +94,10 @@ class Consumer:
             historical=historical,
         )
         self._deduplicator = Deduplicator(events, self._retry, historical=historical)
-        self._writer = BatchWriter(store, events, self.reader, self._retry, turn, now, metrics, bus)
+        feed = None if live is None else LiveFeed(live, self.reader)
+        self._writer = BatchWriter(
+            store, events, self.reader, self._retry, turn, now, metrics, bus, feed
+        )
         self._letters = DeadLetterRetries(
             store.letters, self.reader, self._writer, self._deduplicator, events, now, failures
         )

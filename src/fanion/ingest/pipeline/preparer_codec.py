@@ -130,7 +130,7 @@ def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBat
         named_ids(arrived),
         decoded.dropped,
         Tally(counts, examples),
-        PreparerResult(decoded.brought, requests, decoded.drafts),
+        PreparerResult(decoded.brought, requests, decoded.drafts, entries),
     )
 
 

@@ -1,0 +1,109 @@
+"""The stream of live events over HTTP.
+
+source: insights.md section 12
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Final
+from uuid import UUID
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery, HeaderParameter
+
+from fanion.errors import Invalid
+from fanion.events.live.ring import LiveFilter
+from fanion.events.live.stream_service import LiveEvents, Subscription
+from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.rest.endpoints import Streamed, answers
+
+MEDIA_TYPE: Final = "text/event-stream"
+# Of names and distinct ids, which are cut to it when they are captured.
+TEXT_CHARS_MAX: Final = 200
+# Compression would hold messages back, and so would a buffer of a proxy.
+_HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+class LiveEventsApi(Controller):
+    path = "/api/projects/{project_id:str}/events"
+    tags = ("Events",)
+    opt = scoped("event")
+
+    @get("/stream", summary="Stream events as they are stored", operation_class=answers(MEDIA_TYPE))
+    async def stream(
+        self,
+        request: ManagementRequest,
+        live: NamedDependency[LiveEvents],
+        event: FromQuery[str | None] = None,
+        distinct_id: FromQuery[str | None] = None,
+        person_id: FromQuery[str | None] = None,
+        last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID")] = None,
+    ) -> Streamed:
+        """Server-sent events, from now on or after `Last-Event-ID`: each is an event as the list
+        of events has it, with its place in the log as `id`. Imports are not shown.
+
+        A client is sent at most 50 events a second. If there are more, `event: sample` comes
+        before an even sample of them, with `events`, their number, `shown`, how many of them
+        follow, and `per_second`. `event: skipped` has the number of `events` that were not sent,
+        null if it is unknown, and the `reason`: `slow`, the client reads too slowly;
+        `reconnected`, the event of `Last-Event-ID` is not in memory any more; `too_large`, over
+        1 MiB."""
+        _require_once(request)
+        wanted = LiveFilter(
+            _text(event, "event"), _text(distinct_id, "distinct_id"), _uuid(person_id, "person_id")
+        )
+
+        async def may_read() -> None:
+            await request.route_handler.authorize_connection(request)
+
+        async def left() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+
+        subscription = Subscription(
+            request.project.id,
+            request.principal.user.id,
+            wanted,
+            last_event_id or "",
+            may_read,
+            left,
+        )
+        messages = live.messages(subscription)
+        pieces = nothing() if request.scope["state"].get("is_head") else messages
+        return Streamed(pieces, MEDIA_TYPE, headers=_HEADERS)
+
+
+async def nothing() -> AsyncGenerator[bytes]:
+    """Of a response whose body is not sent."""
+    pieces: tuple[bytes, ...] = ()
+    for piece in pieces:
+        yield piece
+
+
+def _require_once(request: ManagementRequest) -> None:
+    """raises: Invalid, for a filter that is given twice"""
+    names = [name for name, _ in request.page.query]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Invalid("Send this parameter once.", attr=twice)
+
+
+def _text(text: str | None, name: str) -> str | None:
+    if text is None:
+        return None
+    if not text:
+        raise Invalid("This field may not be blank.", code="blank", attr=name)
+    if len(text) > TEXT_CHARS_MAX:
+        raise Invalid(
+            f"Ensure this field has no more than {TEXT_CHARS_MAX} characters.",
+            code="max_length",
+            attr=name,
+        )
+    return text
+
+
+def _uuid(text: str | None, name: str) -> UUID | None:
+    try:
+        return None if text is None else UUID(text)
+    except ValueError:
+        raise Invalid("Must be a valid UUID.", attr=name) from None

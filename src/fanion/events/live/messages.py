@@ -1,0 +1,65 @@
+"""Server-sent events of a stream of live events.
+
+source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+from enum import StrEnum
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from fanion.events.event_body import EventBody, PersonOfEvent
+from fanion.events.live.ring import LiveEvent
+
+RETRY_MS = 2_000  # after which a browser connects again
+OPENING = f"retry: {RETRY_MS}\n\n".encode()
+HEARTBEAT = b":\n\n"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Reason(StrEnum):
+    """Why events were not sent."""
+
+    SLOW = "slow"  # the client read too slowly
+    RECONNECTED = "reconnected"  # the event of Last-Event-ID is not in memory any more
+    TOO_LARGE = "too_large"  # for a stream; they can be read by /events/
+
+
+class Skipped(Struct):
+    """events: None if their number is unknown"""
+
+    events: int | None
+    reason: Reason
+
+
+class Sample(Struct):
+    """events: that fit the filter; shown: how many of them follow; per_second: of `events`"""
+
+    events: int
+    shown: int
+    per_second: float
+
+
+def event_message(event: LiveEvent, person: PersonOfEvent | None) -> bytes:
+    """The event as the list of events has it. Its JSON has no line ends."""
+    body = EventBody(
+        id=event.uuid,
+        distinct_id=event.distinct_id,
+        properties=cast("dict[str, Any]", msgspec.Raw(event.properties)),
+        event=event.event,
+        timestamp=event.timestamp.isoformat(),
+        person=person,
+        elements=[],
+        elements_chain=cast("str", msgspec.Raw(event.elements_chain)),
+    )
+    return b"id: %b\ndata: %b\n\n" % (event.place.encode(), _encode(body))
+
+
+def skipped_message(events: int | None, reason: Reason) -> bytes:
+    return b"event: skipped\ndata: %b\n\n" % _encode(Skipped(events, reason))
+
+
+def sample_message(sample: Sample) -> bytes:
+    return b"event: sample\ndata: %b\n\n" % _encode(sample)

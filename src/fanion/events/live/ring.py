@@ -1,0 +1,130 @@
+"""The last live events of a project that fit a filter, numbered in the order of their arrival."""
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, Protocol
+from uuid import UUID
+
+from msgspec import Struct
+
+EVENTS_MAX: Final = 1_000
+# Of the properties and names that a ring holds, as JSON; an event has 1 to 2 KB.
+BYTES_MAX: Final = 8 * 2**20
+# A larger event is counted, and not sent: a client reads it by its id.
+EVENT_BYTES_MAX: Final = 2**20
+# Of the other fields of an event, which are objects.
+OVERHEAD_BYTES: Final = 700
+
+
+class LiveFilter(Struct, frozen=True):
+    """None: any"""
+
+    event: str | None = None
+    distinct_id: str | None = None
+    person_id: UUID | None = None
+
+    def fits(self, event: str, distinct_id: str, person_id: UUID) -> bool:
+        return (
+            (self.event is None or self.event == event)
+            and (self.distinct_id is None or self.distinct_id == distinct_id)
+            and (self.person_id is None or self.person_id == person_id)
+        )
+
+
+class LiveEvent(Struct, frozen=True, gc=False):
+    """A stored event.
+
+    place:          in the accept log
+    properties:     JSON object, empty if too large
+    elements_chain: JSON, of whatever kind the client sent
+    """
+
+    place: str
+    uuid: UUID
+    event: str
+    distinct_id: str
+    timestamp: datetime
+    properties: bytes
+    elements_chain: bytes = b'""'
+
+    @property
+    def is_too_large(self) -> bool:
+        return not self.properties
+
+    @property
+    def cost(self) -> int:
+        """In bytes of memory."""
+        texts = 4 * (len(self.event) + len(self.distinct_id))
+        return OVERHEAD_BYTES + len(self.properties) + len(self.elements_chain) + texts
+
+
+class Budget(Protocol):
+    """Of the bytes of all rings."""
+
+    def take(self, size: int, /) -> bool: ...
+
+    def give(self, size: int, /) -> None: ...
+
+
+class Ring:
+    """The first event ever put is number 0. Events are lost in the order of their numbers.
+
+    count: number of events so far, those that are lost included
+    """
+
+    def __init__(
+        self, budget: Budget, events_max: int = EVENTS_MAX, bytes_max: int = BYTES_MAX
+    ) -> None:
+        self.count = 0
+        self._budget = budget
+        self._events_max = events_max
+        self._bytes_max = bytes_max
+        self._events: deque[LiveEvent] = deque()
+        self._bytes = 0
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest event that is here; `count` if there is none."""
+        return self.count - len(self._events)
+
+    def put(self, events: Iterable[LiveEvent], earlier: int = 0) -> None:
+        """earlier: number of events before these that are not kept"""
+        if earlier:
+            self.clear()
+            self.count += earlier
+        for event in events:
+            self._append(event)
+
+    def get(self, number: int) -> LiveEvent | None:
+        """None if it is lost."""
+        place = number - self.first
+        return self._events[place] if 0 <= place < len(self._events) else None
+
+    def find(self, place: str) -> int | None:
+        """The number of the newest event with this place in the accept log."""
+        numbered = zip(range(self.count - 1, -1, -1), reversed(self._events), strict=False)
+        return next((number for number, event in numbered if event.place == place), None)
+
+    def clear(self) -> None:
+        self._events.clear()
+        self._budget.give(self._bytes)
+        self._bytes = 0
+
+    def _append(self, event: LiveEvent) -> None:
+        self.count += 1
+        while self._events and (
+            len(self._events) >= self._events_max or self._bytes + event.cost > self._bytes_max
+        ):
+            self._drop_oldest()
+        while not self._budget.take(event.cost):
+            if not self._events:
+                return  # other rings have it all: this event is lost
+            self._drop_oldest()
+        self._bytes += event.cost
+        self._events.append(event)
+
+    def _drop_oldest(self) -> None:
+        cost = self._events.popleft().cost
+        self._bytes -= cost
+        self._budget.give(cost)

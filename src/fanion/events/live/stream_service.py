@@ -1,0 +1,353 @@
+"""Streams of events as they are stored: `/events/stream/`.
+
+Nothing is kept of a project at which nobody looks. Streams with the same filter share one ring and
+read it each at its own pace: a slow one misses events, which it is told, and holds none of them.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import AppError, Unavailable
+from fanion.events.event_body import PersonOfEvent
+from fanion.events.live.messages import (
+    HEARTBEAT,
+    OPENING,
+    Reason,
+    Sample,
+    event_message,
+    sample_message,
+    skipped_message,
+)
+from fanion.events.live.pace import WINDOW_S, Pace, evenly
+from fanion.events.live.ring import LiveEvent, LiveFilter, Ring
+from fanion.runtime.background import wait_for_event
+from fanion.server.flow_control import BufferBudget
+
+STREAMS_MAX: Final = 200
+STREAMS_OF_PROJECT_MAX: Final = 50
+STREAMS_OF_USER_MAX: Final = 10  # a browser opens six connections to a server
+RETRY_AFTER_S: Final = 10
+# Of all rings of this process.
+BYTES_MAX: Final = 64 * 2**20
+# A ring without a stream, so that a client that was cut off can go on where it was.
+LINGER_S: Final = 30.0
+# Rings of a project, of which those without a stream are given up first.
+RINGS_OF_PROJECT_MAX: Final = 2 * STREAMS_OF_PROJECT_MAX
+# Proxies cut connections that are silent for 60 s, some for 30.
+HEARTBEAT_S: Final = 10.0
+# What is cached of a key may be two seconds old.
+ACCESS_CHECK_S: Final = 3.0
+# Of the persons of one round, as JSON; more are read one by one.
+PERSONS_BYTES_MAX: Final = 2**20
+# A client that takes longer to read what it is sent at once is slow, if it misses events.
+SLOW_S: Final = 2 * WINDOW_S
+
+PersonsOf = Callable[[int, Iterable[str]], Awaitable[Mapping[str, PersonOfEvent]]]
+
+
+class TooManyStreams(AppError):
+    status, type, default_code = 429, "throttled_error", "too_many_streams"
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (("retry-after", str(RETRY_AFTER_S)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """last_event_id: "" for a client that has seen none
+    may_read: raises AppError when the client may not read the events any more
+    left:     returns when the client has disconnected
+    """
+
+    project_id: int
+    user_id: int
+    filter: LiveFilter
+    last_event_id: str
+    may_read: Callable[[], Awaitable[None]]
+    left: Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Place:
+    """A ring and those who read it. idle_since: when the last of them left"""
+
+    ring: Ring
+    streams: "set[_Stream]" = field(default_factory=set)
+    idle_since: float = 0.0
+
+
+class LiveEvents:
+    """Of all projects. clock: seconds that only go forward"""
+
+    def __init__(
+        self,
+        persons_of: PersonsOf,
+        clock: Callable[[], float] = time.monotonic,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        self.persons_of = persons_of
+        self.clock = clock
+        self.heartbeat_s = heartbeat_s
+        self.is_closed = False
+        self._budget = BufferBudget(BYTES_MAX)
+        self._places: dict[int, dict[LiveFilter, _Place]] = {}
+        self._of_user: Counter[int] = Counter()
+        self._expiry: asyncio.TimerHandle | None = None
+
+    @property
+    def streams(self) -> int:
+        return sum(self._of_user.values())
+
+    @property
+    def bytes_held(self) -> int:
+        """In all rings."""
+        return self._budget.held
+
+    # Called by ingestion.
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody looks at any project, or did a moment ago."""
+        return bool(self._places)
+
+    def filters(self, project_id: int) -> Sequence[LiveFilter]:
+        """For whose events there is a ring; none if nobody looks at the project."""
+        places = self._places.get(project_id)
+        return tuple(places) if places else ()
+
+    def put(
+        self, project_id: int, found: LiveFilter, events: Iterable[LiveEvent], earlier: int
+    ) -> None:
+        """Events that fit the filter, in the order of their arrival. earlier: as of `Ring`"""
+        place = self._places.get(project_id, {}).get(found)
+        if place is not None:
+            place.ring.put(events, earlier)
+            now = self.clock()
+            for stream in place.streams:
+                stream.notice(now)
+
+    # Called by the API.
+
+    def messages(self, subscription: Subscription) -> AsyncGenerator[bytes]:
+        """Pieces of the response, until access ends or the client has disconnected.
+
+        raises: TooManyStreams; Unavailable when the server ends
+        """
+        self._require_room(subscription)
+        return self._messages(subscription)
+
+    def check_access(self, _: int = 0) -> None:
+        """Someone's may have ended: check it now."""
+        for stream in self._all_streams():
+            stream.check_at = 0.0
+            stream.woken.set()
+
+    def close(self) -> None:
+        """End all streams."""
+        self.is_closed = True
+        for stream in self._all_streams():
+            stream.woken.set()
+
+    def _all_streams(self) -> "list[_Stream]":
+        places = [place for places in self._places.values() for place in places.values()]
+        return [stream for place in places for stream in place.streams]
+
+    def _require_room(self, subscription: Subscription) -> None:
+        if self.is_closed:
+            raise Unavailable("The server is stopping. Please retry.")
+        of_project = self._places.get(subscription.project_id, {}).values()
+        for streams, limit, whose in (
+            (self._of_user[subscription.user_id], STREAMS_OF_USER_MAX, "you"),
+            (sum(len(one.streams) for one in of_project), STREAMS_OF_PROJECT_MAX, "this project"),
+            (self.streams, STREAMS_MAX, "this server"),
+        ):
+            if streams >= limit:
+                raise TooManyStreams(f"There are {limit} streams of events for {whose} already.")
+
+    async def _messages(self, subscription: Subscription) -> AsyncGenerator[bytes]:
+        place = self._place_of(subscription.project_id, subscription.filter)
+        stream = _Stream(self, place.ring, subscription)
+        place.streams.add(stream)
+        self._of_user[subscription.user_id] += 1
+        try:
+            async with aclosing(stream.pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            place.streams.discard(stream)
+            self._of_user[subscription.user_id] -= 1
+            if not self._of_user[subscription.user_id]:
+                del self._of_user[subscription.user_id]
+            if not place.streams:
+                place.idle_since = self.clock()
+                self._expire_later()
+
+    def _place_of(self, project_id: int, wanted: LiveFilter) -> _Place:
+        places = self._places.setdefault(project_id, {})
+        place = places.get(wanted)
+        if place is None:
+            if len(places) >= RINGS_OF_PROJECT_MAX:
+                self._give_up_oldest(places)
+            place = places[wanted] = _Place(Ring(self._budget))
+        return place
+
+    def _give_up_oldest(self, places: dict[LiveFilter, _Place]) -> None:
+        idle = [one for one, place in places.items() if not place.streams]
+        oldest = min(idle, key=lambda one: places[one].idle_since)
+        places.pop(oldest).ring.clear()
+
+    def _expire_later(self) -> None:
+        if self._expiry is None:
+            loop = asyncio.get_running_loop()
+            self._expiry = loop.call_later(LINGER_S, self._expire)
+
+    def _expire(self) -> None:
+        """Give up the rings that nobody reads."""
+        self._expiry = None
+        before, has_idle = self.clock() - LINGER_S, False
+        for project_id, places in list(self._places.items()):
+            for wanted, place in list(places.items()):
+                if not place.streams and place.idle_since <= before:
+                    places.pop(wanted).ring.clear()
+                has_idle = has_idle or not place.streams
+            if not places:
+                del self._places[project_id]
+        if has_idle and self._places:
+            self._expire_later()
+
+
+class _Stream:
+    """One client. next: number of the first event that it has not dealt with"""
+
+    def __init__(self, live: LiveEvents, ring: Ring, subscription: Subscription) -> None:
+        self.woken = asyncio.Event()
+        self.check_at = live.clock() + ACCESS_CHECK_S
+        self._live = live
+        self._ring = ring
+        self._subscription = subscription
+        self._next = ring.count
+        self._pace = Pace(live.clock())
+        self._sent_at = live.clock()
+        self._has_left = False
+        self._unread_since: float | None = None
+
+    def notice(self, now: float) -> None:
+        """There are events."""
+        if self._unread_since is None:
+            self._unread_since = now
+        self.woken.set()
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        leaving = asyncio.create_task(self._note_leaving())
+        try:
+            yield OPENING
+            if self._subscription.last_event_id and (missed := self._resume()):
+                yield missed
+            while await self._goes_on():
+                async with aclosing(self._round()) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                        self._sent_at = self._live.clock()
+                await self._wait()
+        finally:
+            leaving.cancel()
+
+    async def _note_leaving(self) -> None:
+        await self._subscription.left()
+        self._has_left = True
+        self.woken.set()
+
+    def _resume(self) -> bytes:
+        number = self._ring.find(self._subscription.last_event_id)
+        if number is None:
+            self._next = self._ring.first
+            return skipped_message(None, Reason.RECONNECTED)
+        self._next = number + 1
+        return b""
+
+    async def _goes_on(self) -> bool:
+        if self._live.is_closed or self._has_left:
+            return False
+        now = self._live.clock()
+        if now < self.check_at:
+            return True
+        self.check_at = now + ACCESS_CHECK_S
+        try:
+            await self._subscription.may_read()
+        except (RecordsUnavailable, Unavailable):
+            return True  # nobody knows
+        except AppError:
+            return False
+        return not (self._live.is_closed or self._has_left)
+
+    async def _wait(self) -> None:
+        """For events, if there is room to send them."""
+        now = self._live.clock()
+        until = min(self.check_at, self._sent_at + self._live.heartbeat_s)
+        if self._next < self._ring.count:
+            until = min(until, now + self._pace.wait_s(now))
+        await wait_for_event(self.woken, max(0.0, until - now))
+        self.woken.clear()
+
+    async def _round(self) -> AsyncGenerator[bytes]:
+        """All events since the last round, or a sample of them."""
+        now, ring = self._live.clock(), self._ring
+        room = self._pace.room(now)
+        if self._next == ring.count or room == 0:
+            if now >= self._sent_at + self._live.heartbeat_s:
+                yield HEARTBEAT
+            return
+        fitting = ring.count - self._next
+        numbers = range(max(self._next, ring.first), ring.count)
+        waited_s = now - (now if self._unread_since is None else self._unread_since)
+        self._next, self._unread_since = ring.count, None
+        chosen = evenly(numbers, room)
+        self._pace.sent(len(chosen))
+        if len(chosen) < fitting:
+            per_second = round(fitting / max(WINDOW_S, waited_s), 1)
+            yield sample_message(Sample(fitting, len(chosen), per_second))
+        async with aclosing(self._events(chosen)) as pieces:
+            async for piece in pieces:
+                yield piece
+        if self._live.clock() - now > SLOW_S and (missed := max(0, ring.first - self._next)):
+            self._next = ring.first
+            yield skipped_message(missed, Reason.SLOW)
+
+    async def _events(self, numbers: Sequence[int]) -> AsyncGenerator[bytes]:
+        """One message in memory at a time. Those that are lost meanwhile are told."""
+        missed = too_large = 0
+        persons = await self._persons(numbers)
+        for number in numbers:
+            event = self._ring.get(number)
+            if event is None:
+                missed += 1
+            elif event.is_too_large:
+                too_large += 1
+            else:
+                if event.distinct_id not in persons:
+                    persons = await self._persons([number])
+                yield event_message(event, persons.get(event.distinct_id))
+        if missed:
+            yield skipped_message(missed, Reason.SLOW)
+        if too_large:
+            yield skipped_message(too_large, Reason.TOO_LARGE)
+
+    async def _persons(self, numbers: Sequence[int]) -> Mapping[str, PersonOfEvent | None]:
+        """By distinct id, None for one without a person; nothing for too many bytes of them."""
+        events = [event for number in numbers if (event := self._ring.get(number)) is not None]
+        wanted = {event.distinct_id for event in events}
+        try:
+            found = await self._live.persons_of(self._subscription.project_id, wanted)
+        except RecordsUnavailable:
+            found = {}
+        if len(numbers) > 1 and len(msgspec.json.encode(found)) > PERSONS_BYTES_MAX:
+            return {}
+        return {one: found.get(one) for one in wanted}

@@ -1,0 +1,172 @@
+"""Hands stored events to the streams of live events, where somebody looks at their project.
+
+Where nobody does, a batch costs one look at a dict.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from fanion.accept_log.port import LogEntry
+from fanion.events.event import NO_PERSON
+from fanion.events.live.ring import EVENT_BYTES_MAX, EVENTS_MAX, LiveEvent, LiveFilter
+from fanion.events.live.stream_service import LiveEvents
+from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.prepare import ReceivedEvent
+from fanion.ingest.pipeline.reader import BatchReader
+from fanion.ingest.pipeline.resolve import Resolved, stored_event
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Of one filter. numbers: places of events among those of the project
+    earlier: number of fitting events before them
+    """
+
+    filter: LiveFilter
+    numbers: Sequence[int]
+    earlier: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFeed:
+    """reader: prepares events again that another process has prepared"""
+
+    live: LiveEvents
+    reader: BatchReader
+
+    async def show(
+        self, batch: PreparedBatch, stored: Iterable[tuple[Resolved, Mapping[str, int]]]
+    ) -> None:
+        """stored: the events of each project that were stored just now, with the types of its
+        groups (type → index)
+
+        Never raises: the batch is stored, whatever becomes of the streams.
+        """
+        try:
+            for resolved, types in stored:
+                filters = self.live.filters(resolved.project_id)
+                if filters and resolved.arrived:
+                    await self._show(batch, resolved, types, filters)
+        except Exception as error:
+            structlog.get_logger().error("live_events_not_shown", exc_info=error)
+
+    async def _show(
+        self,
+        batch: PreparedBatch,
+        resolved: Resolved,
+        types: Mapping[str, int],
+        filters: Sequence[LiveFilter],
+    ) -> None:
+        chosen = await asyncio.to_thread(choose, resolved, filters)
+        numbers = sorted({number for one in chosen for number in one.numbers})
+        arrived = await self._with_properties(batch, resolved, numbers)
+        events = await asyncio.to_thread(_live_events, batch, resolved, arrived, types)
+        for one in chosen:
+            found = [events[number] for number in one.numbers if number in events]
+            self.live.put(resolved.project_id, one.filter, found, one.earlier)
+
+    async def _with_properties(
+        self, batch: PreparedBatch, resolved: Resolved, numbers: Sequence[int]
+    ) -> Mapping[int, ReceivedEvent]:
+        """By number. Events that the preparer process has prepared come without properties."""
+        arrived = {number: resolved.arrived[number] for number in numbers}
+        if batch.preparer_result is None or not numbers:
+            return arrived
+        entries = entries_of(batch, resolved.project_id, numbers)
+        again = await self.reader.prepare(entries)
+        whole = {one.prepared.uuid: one for one in again.arrived.get(resolved.project_id, ())}
+        # Without those that rules of the project have dropped since.
+        return {
+            number: whole[one.prepared.uuid]
+            for number, one in arrived.items()
+            if one.prepared.uuid in whole
+        }
+
+
+def choose(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Chosen]:
+    """The last events that fit each filter, as many as a ring holds."""
+    found: list[Chosen] = []
+    for one in filters:
+        numbers: Sequence[int] = range(len(resolved.arrived))
+        if one != LiveFilter():
+            numbers = [
+                number
+                for number, event in enumerate(resolved.arrived)
+                if one.fits(
+                    event.prepared.name,
+                    event.prepared.distinct_id,
+                    _owner(resolved, event.prepared.distinct_id),
+                )
+            ]
+        kept = numbers[-EVENTS_MAX:]
+        if kept:
+            found.append(Chosen(one, kept, len(numbers) - len(kept)))
+    return found
+
+
+def entries_of(batch: PreparedBatch, project_id: int, numbers: Sequence[int]) -> Sequence[LogEntry]:
+    """The envelopes with these events of the project, of a batch that the preparer has prepared.
+
+    numbers: ascending
+    """
+    assert batch.preparer_result is not None
+    found: list[LogEntry] = []
+    wanted, start = iter(numbers), 0
+    number = next(wanted, None)
+    result = batch.preparer_result
+    for entry, (of_project, count) in zip(result.entries, result.requests, strict=True):
+        if of_project != project_id:
+            continue
+        end, is_wanted = start + count, False
+        while number is not None and number < end:
+            is_wanted, number = True, next(wanted, None)
+        if is_wanted:
+            found.append(entry)
+        start = end
+    return found
+
+
+def _live_events(
+    batch: PreparedBatch,
+    resolved: Resolved,
+    arrived: Mapping[int, ReceivedEvent],
+    types: Mapping[str, int],
+) -> dict[int, LiveEvent]:
+    """By number."""
+    return {
+        number: _live_event(f"{batch.last}-{batch.start + number}", resolved, one, types)
+        for number, one in arrived.items()
+    }
+
+
+def _live_event(
+    place: str, resolved: Resolved, arrived: ReceivedEvent, types: Mapping[str, int]
+) -> LiveEvent:
+    prepared = arrived.prepared
+    person = _owner(resolved, prepared.distinct_id)
+    event = stored_event(resolved.project_id, arrived, person, types)
+    chain = _encode(prepared.properties.get("$elements_chain", ""))
+    is_too_large = len(event.properties) + len(chain) > EVENT_BYTES_MAX
+    properties, chain = (b"", b'""') if is_too_large else (event.properties, chain)
+    return LiveEvent(
+        place,
+        event.uuid,
+        event.event,
+        event.distinct_id,
+        event.timestamp,
+        properties,
+        chain,
+    )
+
+
+def _owner(resolved: Resolved, distinct_id: str) -> UUID:
+    """The person that the events of a distinct id belong to after the batch."""
+    person = resolved.owners.get(distinct_id)
+    return NO_PERSON if person is None else person.uuid

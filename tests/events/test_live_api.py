@@ -1,0 +1,352 @@
+"""The stream of live events over HTTP: what it shows, of whom, and when it ends."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import delete
+
+from fanion.db.schema.activity import activity_log
+from fanion.db.schema.tables import memberships, projects
+from fanion.events.live.stream_service import STREAMS_OF_USER_MAX, LiveEvents
+from tests.support.application import Home, Json, error
+from tests.support.awaited import until_soon
+from tests.support.management import NOW, add_member
+from tests.support.sse import Message, messages
+
+SOON_S = 20
+
+
+@dataclass
+class Viewer:
+    """One open stream."""
+
+    answer: httpx.Response
+    pieces: AsyncIterator[bytes]
+
+    async def read(self, number: int) -> list[Message]:
+        """So many messages."""
+        found: list[Message] = []
+        while len(found) < number:
+            found += messages((await anext(self.pieces)).decode())
+        return found
+
+    async def ends(self) -> bool:
+        return not messages(b"".join([piece async for piece in self.pieces]).decode())
+
+
+@asynccontextmanager
+async def looking(home: Home, key: str = "", last: str = "", **query: str) -> AsyncIterator[Viewer]:
+    headers = {"authorization": f"Bearer {key or home.key}"}
+    headers |= {"last-event-id": last} if last else {}
+    path = f"/api/projects/{home.project_id}/events/stream/"
+    request = home.public.build_request("GET", path, headers=headers, params=query)
+    answer = await home.public.send(request, stream=True)
+    assert answer.status_code == 200
+    pieces = answer.aiter_raw()
+    try:
+        async with asyncio.timeout(SOON_S):
+            assert (await anext(pieces)).startswith(b"retry: ")
+            yield Viewer(answer, pieces)
+    finally:
+        await answer.aclose()
+
+
+@pytest.fixture
+def live(home: Home) -> LiveEvents:
+    return home.site.running.live
+
+
+def names(found: list[Message]) -> list[str]:
+    return [one.data["event"] for one in found]
+
+
+async def test_a_stored_event_is_shown_as_the_list_shows_it(home: Home) -> None:
+    async with looking(home) as viewer:
+        await home.capture(
+            {
+                "event": "paid",
+                "distinct_id": "ann",
+                "properties": {
+                    "$set": {"email": "ann@example.com"},
+                    "$groups": {"company": "acme"},
+                    "$elements": [{"tag_name": "a"}],
+                    "odd": "line\nend\u2028 ü",
+                },
+            }
+        )
+
+        [found] = await viewer.read(1)
+
+    [listed] = await home.events()
+    assert found.data == listed
+    assert found.data["properties"]["$group_0"] == "acme"
+    assert found.data["person"]["properties"] == {"email": "ann@example.com"}
+    headers = viewer.answer.headers
+    assert headers["content-type"].startswith("text/event-stream")
+    assert (headers["cache-control"], headers["x-accel-buffering"]) == ("no-store", "no")
+    assert "content-encoding" not in headers
+
+
+async def test_filters_show_what_fits_all_of_them(home: Home) -> None:
+    await home.capture({"event": "seen", "distinct_id": "ann"})
+    ann = (await home.person("ann"))["id"]
+    async with (
+        looking(home, event="paid") as paid,
+        looking(home, distinct_id="bob") as of_bob,
+        looking(home, person_id=ann) as of_ann,
+        looking(home, event="paid", person_id=ann) as both,
+    ):
+        await home.capture(
+            {"event": "seen", "distinct_id": "bob"},
+            {"event": "paid", "distinct_id": "bob"},
+            {"event": "seen", "distinct_id": "ann"},
+            {"event": "paid", "distinct_id": "ann"},
+        )
+
+        assert [one.data["distinct_id"] for one in await paid.read(2)] == ["bob", "ann"]
+        assert names(await of_bob.read(2)) == ["seen", "paid"]
+        assert names(await of_ann.read(2)) == ["seen", "paid"]
+        assert [one.data["distinct_id"] for one in await both.read(1)] == ["ann"]
+
+
+async def test_events_of_a_merged_distinct_id_are_those_of_the_surviving_person(
+    home: Home,
+) -> None:
+    await home.capture({"event": "seen", "distinct_id": "ann"})
+    async with looking(home, person_id=(await home.person("ann"))["id"]) as viewer:
+        await home.capture(
+            {
+                "event": "$identify",
+                "distinct_id": "ann",
+                "properties": {"$anon_distinct_id": "device"},
+            },
+            {"event": "paid", "distinct_id": "device"},
+        )
+
+        assert names(await viewer.read(2)) == ["$identify", "paid"]
+
+
+async def test_ids_are_places_in_the_log_and_a_stream_goes_on_behind_one(home: Home) -> None:
+    async with looking(home) as viewer:
+        await home.capture({"event": "a", "distinct_id": "x"}, {"event": "b", "distinct_id": "x"})
+        first = await viewer.read(2)
+    await home.capture({"event": "c", "distinct_id": "x"})
+
+    async with looking(home, last=first[0].id) as viewer:
+        again = await viewer.read(2)
+
+    assert names(again) == ["b", "c"]
+    assert again[0].id == first[1].id
+    logged = [tuple(map(int, one.id.split("-"))) for one in (*first, again[1])]
+    assert logged == sorted(logged)
+    assert [number for _, number in logged] == [0, 1, 0]
+
+
+async def test_after_a_place_that_is_not_kept_the_gap_is_told(home: Home) -> None:
+    async with looking(home, last="17-3") as viewer:
+        await home.capture({"event": "a", "distinct_id": "x"})
+
+        found = await viewer.read(2)
+
+    assert found[0] == Message("skipped", "", {"events": None, "reason": "reconnected"})
+    assert names(found[1:]) == ["a"]
+
+
+async def test_other_projects_and_imports_are_not_shown(home: Home) -> None:
+    async with looking(home) as viewer:
+        await home.capture({"event": "old", "distinct_id": "x"}, historical_migration=True)
+        await home.capture({"event": "new", "distinct_id": "x"})
+
+        assert names(await viewer.read(1)) == ["new"]
+
+
+async def test_what_is_dropped_is_not_shown(home: Home) -> None:
+    async with looking(home) as viewer:
+        await home.capture({"event": "nobody"}, {"event": "kept", "distinct_id": "x"})
+
+        assert names(await viewer.read(1)) == ["kept"]
+
+
+async def test_a_large_event_is_counted(home: Home) -> None:
+    async with looking(home) as viewer:
+        await home.capture(
+            {"event": "large", "distinct_id": "x", "properties": {"a": "x" * 2**20}},
+            {"event": "small", "distinct_id": "x"},
+        )
+
+        found = await viewer.read(2)
+
+    assert names(found[:1]) == ["small"]
+    assert found[1] == Message("skipped", "", {"events": 1, "reason": "too_large"})
+
+
+async def test_nothing_is_kept_before_somebody_looks(home: Home, live: LiveEvents) -> None:
+    await home.capture({"event": "a", "distinct_id": "x"})
+
+    assert (live.filters(home.project_id), live.streams) == ((), 0)
+    async with looking(home):
+        assert await home.site.metric("fanion_event_streams") == 1
+
+
+# ── Refusals ─────────────────────────────────────────────────────────────────────────────
+
+
+async def refused(home: Home, query: Any, key: str = "") -> Any:
+    headers = {"authorization": f"Bearer {key or home.key}"}
+    path = f"/api/projects/{home.project_id}/events/stream/"
+    answer = await home.public.get(path, params=query, headers=headers)
+    return answer.status_code, answer.json()
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "attr"),
+    [
+        ({"person_id": "ann"}, "invalid_input", "person_id"),
+        ({"person_id": ""}, "invalid_input", "person_id"),
+        ({"event": ""}, "blank", "event"),
+        ({"distinct_id": "x" * 201}, "max_length", "distinct_id"),
+        ([("event", "a"), ("event", "b")], "invalid_input", "event"),
+        ({"events": "a"}, "invalid_input", "events"),
+    ],
+)
+async def test_a_filter_that_cannot_be_meant_is_refused(
+    home: Home, query: Any, code: str, attr: str
+) -> None:
+    status, told = await refused(home, query)
+
+    assert (status, told["type"], told["code"], told["attr"]) == (
+        400,
+        "validation_error",
+        code,
+        attr,
+    )
+
+
+async def test_a_key_needs_the_scope(home: Home) -> None:
+    async with home.site.client(home.key) as client:
+        made = await client.post(
+            "/api/personal_api_keys/", json={"label": "x", "scopes": ["person:read"]}
+        )
+
+    assert await refused(home, {}, made.json()["value"]) == (
+        403,
+        error(
+            "authentication_error",
+            "permission_denied",
+            "API key missing required scope 'event:read'",
+        ),
+    )
+
+
+async def test_a_user_has_so_many_streams_at_most(home: Home, live: LiveEvents) -> None:
+    async with asyncio.TaskGroup() as group:
+        done = asyncio.Event()
+
+        async def look() -> None:
+            async with looking(home):
+                await done.wait()
+
+        for _ in range(STREAMS_OF_USER_MAX):
+            group.create_task(look())
+
+        async def all_look() -> bool:
+            return live.streams == STREAMS_OF_USER_MAX
+
+        await until_soon(all_look, "the streams are not open")
+        told = await refused(home, {})
+        done.set()
+
+    detail = f"There are {STREAMS_OF_USER_MAX} streams of events for you already."
+    assert told == (429, error("throttled_error", "too_many_streams", detail))
+
+
+async def test_head_is_answered_without_a_stream(home: Home, live: LiveEvents) -> None:
+    answer = await home.api.head("/events/stream/")
+
+    assert (answer.status_code, answer.content, live.streams) == (200, b"", 0)
+
+
+# ── Ends ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+async def frequent_checks(live: LiveEvents) -> AsyncIterator[None]:
+    """For changes that only the regular check notices, which otherwise comes every 3 s."""
+
+    async def check() -> None:
+        while True:
+            await asyncio.sleep(0.05)
+            live.check_access()
+
+    task = asyncio.create_task(check())
+    yield
+    task.cancel()
+
+
+async def key_of(home: Home, **more: Any) -> Json:
+    """Another personal key of the owner."""
+    async with home.site.client(home.key) as client:
+        made: Json = (
+            await client.post("/api/personal_api_keys/", json={"label": "live", **more})
+        ).json()
+    return made
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
+    made = await key_of(home)
+    async with looking(home, made["value"]) as viewer, home.site.client(home.key) as client:
+        await client.delete(f"/api/personal_api_keys/{made['id']}/")
+
+        assert await viewer.ends()
+
+
+@pytest.mark.usefixtures("frequent_checks")
+async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
+    made = await key_of(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
+    async with looking(home, made["value"]) as viewer:
+        home.site.clock.move(hours=1)
+
+        assert await viewer.ends()
+
+
+@pytest.mark.usefixtures("frequent_checks")
+async def test_a_stream_ends_when_the_user_leaves_the_organization(home: Home) -> None:
+    name = f"mia-{home.project_id}"
+    member = await add_member(home.site.records, name, organization_id=home.organization_id)
+    async with looking(home, member.key) as viewer:
+        async with home.site.records.write() as connection:
+            await connection.execute(
+                delete(memberships).where(memberships.c.user_id == member.user_id)
+            )
+
+        assert await viewer.ends()
+
+
+@pytest.mark.usefixtures("frequent_checks")
+async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
+    other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
+    async with looking(replace(home, project_id=other["id"])) as viewer:
+        async with home.site.records.write() as connection:
+            await connection.execute(
+                delete(activity_log).where(activity_log.c.project_id == other["id"])
+            )
+            await connection.execute(delete(projects).where(projects.c.id == other["id"]))
+        await home.site.running.public.flags.projects.refresh()
+
+        assert await viewer.ends()
+
+
+@pytest.mark.usefixtures("frequent_checks")
+async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
+    made, other = await key_of(home, scopes=["event:read"]), await key_of(home)
+    async with looking(home, made["value"]) as viewer, home.site.client(home.key) as client:
+        await client.delete(f"/api/personal_api_keys/{other['id']}/")
+        await home.capture({"event": "a", "distinct_id": "x"})
+
+        assert names(await viewer.read(1)) == ["a"]

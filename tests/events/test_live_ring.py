@@ -1,0 +1,117 @@
+"""Rings of live events: what they keep, what it costs, and which events are shown of too many."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from fanion.events.live.pace import WINDOW_S, Pace, evenly
+from fanion.events.live.ring import LiveEvent, LiveFilter, Ring
+from fanion.server.flow_control import BufferBudget
+
+ANN, BEA = UUID(int=1), UUID(int=2)
+
+
+def event(place: str, size: int = 10) -> LiveEvent:
+    return LiveEvent(place, UUID(int=0), "e", "d", datetime(2024, 3, 1, tzinfo=UTC), b"x" * size)
+
+
+def ring(events_max: int = 3, bytes_max: int = 2**20, budget: int = 2**20) -> Ring:
+    return Ring(BufferBudget(budget), events_max, bytes_max)
+
+
+def places(kept: Ring) -> list[str]:
+    found = (kept.get(number) for number in range(kept.first, kept.count))
+    return [one.place for one in found if one is not None]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [
+        (LiveFilter(), True),
+        (LiveFilter("paid"), True),
+        (LiveFilter("Paid"), False),
+        (LiveFilter(None, "ann"), True),
+        (LiveFilter("paid", "bea"), False),
+        (LiveFilter("paid", "ann", ANN), True),
+        (LiveFilter(None, None, BEA), False),
+    ],
+)
+def test_an_event_fits_when_all_that_is_given_is_equal(wanted: LiveFilter, fits: bool) -> None:
+    assert wanted.fits("paid", "ann", ANN) is fits
+
+
+def test_the_last_events_are_kept_and_all_are_numbered() -> None:
+    kept = ring()
+
+    kept.put(map(event, "abcde"))
+
+    assert (kept.count, kept.first, places(kept)) == (5, 2, ["c", "d", "e"])
+    assert (kept.get(1), kept.get(5)) == (None, None)
+
+
+def test_events_before_the_last_are_counted() -> None:
+    kept = ring()
+    kept.put(map(event, "ab"))
+
+    kept.put(map(event, "xyz"), earlier=7)
+
+    assert (kept.count, kept.first, places(kept)) == (12, 9, ["x", "y", "z"])
+
+
+def test_an_event_is_found_by_its_place() -> None:
+    kept = ring()
+    kept.put(map(event, "abcd"))
+
+    assert [kept.find(place) for place in "abcdz"] == [None, 1, 2, 3, None]
+
+
+def test_bytes_are_limited_too() -> None:
+    kept = ring(events_max=100, bytes_max=3 * event("a", 500).cost)
+
+    kept.put(event(place, 500) for place in "abcdef")
+
+    assert places(kept) == ["d", "e", "f"]
+
+
+def test_all_rings_share_one_budget_and_give_it_back() -> None:
+    budget = BufferBudget(4 * event("a").cost)
+    first, second = Ring(budget, 100), Ring(budget, 100)
+    first.put(map(event, "abc"))
+
+    second.put(map(event, "xyz"))
+
+    assert (places(first), places(second)) == (["a", "b", "c"], ["z"])
+    assert (second.count, second.first) == (3, 2)
+    first.clear()
+    second.clear()
+    assert budget.held == 0
+
+
+def test_without_any_room_an_event_is_counted_as_lost() -> None:
+    kept = ring(budget=10)
+
+    kept.put([event("a")])
+
+    assert (kept.count, kept.first, places(kept)) == (1, 1, [])
+
+
+def test_the_cost_of_an_event_is_more_than_its_text() -> None:
+    assert event("a", 1_000).cost > 1_000
+
+
+def test_a_window_has_room_for_so_many_events_and_then_none_until_it_ends() -> None:
+    pace = Pace(10.0, 50)
+
+    pace.sent(50)
+
+    assert (pace.room(10.9), round(pace.wait_s(10.9), 3)) == (0, 0.1)
+    assert pace.room(10.0 + WINDOW_S) == 50
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "found"),
+    [(3, 5, [0, 1, 2]), (5, 5, [0, 1, 2, 3, 4]), (10, 2, [4, 9]), (7, 3, [1, 3, 6]), (4, 0, [])],
+)
+def test_a_sample_is_even_and_ends_with_the_last(size: int, number: int, found: list[int]) -> None:
+    assert evenly(range(size), number) == found

@@ -1,0 +1,275 @@
+"""Streams of live events on sockets of a real server: bursts, slow readers, broken connections."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanion.events.live.pace import EVENTS_PER_S
+from tests.support import plain_http
+from tests.support.awaited import until_soon
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys
+from tests.support.sse import Message, parsed
+
+SOON_S = 60
+
+
+@dataclass
+class Viewer:
+    """One connection, whose messages are read one by one."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    head: str
+    found: list[Message] = field(default_factory=list)
+
+    @classmethod
+    async def open(
+        cls, server: PreloadedServer, keys: Keys, query: str = "", last: str = ""
+    ) -> "Viewer":
+        """It reads 64 KiB ahead."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        lines = [
+            f"GET /api/projects/{keys.project_id}/events/stream/{query} HTTP/1.1",
+            "Host: test",
+            f"Authorization: Bearer {keys.personal_api_key}",
+            *([f"Last-Event-ID: {last}"] if last else []),
+        ]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        assert head.startswith("HTTP/1.1 200 "), head
+        return cls(reader, writer, head)
+
+    async def next(self) -> Message:
+        while True:
+            chunk = await self._chunk()
+            assert chunk, "the stream has ended"
+            # The server sends each message as a chunk of its own.
+            message = parsed(chunk.decode().removesuffix("\n\n"))
+            if message is not None:
+                return message
+
+    async def upto(self, event: str) -> list[Message]:
+        """All messages, the first event of this name the last of them."""
+        found = [await self.next()]
+        while found[-1].event != "message" or found[-1].data["event"] != event:
+            found.append(await self.next())
+        return found
+
+    async def ends(self) -> None:
+        """Returns when the server has ended the response."""
+        while await self._chunk():
+            pass
+
+    async def _chunk(self) -> bytes:
+        size = int(await self.reader.readline(), 16)
+        return (await self.reader.readexactly(size + 2))[:-2]
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+@pytest.fixture(scope="module", params=["1", "2"], ids=["one process", "web workers"])
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[PreloadedServer, Keys]]:
+    server = PreloadedServer(
+        tmp_path_factory.mktemp("live") / "data", {"FANION_PROCESSES": request.param}
+    )
+    keys = server.setup()
+    server.start()
+    yield server, keys
+    server.close()
+
+
+async def send(server: PreloadedServer, keys: Keys, *events: dict[str, Any]) -> None:
+    async with plain_http.AsyncClient(timeout=SOON_S) as client:
+        body = {"api_key": keys.project_api_key, "batch": events}
+        answer = await client.post(f"{server.url}/batch/", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def named(name: str, **properties: Any) -> dict[str, Any]:
+    return {"event": name, "distinct_id": "ann", "properties": properties}
+
+
+async def streams_open(server: PreloadedServer) -> int:
+    async with plain_http.AsyncClient() as client:
+        text = (await client.get(f"{server.url}/metrics")).text
+    return next(
+        int(float(line.split()[1]))
+        for line in text.splitlines()
+        if line.startswith("fanion_event_streams ")
+    )
+
+
+async def test_an_event_is_shown_as_the_list_shows_it(served: tuple[PreloadedServer, Keys]) -> None:
+    server, keys = served
+    async with asyncio.timeout(SOON_S):
+        viewer = await Viewer.open(server, keys)
+        await send(server, keys, named("shown", a="line\nend", b=[1, {"c": None}]))
+        found = await viewer.next()
+    viewer.close()
+
+    async with plain_http.AsyncClient(timeout=30) as client:
+        listed = await client.get(
+            f"{server.url}/api/projects/{keys.project_id}/events/?event=shown",
+            headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+        )
+    assert found.data == listed.json()["results"][0]
+    assert "transfer-encoding: chunked" in viewer.head
+    assert "content-encoding" not in viewer.head
+
+
+async def test_of_a_burst_a_sample_is_sent_and_all_are_counted(
+    served: tuple[PreloadedServer, Keys],
+) -> None:
+    server, keys = served
+    async with asyncio.timeout(SOON_S):
+        viewer = await Viewer.open(server, keys)
+        rare = await Viewer.open(server, keys, "?event=rare")
+        burst = [named("burst", n=number) for number in range(5_000)]
+        await send(server, keys, *burst[:10], named("rare"), *burst[10:])
+
+        found: list[Message] = []
+        while sum(one.data.get("events", 0) for one in found) < 5_001:
+            found.append(await viewer.next())
+        of_rare = await rare.next()
+        await send(server, keys, named("last"))
+        found += await viewer.upto("last")
+    viewer.close()
+    rare.close()
+
+    samples = [one.data for one in found if one.event == "sample"]
+    shown = [one for one in found if one.event == "message" and one.data["event"] == "burst"]
+    assert sum(one["events"] for one in samples) == 5_001
+    assert len(shown) <= EVENTS_PER_S * len(samples)
+    assert all(one["shown"] <= EVENTS_PER_S < one["events"] for one in samples)
+    assert of_rare.data["event"] == "rare"
+    places = [one.id for one in shown]
+    assert len(set(places)) == len(places)
+
+
+async def test_a_slow_reader_is_told_what_it_missed(
+    served: tuple[PreloadedServer, Keys],
+) -> None:
+    server, keys = served
+    async with asyncio.timeout(2 * SOON_S):
+        slow = await Viewer.open(server, keys, "?event=heavy")
+        quick = await Viewer.open(server, keys, "?event=done")
+        text, rounds, of_round = "x" * 50_000, 25, 100
+        for _ in range(rounds):
+            await send(server, keys, *[named("heavy", text=text)] * of_round)
+        await send(server, keys, named("done"))
+        await quick.upto("done")
+        told, skipped = 0, 0
+        while told < rounds * of_round:
+            message = await slow.next()
+            if message.event == "message":
+                told += 1
+            elif message.event == "sample":
+                told += message.data["events"] - message.data["shown"]
+            else:
+                skipped += message.data["events"]
+                told += message.data["events"]
+    slow.close()
+    quick.close()
+
+    assert told == rounds * of_round
+    assert skipped > 0
+
+
+async def test_a_broken_connection_goes_on_where_it_was(
+    served: tuple[PreloadedServer, Keys],
+) -> None:
+    server, keys = served
+    async with asyncio.timeout(SOON_S):
+        first = await Viewer.open(server, keys, "?distinct_id=ann")
+        await send(server, keys, named("one"), named("two"))
+        seen = await first.upto("one")
+        first.writer.transport.abort()
+        await send(server, keys, named("three"))
+        again = await Viewer.open(server, keys, "?distinct_id=ann", last=seen[-1].id)
+        found = await again.upto("three")
+        again.close()
+
+    assert [one.data["event"] for one in found] == ["two", "three"]
+
+
+async def test_a_place_that_is_not_kept_any_more_is_told(
+    served: tuple[PreloadedServer, Keys],
+) -> None:
+    server, keys = served
+    async with asyncio.timeout(SOON_S):
+        first = await Viewer.open(server, keys)
+        await send(server, keys, named("old"))
+        old = (await first.upto("old"))[-1].id
+        await send(server, keys, *[named("many")] * 1_500)
+        await send(server, keys, named("new"))
+        await first.upto("new")
+        again = await Viewer.open(server, keys, last=old)
+        told = await again.next()
+        first.close()
+        again.close()
+
+    assert told == Message("skipped", "", {"events": None, "reason": "reconnected"})
+
+
+@pytest.mark.parametrize("how", ["aborted", "closed"])
+async def test_a_client_that_leaves_a_silent_stream_is_noticed(
+    served: tuple[PreloadedServer, Keys], how: str
+) -> None:
+    server, keys = served
+    viewers = [await Viewer.open(server, keys, "?event=never") for _ in range(5)]
+
+    async def all_open() -> bool:
+        return await streams_open(server) == 5
+
+    async def none_open() -> bool:
+        return await streams_open(server) == 0
+
+    await until_soon(all_open, "the streams are not open")
+    for viewer in viewers:
+        if how == "aborted":
+            viewer.writer.transport.abort()
+        else:
+            viewer.close()
+
+    await until_soon(none_open, "the streams stay open")
+
+
+async def test_a_revoked_key_ends_its_stream(served: tuple[PreloadedServer, Keys]) -> None:
+    server, keys = served
+    owner = {"Authorization": f"Bearer {keys.personal_api_key}"}
+    async with (
+        asyncio.timeout(SOON_S),
+        plain_http.AsyncClient(base_url=server.url, headers=owner, timeout=30) as client,
+    ):
+        made = await client.post("/api/personal_api_keys/", json={"label": "live"})
+        viewer = await Viewer.open(
+            server, Keys(keys.project_id, keys.project_api_key, made.json()["value"])
+        )
+        await client.delete(f"/api/personal_api_keys/{made.json()['id']}/")
+
+        await viewer.ends()
+    viewer.close()
+
+
+async def test_streams_end_with_the_server(tmp_path: Path) -> None:
+    server = PreloadedServer(tmp_path / "data")
+    keys = server.setup()
+    server.start()
+    try:
+        async with asyncio.timeout(2 * SOON_S):
+            viewers = [await Viewer.open(server, keys, f"?event=e{n}") for n in range(10)]
+            stopping = asyncio.create_task(asyncio.to_thread(server.stop))
+            await asyncio.gather(*(viewer.ends() for viewer in viewers))
+            assert await stopping == 0
+        for viewer in viewers:
+            viewer.close()
+    finally:
+        server.close()
