@@ -64,23 +64,36 @@ def compile_program(
     """leaf_test: how a leaf of this project's flags is tested; its ValueError passes through."""
     choose = _conditions_program(flag, rules, leaf_test)
     steps = _steps(flag, rules, leaf_test)
-    program = _after(steps, choose) if steps else choose
+    return for_subject(flag, rules, group_types, _after(steps, choose) if steps else choose)
+
+
+def for_subject(
+    flag: Flag, rules: Rules, group_types: Mapping[int, str], program: Program
+) -> Program:
+    """Gives a program what the flag goes by: the group, the device, the former identity."""
     if rules.group_type_index is not None:
         return _for_group(group_types.get(rules.group_type_index), program)
     if flag.keeps_experience and rules.uses_hash:
         return _with_former_identity(flag.key, program)
-    return program
+    return _by_device(program) if flag.by_device else program
+
+
+def evaluation_order(conditions: Sequence[Condition]) -> list[int]:
+    """Conditions that force a variant go first; otherwise the stored order counts.
+
+    returns: places in the stored order
+    """
+    return sorted(range(len(conditions)), key=lambda place: conditions[place].variant is None)
 
 
 def _conditions_program(
     flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
 ) -> Program:
     compiled = [
-        (condition.variant is None, _compiled(index, condition, rules, leaf_test))
+        _compiled(index, condition, rules, leaf_test)
         for index, condition in enumerate(rules.conditions)
     ]
-    # Conditions that force a variant go first; otherwise the stored order counts.
-    ordered = [condition for _, condition in sorted(compiled, key=lambda pair: pair[0])]
+    ordered = [compiled[index] for index in evaluation_order(rules.conditions)]
     if not ordered:
         nothing = Decision(False, DecisionReason.NO_CONDITION_MATCH, 0)
         return lambda properties, identity, run: nothing
@@ -271,6 +284,15 @@ def _for_group(type_name: str | None, program: Program) -> Program:
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         group = run.group(type_name)
         return NO_GROUP_TYPE if group is None else program(group[0], group[1], run)
+
+    return choose
+
+
+def _by_device(program: Program) -> Program:
+    """The device's id is hashed; the distinct id where the request has no device."""
+
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
+        return program(properties, run.device or identity, run)
 
     return choose
 

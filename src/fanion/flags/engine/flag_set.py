@@ -30,9 +30,7 @@ from fanion.flags.engine.definition import (
     Rules,
     compile_flag,
 )
-from fanion.flags.engine.model import Decision, EvaluationRun
 from fanion.properties.filters import InCohort, Leaf, Property
-from fanion.properties.match import Properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +117,6 @@ def build_flag_set(
     )
 
 
-def by_device(program: Program) -> Program:
-    """The device's id is hashed; the distinct id where the request has no device."""
-
-    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
-        return program(properties, run.device or identity, run)
-
-    return choose
-
-
 class _FlagSetBuilder:
     def __init__(
         self,
@@ -182,8 +171,6 @@ class _FlagSetBuilder:
                 raise ValueError(f"depends on flag {key}, which cannot be computed")
             before.append(self.entries[key])
         program = compile_program(flag, rules, self._leaf_test, self._group_types)
-        if flag.by_device:
-            program = by_device(program)
         depends_on = dict.fromkeys(k for entry in before for k in (*entry.depends_on, entry.key))
         index = rules.group_type_index
         type_name = None if index is None else self._group_types.get(index)

@@ -71,9 +71,11 @@ def unique_key() -> Iterator[None]:
     try:
         yield
     except IntegrityError:
-        raise Invalid(
-            "There is already a feature flag with this key.", code="unique", attr="key"
-        ) from None
+        raise key_is_taken() from None
+
+
+def key_is_taken() -> Invalid:
+    return Invalid("There is already a feature flag with this key.", code="unique", attr="key")
 
 
 def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
@@ -84,8 +86,7 @@ def create_flag(connection: Connection, author: Author, values: Mapping[str, Any
     raises: Invalid
     """
     project_id = author.project_id
-    _require_cohorts(connection, project_id, cohort_ids(values["filters"]))
-    _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
+    require_references(connection, project_id, None, values)
     _free_key(connection, project_id, values["key"])
     creator = Creator(project_id, author.user_id, author.now)
     draft = usage_dashboard(values["key"], enriched=values.get("has_enriched_analytics", False))
@@ -121,15 +122,11 @@ def change_flag(
             need each other the caller has to know
     raises: Invalid
     """
-    project_id, flag_id, row = author.project_id, flag.definition.id, _columns(flag)
-    values = {name: value for name, value in wanted.items() if _differ(row[name], value)}
+    project_id, flag_id, row = author.project_id, flag.definition.id, columns_of(flag)
+    values = changed_values(row, wanted)
     if not values:
         return flag
-    if "filters" in values:
-        named = cohort_ids(values["filters"]) - cohort_ids(row["filters"])
-        _require_cohorts(connection, project_id, named)
-    added = set(values.get("analytics_dashboards") or ()) - set(flag.analytics_dashboards)
-    _require_dashboards(connection, project_id, sorted(added))
+    require_references(connection, project_id, flag, values)
     if "key" in values:
         _free_key(connection, project_id, values["key"])
     one = (_flag.project_id == project_id) & (_flag.id == flag_id)
@@ -145,6 +142,27 @@ def change_flag(
     if alone:
         require_computable(connection, changed, values, row["key"])
     return _get(connection, project_id, flag_id)
+
+
+def changed_values(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that a change sets to something else. row: by `columns_of`"""
+    return {name: value for name, value in wanted.items() if _differ(row[name], value)}
+
+
+def require_references(
+    connection: Connection, project_id: int, flag: StoredFlag | None, values: Mapping[str, Any]
+) -> None:
+    """That the cohorts and dashboards exist which a change names for the first time.
+
+    flag:   as it is stored; None for a new one
+    raises: Invalid
+    """
+    known = set() if flag is None else cohort_ids(flag.definition.filters)
+    if "filters" in values:
+        _require_cohorts(connection, project_id, cohort_ids(values["filters"]) - known)
+    shown = () if flag is None else flag.analytics_dashboards
+    added = set(values.get("analytics_dashboards") or ()).difference(shown)
+    _require_dashboards(connection, project_id, sorted(added))
 
 
 def record_updated(
@@ -184,7 +202,7 @@ def _record(
     outbox_store.record_and_enqueue(connection, record)
 
 
-def _columns(flag: StoredFlag) -> dict[str, Any]:
+def columns_of(flag: StoredFlag) -> dict[str, Any]:
     """What is stored of a flag and can be changed."""
     row = {field.name: getattr(flag.definition, field.name) for field in fields(FlagRow)}
     return row | {name: getattr(flag, name) for name in _FURTHER_COLUMNS}

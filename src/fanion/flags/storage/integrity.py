@@ -4,14 +4,20 @@ change of a cohort breaks."""
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Text, cast, select
+from sqlalchemy import Connection, Text, cast
 
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.engine.conditions import compile_cohort
-from fanion.flags.engine.definition import FlagRow, Rules, compile_flag, parse_rules
+from fanion.flags.engine.definition import (
+    FlagDefinitions,
+    FlagRow,
+    Rules,
+    compile_flag,
+    parse_rules,
+)
 from fanion.flags.engine.flag_set import broken_dependents, problem_of, uncomputable_flags
-from fanion.flags.storage.store import cohort_rows, live_flags, read_definitions
+from fanion.flags.storage.store import cohort_rows, definitions_around, flag_row, live_flags
 from fanion.flags.validation.filters import not_computable
 from fanion.properties.filters import FlagIs, InCohort
 
@@ -21,11 +27,12 @@ _flag = feature_flags.c
 def require_computable(
     connection: Connection, row: Mapping[str, Any], changed: Mapping[str, Any], former_key: str
 ) -> None:
-    """To be called when the change is written and the project's flag version has moved: until the
-    end of the transaction no other one changes the flags of this project.
+    """For a change that is stored: to be called when the change is written and the project's flag
+    version has moved, since until the end of the transaction no other one changes the flags of this
+    project. For a change that is not, at any time: what is stored of the flag is not looked at.
 
-    row:     the flag as it is now, by column
-    changed: the columns that were set
+    row:     the flag as it is with the change, by column
+    changed: the columns that are set
     raises:  Invalid
     """
     if not row["deleted"] and _needs_check(changed):
@@ -55,7 +62,8 @@ def _require_own(connection: Connection, row: Mapping[str, Any]) -> None:
     except ValueError as error:
         raise not_computable(str(error)) from None
     if _depends(rules):
-        problem = problem_of(row["id"], read_definitions(connection, row["project_id"]))
+        around = definitions_around(connection, row["project_id"], flag_row(row))
+        problem = problem_of(row["id"], around)
         if problem is not None:
             raise not_computable(problem)
 
@@ -65,17 +73,17 @@ def _depends(rules: Rules) -> bool:
 
 
 def _require_others(connection: Connection, row: Mapping[str, Any], former_key: str) -> None:
-    project_id = row["project_id"]
-    # Where no flag names another, the definitions need not be read.
-    naming = select(_flag.id).where(
-        _flag.project_id == project_id,
-        _flag.id != row["id"],
-        _flag.deleted.is_(False),
-        cast(_flag.filters, Text).like('%"flag"%'),
-    )
-    if connection.execute(naming.limit(1)).first() is None:
+    others = live_flags(row["project_id"]).where(_flag.id != row["id"])
+    naming = others.where(cast(_flag.filters, Text).like('%"flag"%'))
+    found = [FlagRow(*one) for one in connection.execute(naming)]
+    if not found:
         return
-    others = broken_dependents(row["id"], former_key, read_definitions(connection, project_id))
-    if others:
+    # What the flag was called may be the name of another one.
+    namesakes = others.where(_flag.key.in_([former_key, str(row["id"])]))
+    found += [FlagRow(*one) for one in connection.execute(namesakes)]
+    found += [] if row["deleted"] else [flag_row(row)]
+    definitions = FlagDefinitions(list({one.id: one for one in found}.values()))
+    broken = broken_dependents(row["id"], former_key, definitions)
+    if broken:
         what = "delete this feature flag" if row["deleted"] else "change the key of this flag"
-        raise Invalid(f"Cannot {what} because other flags depend on it: {', '.join(others)}.")
+        raise Invalid(f"Cannot {what} because other flags depend on it: {', '.join(broken)}.")

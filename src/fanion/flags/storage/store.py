@@ -2,7 +2,7 @@
 definitions of a project, from which its flags are compiled. What changes them is in `changes`."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,10 +12,19 @@ from sqlalchemy import Connection, Row, Select, func, select
 from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
 from fanion.db.schema.tables import feature_flags, flag_versions, group_types, users
-from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow, grouped_filters
+from fanion.flags.engine.definition import (
+    CohortRow,
+    Flag,
+    FlagDefinitions,
+    FlagRow,
+    compile_flag,
+    grouped_filters,
+)
 from fanion.flags.management.list_query import EVERYTHING, Candidate, FlagQuery
 from fanion.projects.model import UserSummary, user_summary
 from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.properties.filters import InCohort
+from fanion.rest.validation import object_id
 
 _flag = feature_flags.c
 
@@ -115,11 +124,10 @@ def stored_flag(row: Row[Any]) -> StoredFlag:
     )
 
 
-def read_definitions(connection: Connection, project_id: int) -> FlagDefinitions:
-    """All from one snapshot of the store."""
-    version = flag_version(connection, project_id)
-    flags = [FlagRow(*row) for row in connection.execute(live_flags(project_id))]
-    return with_references(connection, project_id, flags, version)
+def flag_row(columns: Mapping[str, Any]) -> FlagRow:
+    """Of the columns of a flag, further ones included; what is missing has its default."""
+    names = (column.name for column in DEFINITION)
+    return FlagRow(**{name: columns[name] for name in names if name in columns})
 
 
 def flag_version(connection: Connection, project_id: int) -> int:
@@ -140,11 +148,65 @@ def with_references(
     connection: Connection, project_id: int, flags: Sequence[FlagRow], version: int
 ) -> FlagDefinitions:
     """The flags together with what else their conditions name."""
+    names = _group_types(connection, project_id)
+    return FlagDefinitions(flags, names, cohort_rows(connection, project_id), version)
+
+
+def definitions_around(
+    connection: Connection, project_id: int, row: FlagRow | None
+) -> FlagDefinitions:
+    """What one flag is compiled from: itself, the flags that it depends on and those that these
+    do, and what else their conditions name. What is stored of it is not looked at.
+
+    row: None for no flag at all
+    """
+    flags = [] if row is None else _with_dependencies(connection, project_id, row)
+    version = flag_version(connection, project_id)
+    if any(_names_cohort(compile_flag(one)) for one in flags):
+        return with_references(connection, project_id, flags, version)
+    return FlagDefinitions(flags, _group_types(connection, project_id), (), version)
+
+
+def _with_dependencies(connection: Connection, project_id: int, row: FlagRow) -> list[FlagRow]:
+    found = {row.id: row}
+    known: set[str] = {str(row.id)}
+    waiting = _flags_named(row)
+    while names := waiting - known:
+        known |= names
+        waiting = set()
+        for other in _flags_called(connection, project_id, sorted(names)):
+            if other.id not in found:
+                found[other.id] = other
+                waiting |= _flags_named(other)
+    return list(found.values())
+
+
+def _flags_called(
+    connection: Connection, project_id: int, names: Sequence[str]
+) -> Iterator[FlagRow]:
+    """names: keys, or ids in decimal"""
+    for start in range(0, len(names), READ_IDS_MAX):
+        some = names[start : start + READ_IDS_MAX]
+        ids = [number for number in map(object_id, some) if number is not None]
+        called = _flag.key.in_(some) | _flag.id.in_(ids)
+        for one in connection.execute(live_flags(project_id).where(called)):
+            yield FlagRow(*one)
+
+
+def _flags_named(row: FlagRow) -> set[str]:
+    rules = compile_flag(row).rules
+    return set() if rules is None else set(rules.flags_named())
+
+
+def _names_cohort(flag: Flag) -> bool:
+    return flag.rules is not None and any(isinstance(x, InCohort) for x in flag.rules.leaves())
+
+
+def _group_types(connection: Connection, project_id: int) -> Mapping[int, str]:
     types = select(group_types.c.group_type_index, group_types.c.group_type).where(
         group_types.c.project_id == project_id
     )
-    names = {row[0]: row[1] for row in connection.execute(types)}
-    return FlagDefinitions(flags, names, cohort_rows(connection, project_id), version)
+    return {row[0]: row[1] for row in connection.execute(types)}
 
 
 def cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
