@@ -1,0 +1,193 @@
+"""All persons, or all groups of one type, as subjects of evaluation: page by page, each with the
+stored values that some flags read.
+
+Pages of persons are ordered by their UUIDs, which are hashes: the first ones are a random sample
+of the project, and always the same one.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import chain
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, Select, Text, func, literal, select, type_coerce
+
+from fanion.cohorts.members_store import memberships
+from fanion.db.engine import Records
+from fanion.db.schema.tables import groups, person_distinct_ids, persons
+from fanion.flags.engine.conditions import Reads
+from fanion.flags.engine.hashing import sha1
+from fanion.flags.engine.model import Subject
+from fanion.flags.evaluation.continuity_store import stored_identities
+from fanion.persons.pending_identities_store import HashKeys
+
+# Read and decided together: 20 ms of a thread. Fewer where properties are large: of the largest
+# ROWS_MIN persons they are 50 MB.
+ROWS_MAX, ROWS_MIN = 1_000, 100
+PAGE_CHARS = 8 * 2**20
+# Keys of groups that are read at a time, to choose a sample of them.
+KEYS_MAX = 20_000
+
+_person = persons.c
+_link = person_distinct_ids.c
+_group = groups.c
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+Key = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonOf:
+    """A person, evaluated by one distinct id: of several, by the first that is listed."""
+
+    uuid: UUID
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectPages:
+    """raises (every call): RecordsUnavailable"""
+
+    records: Records
+
+    async def count_persons(self, project_id: int) -> int:
+        wanted = _person.project_id == project_id
+        return await self._count(select(func.count()).select_from(persons).where(wanted))
+
+    async def count_groups(self, project_id: int, index: int) -> int:
+        wanted = (_group.project_id == project_id, _group.group_type_index == index)
+        return await self._count(select(func.count()).select_from(groups).where(*wanted))
+
+    async def persons(
+        self, project_id: int, reads: Reads, persons_max: int | None = None
+    ) -> AsyncGenerator[Sequence[PersonOf]]:
+        """reads: what the flags look at; the rest of a subject is left out"""
+        last: UUID | None = None
+        left, size = persons_max, ROWS_MIN
+        while left is None or left > 0:
+            limit = size if left is None else min(size, left)
+            page = _persons(project_id, last, limit, with_properties=bool(reads.person))
+            rows = await self.records.fetch(page)
+            if not rows:
+                return
+            yield await self._subjects(project_id, reads, _with_id(rows))
+            last, left = rows[-1].uuid, None if left is None else left - len(rows)
+            size = next_page(rows)
+
+    async def groups(
+        self, project_id: int, index: int, name: str
+    ) -> AsyncGenerator[Sequence[Subject]]:
+        """All groups of a type, as subjects of whom only the group is known. name: of the type"""
+        last, size = "", ROWS_MIN
+        while rows := await self._groups(project_id, index, _group.group_key > last, size):
+            yield await asyncio.to_thread(_group_subjects, name, rows)
+            last, size = rows[-1].group_key, next_page(rows)
+
+    async def groups_of(
+        self, project_id: int, index: int, name: str, keys: Sequence[str]
+    ) -> AsyncGenerator[Sequence[Subject]]:
+        """As `groups`, of some."""
+        start, size = 0, ROWS_MIN
+        while some := keys[start : start + size]:
+            rows = await self._groups(project_id, index, _group.group_key.in_(some), size)
+            yield await asyncio.to_thread(_group_subjects, name, rows)
+            start, size = start + len(some), next_page(rows)
+
+    async def sample_groups(self, project_id: int, index: int, groups_max: int) -> list[str]:
+        """The keys with the lowest hashes."""
+        chosen: list[tuple[bytes, str]] = []
+        last = ""
+        wanted = (_group.project_id == project_id, _group.group_type_index == index)
+        page = select(_group.group_key).where(*wanted).order_by(_group.group_key).limit(KEYS_MAX)
+        while rows := await self.records.fetch(page.where(_group.group_key > last)):
+            last = rows[-1].group_key
+            chosen = await asyncio.to_thread(_lowest, chosen, rows, groups_max)
+        return [key for _, key in chosen]
+
+    async def _groups(
+        self, project_id: int, index: int, wanted: ColumnElement[bool], limit: int
+    ) -> Sequence[Row[Any]]:
+        columns = (_group.group_key, type_coerce(_group.properties, Text).label("text"))
+        of_type = (_group.project_id == project_id, _group.group_type_index == index)
+        page = select(*columns).where(*of_type, wanted).order_by(_group.group_key).limit(limit)
+        return await self.records.fetch(page)
+
+    async def _count(self, statement: Select[Any]) -> int:
+        return int((await self.records.fetch(statement))[0][0])
+
+    async def _subjects(
+        self, project_id: int, reads: Reads, rows: Sequence[Row[Any]]
+    ) -> Sequence[PersonOf]:
+        asked: list[Key] = [(project_id, row.distinct_id) for row in rows]
+        member_of: Mapping[Key, frozenset[int]] = {}
+        identities: Mapping[Key, HashKeys] = {}
+        if reads.cohorts:
+            member_of = await memberships(self.records, asked)
+        if reads.continuity:
+            identities = await stored_identities(self.records, asked)
+        return await asyncio.to_thread(_person_subjects, rows, asked, member_of, identities)
+
+
+def _with_id(rows: Sequence[Row[Any]]) -> Sequence[Row[Any]]:
+    return [row for row in rows if row.distinct_id is not None]
+
+
+def next_page(rows: Sequence[Row[Any]]) -> int:
+    """How many rows to read after these. Their `text` are properties."""
+    chars = sum(len(row.text) for row in rows)
+    return min(max(PAGE_CHARS * len(rows) // (chars + 1), ROWS_MIN), ROWS_MAX)
+
+
+def _persons(
+    project_id: int, after: UUID | None, limit: int, *, with_properties: bool
+) -> Select[Any]:
+    """Each with the first of its distinct ids; null for one that has none."""
+    properties = type_coerce(_person.properties, Text) if with_properties else literal("{}")
+    page = select(_person.id, _person.uuid, properties.label("text"))
+    page = page.where(_person.project_id == project_id)
+    if after is not None:
+        page = page.where(_person.uuid > after)
+    some = page.order_by(_person.uuid).limit(limit).subquery().c
+    first = select(func.min(_link.distinct_id)).where(_link.person_id == some.id)
+    columns = some.uuid, some.text, first.scalar_subquery().label("distinct_id")
+    return select(*columns).order_by(some.uuid)
+
+
+def _person_subjects(
+    rows: Sequence[Row[Any]],
+    keys: Sequence[Key],
+    member_of: Mapping[Key, frozenset[int]],
+    identities: Mapping[Key, HashKeys],
+) -> Sequence[PersonOf]:
+    return [
+        PersonOf(
+            row.uuid,
+            Subject(
+                row.distinct_id,
+                stored=_decode(row.text),
+                cohorts=member_of.get(key, frozenset()),
+                hash_keys=identities.get(key, {}),
+            ),
+        )
+        for row, key in zip(rows, keys, strict=True)
+    ]
+
+
+def _group_subjects(name: str, rows: Sequence[Row[Any]]) -> Sequence[Subject]:
+    return [
+        Subject("", groups={name: row.group_key}, stored_groups={name: _decode(row.text)})
+        for row in rows
+    ]
+
+
+def _lowest(
+    chosen: Sequence[tuple[bytes, str]], rows: Sequence[Row[Any]], groups_max: int
+) -> list[tuple[bytes, str]]:
+    hashed = (
+        (sha1(row.group_key.encode(errors="replace")).digest(), row.group_key) for row in rows
+    )
+    return nsmallest(groups_max, chain(chosen, hashed))
