@@ -88,8 +88,8 @@ class _Pieces(ASGIStreamingResponse):
 
 
 # Spreadsheets evaluate a cell that begins with one of these as a formula, and cells contain text of
-# clients. source: OWASP, "CSV Injection"
-FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
+# clients. Wide forms count in East Asian versions. source: OWASP, "CSV Injection"; ASVS 5.0, 1.2.10
+FORMULA_BEGINS = tuple("=+-@\t\r\n\0\uff1d\uff0b\uff0d\uff20")
 
 
 def text_cell(text: str) -> str:
