@@ -40,6 +40,25 @@ async def test_the_application_gets_the_request_and_the_client_the_headers() -> 
     assert request.response_headers == [("x-request-id", "abc-1")]
 
 
+async def test_a_header_that_the_application_sets_is_sent_once() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        own = [(b"cache-control", b"no-cache"), (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2")]
+        await send({"type": "http.response.start", "status": 200, "headers": own})
+        await send({"type": "http.response.body", "body": b""})
+
+    request = MemoryRequest("GET", "/api/x/", "", {}, "127.0.0.1:50000")
+    given = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
+
+    await answer(app, request, b"", {}, path="/api/x/", headers=given)
+
+    assert request.response_headers == [
+        ("cache-control", "no-cache"),
+        ("set-cookie", "a=1"),
+        ("set-cookie", "b=2"),
+        ("x-content-type-options", "nosniff"),
+    ]
+
+
 async def answered(
     app: Any, kind: type[MemoryRequest] = MemoryRequest
 ) -> tuple[int, MemoryRequest]:

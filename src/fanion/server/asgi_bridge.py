@@ -30,7 +30,7 @@ async def answer(
     body:    None when `app` reads it in pieces, as they are received
     state:   of the request; `app` adds to it
     path:    decoded, for `app`
-    headers: sent after those of the response
+    headers: of responses that have none of that name themselves; names in lower case
 
     raises: ClientDisconnected, ResponseAborted
     """
@@ -99,9 +99,9 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self._headers = [
-                (k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]
-            ] + self._extra
+            headers = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]]
+            own = {name for name, _ in headers}
+            self._headers = headers + [line for line in self._extra if line[0] not in own]
             return
         body, more = message.get("body", b""), message.get("more_body", False)
         if not self.is_streaming and not more:

@@ -22,10 +22,9 @@ from fanion.server.request import FastEndpoint, FastRequest, Request
 from fanion.server.response import Response, response_head
 from fanion.server.server import HttpServer
 from fanion.web.routes import Route, Routes, cors_headers, preflight
+from fanion.web.security_headers import MANAGEMENT_HEADERS
 
 _JSON = ("content-type", "application/json")
-# Text that clients have sent is part of responses: browsers must not read it as a page or script.
-_NO_SNIFFING = ("x-content-type-options", "nosniff")
 # The path of `OPTIONS *`, which asks about the whole server. source: RFC 9110 section 9.3.7
 WHOLE_SERVER = "*"
 # Flags of the caller's own project have a second address. source: flags.md section 11
@@ -131,7 +130,7 @@ class Application:
     async def _manage(self, request: Request, request_id: str) -> int:
         """returns: the status"""
         state: dict[str, Any] = {"request_id": request_id, "is_head": request.method == "HEAD"}
-        extra = [("x-request-id", request_id), _NO_SNIFFING]
+        extra = [("x-request-id", request_id), *MANAGEMENT_HEADERS]
         try:
             if request.path == WHOLE_SERVER:
                 request.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")

@@ -16,8 +16,14 @@ from fanion import __version__
 from fanion.server.forwarded import BaseUrl
 from fanion.server.request import Request
 from fanion.server.response import Response
-from fanion.web.pages import content_security_policy, html_document
+from fanion.web.pages import html_document
 from fanion.web.probes import CheckResult, Probes, State
+from fanion.web.security_headers import (
+    NOT_STORED,
+    content_security_policy,
+    own_style,
+    page_headers,
+)
 
 # A store that does not answer must not delay the page that reports it.
 CHECKS_S_MAX = 2.0
@@ -44,12 +50,10 @@ pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5r
 .status strong { color: var(--good); } .status.bad strong { color: var(--bad); }
 ul { padding-left: 1.2rem; }
 """
-_NOT_CACHED = (("cache-control", "no-store"), ("vary", "Accept"))
 _HEADERS = (
-    *_NOT_CACHED,
-    ("content-security-policy", content_security_policy(_STYLE, "img-src data:")),
-    ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
+    NOT_STORED,
+    ("vary", "Accept"),
+    *page_headers(content_security_policy(own_style(_STYLE), "img-src data:")),
 )
 # An empty icon: browsers would request one otherwise.
 _NO_ICON = '<link rel="icon" href="data:,">'
@@ -83,7 +87,7 @@ class LandingPage:
         states = await self._states()
         if not prefers_html(request.headers.get("accept") or ""):
             summary = msgspec.json.encode(_summary(states, base_url))
-            return Response(200, summary, _NOT_CACHED)
+            return Response(200, summary, _HEADERS)
         page = landing_page(states, base_url, self.capture_url or base_url)
         return Response(200, page.encode(), _HEADERS, "text/html; charset=utf-8")
 

@@ -1,6 +1,5 @@
 """Pages that run no script and load nothing, and their versions for each address of the server."""
 
-from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from html import escape
@@ -47,11 +46,3 @@ def html_document(title: str, style: str, body: str, head: str = "") -> str:
         f"{head}<title>{escape(title)}</title><style>{style}</style></head>"
         f"<body>{body}</body></html>"
     )
-
-
-def content_security_policy(style: str, *more: str) -> str:
-    """Allows the page its own style, and no frame around it. more: further directives"""
-    style_hash = b64encode(sha256(style.encode()).digest()).decode()
-    allowed = (f"style-src 'sha256-{style_hash}'", *more)
-    denied = ("base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'")
-    return "; ".join(("default-src 'none'", *allowed, *denied))

@@ -8,7 +8,8 @@ import msgspec
 
 from fanion.web.openapi.document import JSON, PERSONAL_KEY, PROJECT_KEY, operations, resolve
 from fanion.web.openapi.filter_language import LANGUAGE
-from fanion.web.pages import content_security_policy, html_document
+from fanion.web.pages import html_document
+from fanion.web.security_headers import content_security_policy, own_style
 
 _KEY_OF_SCHEME = {"bearer": PERSONAL_KEY, "project": PROJECT_KEY}
 # Path parameters without an example of their own.
@@ -43,7 +44,7 @@ evaluations. Every error has the same format. The OpenAPI document is at
 """
 
 
-CONTENT_SECURITY_POLICY = content_security_policy(_STYLE)
+CONTENT_SECURITY_POLICY = content_security_policy(own_style(_STYLE))
 
 
 def documentation_page(schema: dict[str, Any]) -> str:
