@@ -7,7 +7,7 @@ import pytest
 from fanion.db.engine import open_records
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
-from fanion.projects.model import Principal
+from fanion.projects.model import Level, Principal
 from tests.cli.test_keys import printed, reported
 from tests.cli.test_transfer import Fanion, refused
 from tests.cli.test_transfer import fanion as fanion  # the fixture
@@ -51,6 +51,17 @@ def test_a_second_person_needs_no_sql(fanion: Fanion, records_url: str) -> None:
     assert listed(fanion) == {OWNER: ("owner", True, 1), ADA: ("admin", True, 1)}
     keys = {one["email"]: one["label"] for one in printed(fanion, "keys", "list")}
     assert keys[ADA] == "Command line"
+
+
+def test_a_viewer_is_added_with_a_key(fanion: Fanion, records_url: str) -> None:
+    made = printed(fanion, "users", "add", ADA, "--level", "viewer")
+
+    principal = principal_of(records_url, made["personal_api_key"])
+    assert principal is not None
+    assert list(principal.levels.values()) == [Level.VIEWER]
+    assert listed(fanion)[ADA] == ("viewer", True, 1)
+    assert done(fanion, "users", "set-level", ADA, "member") == f"{ADA} has the level member.\n"
+    assert done(fanion, "users", "set-level", ADA, "viewer") == f"{ADA} has the level viewer.\n"
 
 
 @pytest.mark.every_engine
@@ -97,14 +108,14 @@ REFUSALS: list[tuple[list[str], str]] = [
     (["add", OWNER], "There is already a user with this e-mail address."),
     (
         ["add", ADA, "--level", "boss"],
-        "--level: 'boss' is not a level; use member, admin or owner.",
+        "--level: 'boss' is not a level; use viewer, member, admin or owner.",
     ),
     (["add", ADA, "--name", ""], "--name: the name must have 1 to 150 characters."),
     (["add", ADA, "--label", "x" * 41], "--label: a label has 1 to 40 characters."),
     (["add", ADA, "--expires", "2001-01-01"], "--expires: Ensure this time is in the future."),
     (
         ["set-level", OWNER, "1"],
-        "the level: '1' is not a level; use member, admin or owner.",
+        "the level: '1' is not a level; use viewer, member, admin or owner.",
     ),
     (
         ["set-level", OWNER, "admin"],

@@ -18,6 +18,8 @@ from tests.support.management import add_member
 ORGANIZATION = "/api/organizations/@current"
 NO_EDIT = "You don't have edit permissions for this feature flag."
 NO_SHARE = "You can't edit roles for this feature flag."
+NO_CHANGES = "Viewers cannot make changes."
+LEVELS = {"administrator": Level.ADMIN, "viewer": Level.VIEWER}
 LATER = {
     "scheduled_at": "2024-03-02T00:00:00Z",
     "payload": {"operation": "update_status", "value": False},
@@ -97,8 +99,9 @@ async def scene(home: Home) -> AsyncIterator[Scene]:
             "role that was given the flag",
             "role that views",
             "no role",
+            "viewer",
         ):
-            level = Level.ADMIN if name == "administrator" else Level.MEMBER
+            level = LEVELS.get(name, Level.MEMBER)
             slug = name.replace(" ", "-")
             person = await add_member(records, f"{slug}-{unique}", level, home.organization_id)
             client = home.site.client(person.key, f"/api/projects/{home.project_id}")
@@ -125,6 +128,7 @@ async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
         ids[name] = str(role["id"])
         place = f"{ORGANIZATION}/roles/{role['id']}/role_memberships/"
         await scene.owner("POST", place, user_uuid=users[name])
+        await scene.owner("POST", place, user_uuid=users["viewer"])  # to no effect
     given = ids["role that was given the flag"]
     place = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/role_access/"
     await scene.owner("POST", place, role_id=given)
@@ -152,6 +156,13 @@ async def _asked(scene: Scene, caller: str, operation: str, number: int) -> http
     return await scene.persons[caller].request(method, path.format(**values), json=body)
 
 
+def refusal_of(caller: str, operation: str) -> Json | None:
+    """Of what a viewer may not do, whatever the roles and the setting."""
+    if caller != "viewer" or operation.startswith("GET ") or "blast_radius" in operation:
+        return None
+    return error("authentication_error", "permission_denied", NO_CHANGES)
+
+
 @pytest.mark.parametrize("setting", EDITORS)
 async def test_members_and_roles_do_what_they_may_with_a_flag(
     scene: Scene, setting: int | None
@@ -167,7 +178,10 @@ async def test_members_and_roles_do_what_they_may_with_a_flag(
         for caller in scene.persons:
             number += 1
             answer = await _asked(scene, caller, operation, number)
-            if allowed[right] & {"*", caller}:
+            refused = refusal_of(caller, operation)
+            if refused is not None:
+                fits = (answer.status_code, answer.json()) == (403, refused)
+            elif allowed[right] & {"*", caller}:
                 fits = answer.status_code == status
             else:
                 detail = NO_EDIT if right == "edit" else NO_SHARE
@@ -178,7 +192,8 @@ async def test_members_and_roles_do_what_they_may_with_a_flag(
     assert wrong == []
     for caller, client in scene.persons.items():
         flag = (await client.get(f"/feature_flags/{scene.flag_id}/")).json()
-        assert flag["can_edit"] is bool(editors & {"*", caller}), caller
+        edits = caller != "viewer" and bool(editors & {"*", caller})
+        assert flag["can_edit"] is edits, caller
 
 
 async def test_no_endpoint_of_flags_is_left_out(home: Home) -> None:
@@ -304,7 +319,7 @@ async def test_who_may_edit_the_flag_may_change_its_cohorts(
 async def test_every_member_changes_what_leaves_the_cohort_alone_and_what_no_flag_uses(
     audience: Audience,
 ) -> None:
-    for caller in audience.scene.persons:
+    for caller in audience.scene.persons.keys() - {"viewer"}:
         for name, sent in FREE.items():
             answer = await audience.change(caller, "used", sent)
             assert answer.status_code == 200, (caller, name, answer.text)

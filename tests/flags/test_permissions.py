@@ -41,6 +41,8 @@ ONE_FLAG = [
     (FlagAccess(ME, edits_all=False), ME, True, True),
     (FlagAccess(ME, edits_all=False, given={FLAG}), ANOTHER, True, False),
     (FlagAccess(ME, edits_all=False, given={FLAG + 1}), ANOTHER, False, False),
+    (FlagAccess(ME, is_viewer=True), ANOTHER, False, False),
+    (FlagAccess(ME, is_viewer=True, given={FLAG}), ME, False, False),
 ]
 
 

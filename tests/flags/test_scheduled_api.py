@@ -4,11 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, delete, select, update
 
 from fanion.db.schema.tables import memberships, projects
 from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
-from fanion.projects.model import Project
+from fanion.projects.model import Level, Project
 from tests.support.application import Home
 from tests.support.management import NOW, error, invalid
 from tests.support.team import Json, Office, Team, open_team
@@ -294,25 +294,33 @@ def _is(project_id: int) -> ColumnElement[bool]:
 
 
 async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
-    ada, bea, cleo, dan = [await team.add(name) for name in ("ada", "bea", "cleo", "dan")]
+    ada, bea, cleo, dan, eve = [
+        await team.add(name) for name in ("ada", "bea", "cleo", "dan", "eve")
+    ]
     flag = await ada.post(team.flags, key="a")
     place = f"{team.flags}{flag['id']}/"
     sent: Json = {"scheduled_at": SOON, "payload": {**OFF, "value": True}}
     made = [
         await who.post(f"{place}scheduled_changes/", **sent)
-        for who in (ada, bea, cleo, dan, team.owner)
+        for who in (ada, bea, cleo, dan, eve, team.owner)
     ]
-    role = await team.role("given", 21, bea)
+    role = await team.role("given", 21, bea, eve)
     await team.owner.post(f"{place}role_access/", role_id=role["id"])
     await team.allow_all_members(21)
     async with team.office.records.write() as connection:
         await connection.execute(delete(memberships).where(memberships.c.user_id == dan.user_id))
+        await connection.execute(
+            update(memberships)
+            .where(memberships.c.user_id == eve.user_id)
+            .values(level=Level.VIEWER)
+        )
 
     assert [await executed(team, one) for one in made] == [
         None,  # made the flag
         None,  # has a role that was given it
         "The user who scheduled the change may no longer edit this feature flag.",
         "The user who scheduled the change is no longer a member of the organization.",
+        "The user who scheduled the change may no longer edit this feature flag.",
         None,
     ]
     returned = await team.owner.get(f"{place}scheduled_changes/{made[2]['id']}/")

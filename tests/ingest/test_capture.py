@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from fanion.projects.model import Level
 from tests.support.application import Home, Json, error
-from tests.support.management import NOW
+from tests.support.management import NOW, add_member
 
 PATHS = [
     f"{path}{end}"
@@ -363,6 +364,23 @@ async def test_a_personal_key_captures_into_a_project_within_reach(home: Home) -
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
     [event] = await home.events()
     assert home.key not in json.dumps(event)
+
+
+async def test_the_key_of_a_viewer_captures_nothing(home: Home) -> None:
+    person = f"vera-{home.project_id:x}"
+    viewer = await add_member(home.site.records, person, Level.VIEWER, home.organization_id)
+    item = {"event": "a", "distinct_id": "u", "project_id": home.project_id}
+
+    answer = await home.public.post("/capture/", json={"api_key": viewer.key, **item})
+    flags = await home.public.post(
+        "/decide/?v=3",
+        json={"api_key": viewer.key, "distinct_id": "u", "project_id": home.project_id},
+    )
+
+    refused = error("authentication_error", "permission_denied", "Viewers cannot make changes.")
+    assert (answer.status_code, answer.json()) == (403, refused)
+    assert flags.status_code == 200
+    assert await home.events() == []
 
 
 async def test_a_browser_reads_every_answer(home: Home) -> None:

@@ -97,6 +97,22 @@ async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrato
     assert [one["effective_privilege_level"] for one in listed] == [37]
 
 
+async def test_a_viewer_sees_that_nothing_may_be_changed(home: Home, persons: Actors) -> None:
+    vera = await persons.add("vera", Level.VIEWER)
+    board = await post(home.api, "/dashboards/", name="Free")
+    made = await post(home.api, "/insights/", name="On none")
+
+    seen = [
+        (await vera.get(path)).json()["effective_privilege_level"]
+        for path in (f"/dashboards/{board['id']}/", f"/insights/{made['id']}/")
+    ]
+
+    assert seen == [21, 21]
+    assert await patch(vera, f"/dashboards/{board['id']}/", name="Mine") == refused(
+        "Viewers cannot make changes."
+    )
+
+
 async def test_insights_have_the_restrictions_of_their_dashboards(
     home: Home, persons: Actors
 ) -> None:

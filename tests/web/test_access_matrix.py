@@ -51,7 +51,11 @@ OBJECTS = {
 POST_READS = {
     "/feature_flags/user_blast_radius/": "feature_flag:read",
     "/persons/{person_id}/merge/preview/": "person:read",
+    "/cohorts/preview/": "cohort:read",
+    "/insights/trend/": "insight:read",
 }
+# What changes only the caller's own account.
+OWN = {"DELETE /api/personal_api_keys/{key_id}/"}
 # With a valid body.
 ADMINISTRATORS_ONLY: dict[str, Json] = {
     "POST /api/projects/": {"name": "Second"},
@@ -103,6 +107,7 @@ WRONG_KEY = (
 STRANGER = denied("You don't have access to the project.")
 NOT_FOUND = 404, error("invalid_request", "not_found", "Not found.")
 TOO_LOW = denied("Your organization access level is insufficient.")
+VIEWER = denied("Viewers cannot make changes.")
 NO_KEY_AT_ALL = denied("This action does not support Personal API Key access")
 
 STALE = (
@@ -178,6 +183,11 @@ def as_stranger(endpoint: Endpoint) -> Refusal:
     return NOT_FOUND if "{organization}" in endpoint.path else None
 
 
+def as_viewer(endpoint: Endpoint) -> Refusal:
+    reads = endpoint.method in READS or (endpoint.scope or "").endswith(":read")
+    return as_member(endpoint) if reads or endpoint.name in OWN else VIEWER
+
+
 def as_member(endpoint: Endpoint) -> Refusal:
     return TOO_LOW if endpoint.name in ADMINISTRATORS_ONLY else None
 
@@ -211,6 +221,7 @@ EXPECTED = {
     "no key": without_key,
     "a wrong key": with_wrong_key,
     "a stranger": as_stranger,
+    "a viewer": as_viewer,
     "a member": as_member,
     "an administrator": as_administrator,
     "an owner's session": as_administrator,
@@ -237,9 +248,9 @@ async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
     records, unique = home.site.records, uuid4().hex
     objects = {*OBJECTS.values(), "organization", "user"}
     readings = [f"{name}:read" for name in sorted(objects)]
-    member, admin = [
-        await add_member(records, f"{name}-{unique}", level, home.organization_id)
-        for name, level in (("member", Level.MEMBER), ("admin", Level.ADMIN))
+    viewer, member, admin = [
+        await add_member(records, f"{level.name.lower()}-{unique}", level, home.organization_id)
+        for level in (Level.VIEWER, Level.MEMBER, Level.ADMIN)
     ]
     async with AsyncExitStack() as stack:
         elsewhere = await stack.enter_async_context(
@@ -249,6 +260,7 @@ async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
             "no key": None,
             "a wrong key": "phx_wrong",
             "a stranger": elsewhere.key,
+            "a viewer": viewer.key,
             "a member": member.key,
             "an administrator": admin.key,
             "an owner": home.key,
@@ -419,7 +431,8 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     "caller",
     [
-        *("no key", "a stranger", "a member", "an administrator", "an ended session"),
+        *("no key", "a stranger", "a viewer", "a member", "an administrator"),
+        "an ended session",
         *("a stranger's session", "a member's session", "an administrator's session"),
     ],
 )
@@ -460,7 +473,7 @@ async def test_each_caller_may_use_existing_objects_as_permitted(
 
     assert wrong == []
     assert len(known) > 80
-    if caller in {"no key", "a stranger", "a stranger's session", "an ended session"}:
+    if caller in {"no key", "a stranger", "a stranger's session", "an ended session", "a viewer"}:
         for name, path in (
             ("flag_id", "feature_flags"),
             ("cohort_id", "cohorts"),

@@ -44,7 +44,7 @@ RoleName = Annotated[str, typer.Argument(help="The role's name, in any case.")]
 @users.command("add")
 def add_user(
     email: Annotated[str, typer.Argument(help="Identifies the user, in any case.")],
-    level: Annotated[str, typer.Option(help="member, admin or owner.")] = "member",
+    level: Annotated[str, typer.Option(help="viewer, member, admin or owner.")] = "member",
     name: Annotated[
         str | None, typer.Option(help="First name; the part before the @ by default.")
     ] = None,
@@ -96,10 +96,10 @@ def list_users(data: Data = None, as_json: AsJson = False) -> None:
 @users.command("set-level")
 def set_level(
     email: Email,
-    level: Annotated[str, typer.Argument(help="member, admin or owner.")],
+    level: Annotated[str, typer.Argument(help="viewer, member, admin or owner.")],
     data: Data = None,
 ) -> None:
-    """Make a user a member, an administrator or an owner."""
+    """Make a user a viewer, a member, an administrator or an owner."""
     wanted = _read("the level", read_level, level)
 
     async def work(records: Records, organization_id: UUID) -> Member:

@@ -98,7 +98,7 @@ class CohortExplanationsApi(Controller):
         some = runs[page.offset : page.offset + page.limit]
         return page.of([calculation_body(run) for run in some], len(runs))
 
-    @post("/preview", status_code=200, summary="Preview criteria")
+    @post("/preview", status_code=200, summary="Preview criteria", reads=True)
     async def preview(
         self,
         request: ManagementRequest,

@@ -212,6 +212,7 @@ class InsightsApi(Controller):
         "/trend",
         status_code=200,
         summary="Calculate a trend",
+        reads=True,
         query_names=_REFRESH_NAMES,
         reads_body=True,
         operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
@@ -302,8 +303,11 @@ class InsightsApi(Controller):
 
 def viewer_of(request: ManagementRequest) -> Viewer:
     principal, project = request.principal, request.project
-    is_admin = principal.levels.get(project.organization_id, 0) >= Level.ADMIN
-    return Viewer(project.timezone, DashboardAccess(principal.user.id, is_admin))
+    level = principal.levels[project.organization_id]
+    access = DashboardAccess(
+        principal.user.id, is_admin=level >= Level.ADMIN, is_viewer=level < Level.MEMBER
+    )
+    return Viewer(project.timezone, access)
 
 
 async def _trend(

@@ -132,18 +132,22 @@ def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: Z
 
 @dataclass(frozen=True, slots=True)
 class DashboardAccess:
-    """The permissions of one user on the dashboards of one project; every user may view."""
+    """The permissions of one user on the dashboards of one project; every user may view.
+
+    is_viewer: may change none, whoever made it
+    """
 
     user_id: int
     is_admin: bool = False
+    is_viewer: bool = False
 
     def privilege(self, level: int, creator_id: int | None) -> int:
         """level: of restriction. Only its creator and administrators edit a restricted one."""
         may = level == EVERYONE_EDITS or self.may_restrict(creator_id)
-        return MAY_EDIT if may else MAY_VIEW
+        return MAY_EDIT if may and not self.is_viewer else MAY_VIEW
 
     def may_restrict(self, creator_id: int | None) -> bool:
-        return self.is_admin or creator_id == self.user_id
+        return not self.is_viewer and (self.is_admin or creator_id == self.user_id)
 
     def require_edit(self, level: int, creator_id: int | None) -> None:
         """raises: PermissionDenied"""
@@ -161,7 +165,7 @@ class DashboardAccess:
     def insight_privilege(self, places: Collection[TilePlace]) -> int:
         """Of an insight on these dashboards: one that may be edited is enough."""
         found = [self.privilege(place.restriction_level, place.creator_id) for place in places]
-        return max(found, default=MAY_EDIT)
+        return max(found, default=MAY_VIEW if self.is_viewer else MAY_EDIT)
 
     def require_insight_edit(self, places: Collection[TilePlace]) -> None:
         """raises: PermissionDenied"""

@@ -20,6 +20,7 @@ from fanion.errors import Invalid
 from fanion.projects.cache import Projects
 from fanion.projects.model import (
     FORMER_VALID_S,
+    LEVELS,
     Level,
     Project,
 )
@@ -182,7 +183,7 @@ class ProjectsApi(Controller):
 class OrganizationBody(Struct, kw_only=True):
     id: UUID
     name: str
-    membership_level: Annotated[int, Meta(description="1 member, 8 administrator, 15 owner.")]
+    membership_level: Annotated[int, Meta(description=LEVELS)]
 
 
 class MeBody(Struct, kw_only=True):

@@ -40,11 +40,16 @@ SCOPE_OBJECTS = (
 
 
 class Level(IntEnum):
-    """What a member of an organization may do. source: PostHog's membership levels"""
+    """What a member of an organization may do. source: PostHog's membership levels, but `VIEWER`,
+    who may read what members read and change nothing"""
 
+    VIEWER = 0
     MEMBER = 1
     ADMIN = 8
     OWNER = 15
+
+
+LEVELS = "0 viewer, 1 member, 8 administrator, 15 owner."  # in descriptions of fields
 
 
 def read_level(text: str) -> Level:
@@ -254,21 +259,41 @@ class Principal:
         if self.authenticated_at is not None and now - self.authenticated_at > FRESH_FOR:
             raise FreshSignInRequired
 
-    def require_access(self, project: Project | None, scope: str | None) -> None:
+    def require_access(
+        self,
+        project: Project | None,
+        scope: str | None,
+        *,
+        changes: bool = False,
+        organization_id: UUID | None = None,
+    ) -> None:
         """project: None for a request without one; scope: as of `require_scope`
+
+        changes:         whether the request may change something, which a viewer may not
+        organization_id: that the request names in place of a project
 
         raises: PermissionDenied
         """
         if project is not None:
             self.require_member(project)
+            organization_id = project.organization_id
         self.require_scope(scope)
+        if changes and self.level_in(organization_id) < Level.MEMBER:
+            raise PermissionDenied("Viewers cannot make changes.")
+
+    def level_in(self, organization_id: UUID | None) -> int:
+        """The highest one of the user for None, for what belongs to no organization, and for an
+        organization that the user is not in."""
+        highest = max(self.levels.values(), default=Level.MEMBER)
+        return highest if organization_id is None else self.levels.get(organization_id, highest)
 
     def require_member(self, project: Project) -> None:
         if project.organization_id not in self.levels:
             raise PermissionDenied("You don't have access to the project.")
 
     def require_level(self, organization_id: UUID, level: Level) -> None:
-        if self.levels.get(organization_id, 0) < level:
+        present = self.levels.get(organization_id)
+        if present is None or present < level:
             raise PermissionDenied("Your organization access level is insufficient.")
 
 

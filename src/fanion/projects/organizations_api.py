@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.projects.cache import Projects
-from fanion.projects.model import Level, Organization, Principal, ResourceAccess
+from fanion.projects.model import LEVELS, Level, Organization, Principal, ResourceAccess
 from fanion.projects.organizations_store import (
     OrganizationMember,
     ResourceAccessStore,
@@ -74,7 +74,7 @@ class Organizations:
 class OrganizationSummary(Struct, kw_only=True):
     id: UUID
     name: str
-    membership_level: Annotated[int, Meta(description="1 member, 8 administrator, 15 owner.")]
+    membership_level: Annotated[int, Meta(description=LEVELS)]
 
 
 class NewResourceAccess(Struct, kw_only=True, forbid_unknown_fields=True):

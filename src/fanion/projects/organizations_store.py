@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -18,6 +18,7 @@ from fanion.db.schema.tables import memberships, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.model import (
     FEATURE_FLAGS,
+    LEVELS,
     AccessLevel,
     ResourceAccess,
     UserSummary,
@@ -39,10 +40,8 @@ _MEMBERS = (
 
 
 class OrganizationMember(Struct, frozen=True, kw_only=True):
-    """level: 1 member, 8 administrator, 15 owner"""
-
     user: UserSummary
-    level: int
+    level: Annotated[int, Meta(description=LEVELS)]
     joined_at: datetime
 
 

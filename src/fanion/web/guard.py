@@ -7,6 +7,7 @@ source: capture.md section 9
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
+from uuid import UUID
 
 from litestar import Response
 from litestar.connection import ASGIConnection
@@ -20,7 +21,7 @@ from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
-from fanion.projects.model import Principal, Project
+from fanion.projects.model import Level, Principal, Project
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
@@ -59,17 +60,25 @@ def access_guard(
         principal = await _authenticate(connection, query, authentication, sessions, caller)
         connection.principal = connection.scope["state"]["principal"] = principal
         _reject_nul(connection.scope["path"], query)
-        named = connection.scope["path_params"].get("project_id")
+        path_params = connection.scope["path_params"]
+        named = path_params.get("project_id")
         project = None
+        reads = _reads(handler, connection.method)
+        changes = not (reads or handler.opt.get("own"))
         if named is not None or handler.opt.get("project"):
             token = _token(query) if connection.method == "GET" else None
             if token is not None:
                 project = await projects.by_token(token, caller)
             else:
                 project = await _find_project(named or CURRENT, principal, projects)
+        organization_id = None
+        if changes and Level.VIEWER in principal.levels.values():
+            organization_id = await _organization_id(path_params, principal, projects)
         try:
-            scope = _scope(handler.opt.get("scope"), connection.method)
-            principal.require_access(project, scope)
+            scope = _scope(handler.opt.get("scope"), reads=reads)
+            principal.require_access(
+                project, scope, changes=changes, organization_id=organization_id
+            )
             if handler.opt.get("session"):
                 principal.require_session()
         except PermissionDenied:
@@ -140,6 +149,16 @@ async def _find_project(named: str, principal: Principal, projects: Projects) ->
     return project
 
 
+async def _organization_id(
+    path_params: Mapping[str, Any], principal: Principal, projects: Projects
+) -> UUID | None:
+    """That the path names, if it names one of the caller's. raises: NotFound"""
+    named = path_params.get("organization")
+    if named == CURRENT:
+        return (await projects.organization(principal)).id
+    return next((one for one in principal.levels if str(one) == str(named).lower()), None)
+
+
 def _parameters_of(handler: BaseRouteHandler) -> frozenset[str]:
     """Query parameters that a handler declares, reads by itself, or pages by."""
     known: frozenset[str] | None = handler.opt.get(_PARAMETERS)
@@ -180,8 +199,16 @@ def _reject_nul(path: str, query: Mapping[str, str]) -> None:
             raise Invalid("Null characters are not allowed.", code="null_characters_not_allowed")
 
 
-def _scope(declared: str | None, method: str) -> str | None:
-    """`<object>` becomes `<object>:read` or `<object>:write`, by the method."""
+def _reads(handler: BaseRouteHandler, method: str) -> bool:
+    """Whether the request changes nothing: by its method, or as the handler declares."""
+    if method in SAFE_METHODS or handler.opt.get("reads"):
+        return True
+    declared: str | None = handler.opt.get("scope")
+    return declared is not None and declared.endswith(":read")
+
+
+def _scope(declared: str | None, *, reads: bool) -> str | None:
+    """`<object>` becomes `<object>:read` or `<object>:write`."""
     if declared is None or ":" in declared:
         return declared
-    return f"{declared}:{'read' if method in SAFE_METHODS else 'write'}"
+    return f"{declared}:{'read' if reads else 'write'}"

@@ -58,7 +58,7 @@ class BlastRadiusApi(Controller):
         "/user_blast_radius",
         status_code=200,
         summary="Estimate the blast radius of a release condition",
-        scope="feature_flag:read",
+        reads=True,
         reads_body=True,
         operation_class=takes("application/json", _CONDITION),
     )

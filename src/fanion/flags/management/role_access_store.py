@@ -38,18 +38,20 @@ class FlagAccess:
 
     edits_all: whatever the flag
     given:     ids of the flags that a role of the user was given
+    is_viewer: edits nothing, whoever made it and whatever the roles
     """
 
     user_id: int
     edits_all: bool = True
     given: Collection[int] = ()
+    is_viewer: bool = False
 
     def can_edit(self, flag_id: int, creator_id: int | None) -> bool:
-        return self.can_share(creator_id) or flag_id in self.given
+        return not self.is_viewer and (self.can_share(creator_id) or flag_id in self.given)
 
     def can_share(self, creator_id: int | None) -> bool:
         """Whether the flag's roles may be changed. A creator who is gone gives no right."""
-        return self.edits_all or creator_id == self.user_id
+        return not self.is_viewer and (self.edits_all or creator_id == self.user_id)
 
     def require_edit(self, flag_id: int, creator_id: int | None) -> None:
         """raises: PermissionDenied"""
@@ -141,10 +143,11 @@ class RoleAccessStore:
 
 
 async def access_of(records: Records, principal: Principal, project: Project) -> FlagAccess:
-    """What the caller may do with the project's flags. Administrators cost no read."""
+    """What the caller may do with the project's flags. Administrators and viewers cost no read."""
     user_id = principal.user.id
-    if principal.levels.get(project.organization_id, 0) >= Level.ADMIN:
-        return FlagAccess(user_id)
+    known = _access_of_level(user_id, principal.levels[project.organization_id])
+    if known is not None:
+        return known
     async with records.read() as connection:
         return await connection.run_sync(
             _access_of_member, user_id, project.organization_id, project.id
@@ -164,9 +167,19 @@ def access_now(
     )
     if level is None:
         return None
+    known = _access_of_level(user_id, level)
+    if known is not None:
+        return known
+    return _access_of_member(connection, user_id, organization_id, project_id)
+
+
+def _access_of_level(user_id: int, level: int) -> FlagAccess | None:
+    """None where roles and the organization's setting decide."""
     if level >= Level.ADMIN:
         return FlagAccess(user_id)
-    return _access_of_member(connection, user_id, organization_id, project_id)
+    if level < Level.MEMBER:
+        return FlagAccess(user_id, edits_all=False, is_viewer=True)
+    return None
 
 
 def guard_audience(connection: Connection, author: Author, cohort_id: int) -> None:

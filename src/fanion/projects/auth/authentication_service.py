@@ -240,7 +240,7 @@ async def project_of_key(
     request.key_id, request.user_id = principal.credential, principal.user.id
     project = await _project_of_member(projects, principal, number)
     try:
-        principal.require_scope(scope)
+        principal.require_access(project, scope, changes=scope == CAPTURE_SCOPE)
     except PermissionDenied:
         authentication.failures.denied(principal, request)
         raise

@@ -101,7 +101,7 @@ class PersonalKeysApi(Controller):
             raise NotFound
         return _key(found)
 
-    @delete("/{key_id:str}", summary="Revoke a personal API key", **FRESH)
+    @delete("/{key_id:str}", summary="Revoke a personal API key", own=True, **FRESH)
     async def revoke(
         self,
         request: ManagementRequest,
