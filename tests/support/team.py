@@ -27,6 +27,7 @@ from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
+from fanion.projects.members_api import MembersApi
 from fanion.projects.model import Level
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
@@ -179,15 +180,17 @@ async def open_team(office: Office) -> AsyncGenerator[Team]:
 
 def _app(records: Records, clock: Clock) -> AsgiApp:
     directory = Projects(ProjectStore(records), clock.seconds)
+    authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
     store = FlagStore(records)
     return management_app(
         Management(
-            authentication=Authentication(PersonalKeyStore(records), clock.now, clock.seconds),
+            authentication=authentication,
             projects=directory,
             sessions=SessionService(SessionStore(records), clock.now, clock.seconds),
             now=clock.now,
             controllers=(
                 OrganizationsApi,
+                MembersApi,
                 RolesApi,
                 RoleMembershipsApi,
                 FlagsApi,
@@ -197,7 +200,9 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
                 ActivityApi,
             ),
             dependencies={
-                "organizations": Organizations(directory, records, revoke_flags_of_role),
+                "organizations": Organizations(
+                    directory, records, revoke_flags_of_role, authentication.rights_changed
+                ),
                 "flags": Flags(store, ChangeBus()),
                 "records": records,
             },

@@ -55,7 +55,10 @@ POST_READS = {
     "/insights/trend/": "insight:read",
 }
 # What changes only the caller's own account.
-OWN = {"DELETE /api/personal_api_keys/{key_id}/"}
+OWN = {
+    "DELETE /api/personal_api_keys/{key_id}/",
+    "DELETE /api/organizations/{organization}/members/{user_uuid}/",  # to leave
+}
 # With a valid body.
 ADMINISTRATORS_ONLY: dict[str, Json] = {
     "POST /api/projects/": {"name": "Second"},
@@ -63,6 +66,8 @@ ADMINISTRATORS_ONLY: dict[str, Json] = {
     "PATCH /api/projects/{project_id}/reset_token/": {},
     "POST /api/projects/{project_id}/secret_key/": {},
     "DELETE /api/projects/{project_id}/secret_key/": {},
+    "PATCH /api/organizations/{organization}/members/{user_uuid}/": {"level": 1},
+    "DELETE /api/organizations/{organization}/members/{user_uuid}/": {},
     "POST /api/organizations/{organization}/roles/": {"name": "Role"},
     "PATCH /api/organizations/{organization}/roles/{role_id}/": {},
     "DELETE /api/organizations/{organization}/roles/{role_id}/": {},
@@ -392,6 +397,9 @@ LEFT_OUT = {"POST /api/projects/", "POST /api/personal_api_keys/"}
 async def _things(home: Home, unique: str) -> dict[str, str]:
     """One object of each kind, by the name of its id in paths."""
     person = f"u-{unique}"
+    colleague = await add_member(
+        home.site.records, f"c-{unique}", Level.MEMBER, home.organization_id
+    )
     await home.capture({"event": f"seen-{unique}", "distinct_id": person, "properties": {"a": 1}})
     async with home.site.client(home.key) as client:
 
@@ -409,6 +417,12 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
             "payload": {"operation": "update_status", "value": False},
         }
         definitions = await home.get("/event_definitions/", search=f"seen-{unique}")
+        members = await client.get("/api/organizations/@current/members/?limit=1000")
+        [user_uuid] = [
+            one["user"]["uuid"]
+            for one in members.json()["results"]
+            if one["user"]["id"] == colleague.user_id
+        ]
         return {
             "flag_id": flag,
             "key": unique,
@@ -421,6 +435,7 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
             "insight_id": await made(f"{project}/insights/", {"name": unique}),
             "webhook_id": await made(f"{project}/webhooks/", HOOK),
             "role_id": role,
+            "user_uuid": user_uuid,
             "member_id": await made(member, {"user_uuid": home.owner["uuid"]}),
             "person_id": str((await home.person(person))["id"]),
             "definition_id": str(definitions["results"][0]["id"]),

@@ -41,6 +41,7 @@ from fanion.persons.merge_api import PersonMergesApi
 from fanion.persons.merge_service import PersonMerges
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
+from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application
@@ -54,6 +55,7 @@ CONTROLLERS = (
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,
+    MembersApi,
     RolesApi,
     RoleMembershipsApi,
     FlagEvaluationApi,
@@ -153,7 +155,9 @@ def _of_flags(server: Server) -> dict[str, object]:
         "flags": managed,
         "flag_cohorts": FlagCohorts(managed, server.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.insights.results),
-        "organizations": Organizations(flags.projects, records, revoke_flags_of_role),
+        "organizations": Organizations(
+            flags.projects, records, revoke_flags_of_role, flags.authentication.rights_changed
+        ),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,
         "blast_radius": BlastRadius(records, events),

@@ -1,4 +1,5 @@
-"""Members of an organization in the records store: added, changed and removed by the operator.
+"""Members of an organization in the records store: added, changed and removed by the operator, or
+by other members within their rights.
 
 The row of a removed user in `users` stays, because other records refer to it.
 """
@@ -10,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import ItemState, OrganizationChange
@@ -21,7 +22,14 @@ from fanion.errors import Invalid, NotFound
 from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.auth.personal_keys_store import NewPersonalKey, create_key, revoke_keys_of
+from fanion.projects.member_rights import (
+    Manager,
+    require_manager,
+    require_may_change_level,
+    require_may_remove,
+)
 from fanion.projects.model import Level, PersonalKey
+from fanion.projects.organizations_store import lock_members, manager_of
 from fanion.projects.roles_store import leave_roles
 
 _user, _member = users.c, memberships.c
@@ -55,7 +63,8 @@ class NewMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberStore:
-    """Each change is in the activity log of the organization's projects, by the operator."""
+    """Each change is in the activity log of the organization's projects. Where no user is given who
+    does it, the operator does."""
 
     records: Records
 
@@ -104,6 +113,39 @@ class MemberStore:
         async with self.records.write() as connection:
             await connection.run_sync(_remove, organization_id, email, now)
 
+    async def change_level(
+        self, organization_id: UUID, user_uuid: UUID, level: Level, by: int, now: datetime
+    ) -> Member:
+        """by: the user who does it
+
+        raises: NotFound; PermissionDenied; Invalid with code `last_owner`
+        """
+        change = MemberChange(organization_id, user_uuid, by, now)
+        async with self.records.write() as connection:
+            return await connection.run_sync(_change_level, change, level)
+
+    async def dismiss(
+        self, organization_id: UUID, user_uuid: UUID, by: int, now: datetime
+    ) -> Member:
+        """As `remove`; everybody may leave. by: the user who does it
+
+        returns: who is not a member any more
+        raises:  NotFound; PermissionDenied; Invalid with code `last_owner`
+        """
+        change = MemberChange(organization_id, user_uuid, by, now)
+        async with self.records.write() as connection:
+            return await connection.run_sync(_dismiss, change)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChange:
+    """Of one member by another. by: the id of the user who does it"""
+
+    organization_id: UUID
+    user_uuid: UUID
+    by: int
+    now: datetime
+
 
 async def first_organization(records: Records) -> UUID | None:
     """The oldest; None before setup."""
@@ -146,22 +188,21 @@ def _read(row: Row[Any]) -> Member:
 
 def _find(connection: Connection, organization_id: UUID, email: str) -> Member:
     """raises: NotFound"""
-    found = connection.execute(_members(organization_id).where(_user.email == email)).first()
+    return _one(connection, organization_id, _user.email == email)
+
+
+def _one(connection: Connection, organization_id: UUID, which: ColumnElement[bool]) -> Member:
+    """raises: NotFound"""
+    found = connection.execute(_members(organization_id).where(which)).first()
     if found is None:
         raise NotFound
     return _read(found)
 
 
 def _locked(connection: Connection, organization_id: UUID, email: str) -> Member:
-    """Serialises changes of an organization's members, so that two owners cannot give up that level
-    at the same time. raises: NotFound"""
-    _lock(connection, organization_id)
+    """raises: NotFound"""
+    lock_members(connection, organization_id)
     return _find(connection, organization_id, email)
-
-
-def _lock(connection: Connection, organization_id: UUID) -> None:
-    one = select(organizations.c.id).where(organizations.c.id == organization_id)
-    connection.execute(one.with_for_update())
 
 
 def _add(
@@ -170,7 +211,7 @@ def _add(
     new: NewMember,
     now: datetime,
 ) -> tuple[Member, PersonalKey, str]:
-    _lock(connection, organization_id)
+    lock_members(connection, organization_id)
     user_id = _user_of(connection, new, now)
     connection.execute(
         insert(memberships).values(
@@ -178,7 +219,7 @@ def _add(
         )
     )
     added = _find(connection, organization_id, new.email)
-    _record(connection, organization_id, None, added, now)
+    _record(connection, organization_id, None, added, None, now)
     wanted = NewPersonalKey(user_id, new.key_label, None, now, new.key_expires_at, by_operator=True)
     key, text = create_key(connection, wanted)
     return _find(connection, organization_id, new.email), key, text
@@ -226,6 +267,17 @@ def _set_level(
     now: datetime,
 ) -> Member:
     before = _locked(connection, organization_id, email)
+    return _give_level(connection, organization_id, before, level, None, now)
+
+
+def _give_level(
+    connection: Connection,
+    organization_id: UUID,
+    before: Member,
+    level: Level,
+    by: int | None,
+    now: datetime,
+) -> Member:
     if level != Level.OWNER:
         _require_other_owner(connection, organization_id, before)
     connection.execute(
@@ -233,8 +285,8 @@ def _set_level(
         .where(_member.organization_id == organization_id, _member.user_id == before.user_id)
         .values(level=level)
     )
-    after = _find(connection, organization_id, email)
-    _record(connection, organization_id, before, after, now)
+    after = _find(connection, organization_id, before.email)
+    _record(connection, organization_id, before, after, by, now)
     return after
 
 
@@ -254,7 +306,7 @@ def _set_active(
     connection.execute(update(users).where(_user.id == user_id).values(is_active=is_active))
     for one, member in before.items():
         after = _find(connection, one, email)
-        _record(connection, one, member, after, now)
+        _record(connection, one, member, after, None, now)
     return _find(connection, organization_id, email)
 
 
@@ -265,17 +317,54 @@ def _remove(
     now: datetime,
 ) -> None:
     gone = _locked(connection, organization_id, email)
+    _remove_member(connection, organization_id, gone, None, now)
+
+
+def _remove_member(
+    connection: Connection,
+    organization_id: UUID,
+    gone: Member,
+    by: int | None,
+    now: datetime,
+) -> None:
     _require_other_owner(connection, organization_id, gone)
-    leave_roles(connection, organization_id, gone.user_id, now)
+    leave_roles(connection, organization_id, gone.user_id, by, now)
     if _organizations_of(connection, gone.user_id) == [organization_id]:
-        revoke_keys_of(connection, gone.user_id, now)
+        revoke_keys_of(connection, gone.user_id, now, by)
         connection.execute(update(users).where(_user.id == gone.user_id).values(is_active=False))
     connection.execute(
         delete(memberships)
         .where(_member.organization_id == organization_id)
         .where(_member.user_id == gone.user_id)
     )
-    _record(connection, organization_id, gone, None, now)
+    _record(connection, organization_id, gone, None, by, now)
+
+
+def _change_level(connection: Connection, change: MemberChange, level: Level) -> Member:
+    manager, member = _manager_and_member(connection, change)
+    require_may_change_level(manager, member.user_id, member.level, level)
+    return _give_level(connection, change.organization_id, member, level, change.by, change.now)
+
+
+def _dismiss(connection: Connection, change: MemberChange) -> Member:
+    manager, member = _manager_and_member(connection, change)
+    require_may_remove(manager, member.user_id, member.level)
+    _remove_member(connection, change.organization_id, member, change.by, change.now)
+    return member
+
+
+def _manager_and_member(connection: Connection, change: MemberChange) -> tuple[Manager, Member]:
+    """As of now: the level that the request came with may have been lowered.
+
+    raises: NotFound; PermissionDenied in its place for who may manage nobody
+    """
+    lock_members(connection, change.organization_id)
+    manager = manager_of(connection, change.organization_id, change.by)
+    try:
+        return manager, _one(connection, change.organization_id, _user.uuid == change.user_uuid)
+    except NotFound:
+        require_manager(manager.level)
+        raise
 
 
 def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:
@@ -309,6 +398,7 @@ def _record(
     organization_id: UUID,
     before: Member | None,
     after: Member | None,
+    by: int | None,
     now: datetime,
 ) -> None:
     change = OrganizationChange(
@@ -316,7 +406,7 @@ def _record(
         scope="OrganizationMembership",
         before=None if before is None else _state(before),
         after=None if after is None else _state(after),
-        user_id=None,
+        user_id=by,
         now=now,
     )
     record_in_organization(connection, change)

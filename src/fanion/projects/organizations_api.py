@@ -1,8 +1,9 @@
-"""The caller's organizations over HTTP: members, and settings for access to resources.
+"""The caller's organizations over HTTP, and settings for access to resources.
 
 source: flags.md section 16
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
@@ -15,12 +16,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.projects.cache import Projects
+from fanion.projects.members_store import MemberStore
 from fanion.projects.model import LEVELS, Level, Organization, Principal, ResourceAccess
-from fanion.projects.organizations_store import (
-    OrganizationMember,
-    ResourceAccessStore,
-    members_page,
-)
+from fanion.projects.organizations_store import ResourceAccessStore
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.projects.roles_store import RevokeFlags, RoleStore
 from fanion.rest.endpoints import ObjectId
@@ -38,9 +36,16 @@ Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")
 
 @dataclass(frozen=True, slots=True)
 class Organizations:
+    """rights_changed: called with the id of a user whose rights this process has changed"""
+
     projects: Projects
     records: Records
     revoke_flags: RevokeFlags
+    rights_changed: Callable[[int], None]
+
+    @property
+    def members(self) -> MemberStore:
+        return MemberStore(self.records)
 
     @property
     def roles(self) -> RoleStore:
@@ -106,20 +111,6 @@ class OrganizationsApi(Controller):
         found = await organizations.of(request.principal, organization)
         level = request.principal.levels[found.id]
         return OrganizationSummary(id=found.id, name=found.name, membership_level=level)
-
-    @get("/members", summary="List the members of an organization")
-    async def members(
-        self,
-        request: ManagementRequest,
-        organization: FromPath[OrganizationName],
-        organizations: NamedDependency[Organizations],
-    ) -> Paged[OrganizationMember]:
-        """Ordered by date of joining."""
-        page = request.page
-        found = await organizations.of(request.principal, organization)
-        records = organizations.records
-        rows, count = await members_page(records, found.id, page.limit, page.offset)
-        return page.of(list(rows), count)
 
     @get("/resource_access", summary="List the default access levels of an organization")
     async def settings(

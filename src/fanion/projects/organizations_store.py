@@ -14,8 +14,9 @@ from fanion.activity.model import ItemState, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import resource_access
-from fanion.db.schema.tables import memberships, users
+from fanion.db.schema.tables import memberships, organizations, users
 from fanion.errors import Invalid, NotFound
+from fanion.projects.member_rights import Manager
 from fanion.projects.model import (
     FEATURE_FLAGS,
     LEVELS,
@@ -53,11 +54,40 @@ async def members_page(
     async with records.read() as connection:
         total = await connection.scalar(select(func.count()).select_from(memberships).where(theirs))
         rows = await connection.execute(_MEMBERS.where(theirs).limit(limit).offset(offset))
-        found = [
-            OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
-            for row in rows
-        ]
-        return found, total or 0
+        return [_read_member(row) for row in rows], total or 0
+
+
+async def member_of(records: Records, organization_id: UUID, user_id: int) -> OrganizationMember:
+    """raises: NotFound"""
+    one = _MEMBERS.where(_member.organization_id == organization_id, _member.user_id == user_id)
+    rows = await records.fetch(one)
+    if not rows:
+        raise NotFound
+    return _read_member(rows[0])
+
+
+def lock_members(connection: Connection, organization_id: UUID) -> None:
+    """Serialises changes of an organization's members, so that two owners cannot give up that level
+    at the same time."""
+    one = select(organizations.c.id).where(organizations.c.id == organization_id)
+    connection.execute(one.with_for_update())
+
+
+def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> Manager:
+    """raises: NotFound for a user who is no active member"""
+    level = connection.scalar(
+        select(_member.level)
+        .join(users, users.c.id == _member.user_id)
+        .where(_member.organization_id == organization_id, _member.user_id == user_id)
+        .where(users.c.is_active)
+    )
+    if level is None:
+        raise NotFound
+    return Manager(user_id, level)
+
+
+def _read_member(row: Any) -> OrganizationMember:
+    return OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
 
 
 _access = resource_access.c

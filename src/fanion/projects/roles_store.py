@@ -185,9 +185,10 @@ def leave_roles(
     connection: Connection,
     organization_id: UUID,
     user_id: int,
+    by: int | None,
     now: datetime,
 ) -> None:
-    """Take a user out of every role of an organization, by the operator."""
+    """Take a user out of every role of an organization. by: None for the operator"""
     theirs = (
         select(_member.role_id)
         .join(roles, _role.id == _member.role_id)
@@ -200,7 +201,7 @@ def leave_roles(
             delete(role_memberships).where(_member.role_id == role_id, _member.user_id == user_id)
         )
         after = _get(connection, organization_id, role_id)
-        record_role(connection, organization_id, before, after, None, now)
+        record_role(connection, organization_id, before, after, by, now)
 
 
 def record_role(

@@ -87,6 +87,10 @@ UNSUPPORTED_OF_KEY: Mapping[str, str] = dict.fromkeys(
     ("scoped_teams", "scoped_organizations"), "A key reaches whatever its owner does."
 )
 
+MAINTAINED_OF_ORGANIZATION_MEMBER = _EVERYWHERE | {
+    *("user", "joined_at", "updated_at", "is_2fa_enabled", "has_social_auth", "last_login"),
+    *("organization", "organization_id"),
+}
 MAINTAINED_OF_ROLE = _EVERYWHERE | {
     *("created_at", "created_by", "members", "associated_flags", "is_default", "organization"),
 }

@@ -314,7 +314,8 @@ def _choice(choices: tuple[object, ...]) -> Convert:
     allowed = [str(choice) for choice in choices]
 
     def convert(value: object) -> object:
-        if isinstance(value, str | int) and value in choices:
+        # A boolean equals 0 or 1 and is none of them.
+        if isinstance(value, str | int) and not isinstance(value, bool) and value in choices:
             return value
         raise no_choice(value, allowed, None)
 

@@ -19,7 +19,7 @@ class Topic(Enum):
     GROUP_TYPES = auto()  # ingestion met a new one (project)
     PROJECT = auto()  # a stored project, by this process (project)
     PROJECT_LOADED = auto()  # a project in memory, after a change by any process (project)
-    PERSONAL_KEYS = auto()  # one was revoked by this process (user)
+    PERSONAL_KEYS = auto()  # one was revoked, or its owner's rights changed, by this process (user)
     SESSIONS = auto()  # some of a user have ended, by this process (user)
     SECRET_KEYS = auto()  # one was replaced or revoked by this process (project)
 

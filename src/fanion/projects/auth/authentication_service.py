@@ -183,6 +183,11 @@ class Authentication:
         self._keys.invalidate(hashed)
         self._bus.publish(Topic.PERSONAL_KEYS, user_id)
 
+    def rights_changed(self, user_id: int) -> None:
+        """This process has changed or ended the user's membership of an organization."""
+        self._keys.invalidate_all()
+        self._bus.publish(Topic.PERSONAL_KEYS, user_id)
+
     def forget(self) -> None:
         """Another process of this server has revoked a key."""
         self._keys.invalidate_all()

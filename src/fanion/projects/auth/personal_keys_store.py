@@ -142,7 +142,7 @@ class PersonalKeyStore:
         which = (_keys.user_id == user_id) & (_keys.id == key_id)
         async with self._records.write() as connection:
             gone = await connection.run_sync(
-                partial(_delete_keys, which=which, now=now, by_operator=False)
+                partial(_delete_keys, which=which, now=now, by=user_id)
             )
             return gone[0] if gone else None
 
@@ -151,9 +151,7 @@ class PersonalKeyStore:
         async with self._records.write() as connection:
             which = _keys.id == key_id
             return bool(
-                await connection.run_sync(
-                    partial(_delete_keys, which=which, now=now, by_operator=True)
-                )
+                await connection.run_sync(partial(_delete_keys, which=which, now=now, by=None))
             )
 
     async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
@@ -207,21 +205,24 @@ def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey
         )
     )
     made = ItemState(str(key.id), key.label, {})
-    _record(connection, key.user_id, None, made, new.now, by_operator=new.by_operator)
+    by = None if new.by_operator else key.user_id
+    _record(connection, key.user_id, None, made, new.now, by)
     return key, text
 
 
-def revoke_keys_of(connection: Connection, user_id: int, now: datetime) -> None:
-    """By the operator, in the caller's transaction: all keys of a user who is still a member."""
-    _delete_keys(connection, _keys.user_id == user_id, now, by_operator=True)
+def revoke_keys_of(connection: Connection, user_id: int, now: datetime, by: int | None) -> None:
+    """In the caller's transaction: all keys of a user who is still a member.
+
+    by: the user who does it; None for the operator
+    """
+    _delete_keys(connection, _keys.user_id == user_id, now, by)
 
 
 def _delete_keys(
     connection: Connection,
     which: ColumnElement[bool],
     now: datetime,
-    *,
-    by_operator: bool,
+    by: int | None,
 ) -> list[str]:
     """The hashes of the deleted keys."""
     gone = delete(personal_api_keys).where(which)
@@ -230,7 +231,7 @@ def _delete_keys(
     ).all()
     for row in rows:
         deleted = ItemState(str(row.id), row.label, {})
-        _record(connection, row.user_id, deleted, None, now, by_operator=by_operator)
+        _record(connection, row.user_id, deleted, None, now, by)
     return [row.hash for row in rows]
 
 
@@ -240,8 +241,7 @@ def _record(
     before: ItemState | None,
     after: ItemState | None,
     now: datetime,
-    *,
-    by_operator: bool,
+    by: int | None,
 ) -> None:
     """Write the change into the activity log of each organization of the key's owner."""
     member = memberships.c
@@ -252,7 +252,7 @@ def _record(
             scope="PersonalAPIKey",
             before=before,
             after=after,
-            user_id=None if by_operator else owner_id,
+            user_id=by,
             now=now,
         )
         record_in_organization(connection, change)

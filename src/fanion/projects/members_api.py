@@ -1,0 +1,81 @@
+"""Members of an organization over HTTP."""
+
+from typing import Annotated, ClassVar, Literal
+from uuid import UUID
+
+from litestar import Controller, delete, get, patch
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.projects.model import LEVELS, Level
+from fanion.projects.organizations_api import OrganizationName, Organizations
+from fanion.projects.organizations_store import OrganizationMember, member_of, members_page
+from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import MAINTAINED_OF_ORGANIZATION_MEMBER
+
+LevelNumber = Annotated[Literal[0, 1, 8, 15], Meta(description=LEVELS)]
+
+
+class MemberChanges(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_ORGANIZATION_MEMBER
+
+    level: LevelNumber
+
+
+class MembersApi(Controller):
+    """Administrators manage members below them, owners everyone."""
+
+    path = "/api/organizations/{organization:str}/members"
+    tags = ("Organizations",)
+    opt = scoped("organization")
+
+    @get("/", summary="List the members of an organization")
+    async def members(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        organizations: NamedDependency[Organizations],
+    ) -> Paged[OrganizationMember]:
+        """Ordered by date of joining."""
+        page = request.page
+        found = await organizations.of(request.principal, organization)
+        records = organizations.records
+        rows, count = await members_page(records, found.id, page.limit, page.offset)
+        return page.of(list(rows), count)
+
+    @patch("/{user_uuid:str}", summary="Change the level of a member", fresh_sign_in=True)
+    async def change(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        user_uuid: FromPath[UUID],
+        data: RequestBody[MemberChanges],
+        organizations: NamedDependency[Organizations],
+    ) -> OrganizationMember:
+        """Administrators change members below them, and give no higher level than their own.
+        Nobody changes the own level, and the last owner stays one. The member's sessions end."""
+        found = await organizations.of(request.principal, organization)
+        user, now = request.principal.user, request.app.state.now()
+        changed = await organizations.members.change_level(
+            found.id, user_uuid, Level(data.level), user.id, now
+        )
+        organizations.rights_changed(changed.user_id)
+        return await member_of(organizations.records, found.id, changed.user_id)
+
+    @delete("/{user_uuid:str}", summary="Remove a member", own=True, fresh_sign_in=True)
+    async def remove(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        user_uuid: FromPath[UUID],
+        organizations: NamedDependency[Organizations],
+    ) -> None:
+        """From the organization and its roles; with the last organization the member's keys are
+        deleted. Administrators remove members below them; everybody may leave, but the last
+        owner. The member's sessions end."""
+        found = await organizations.of(request.principal, organization)
+        user, now = request.principal.user, request.app.state.now()
+        gone = await organizations.members.dismiss(found.id, user_uuid, user.id, now)
+        organizations.rights_changed(gone.user_id)
