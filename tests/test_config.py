@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from fanion.config import PREFIX, Settings, SettingsError, read_settings
+from fanion.config import (
+    PREFIX,
+    Settings,
+    SettingsError,
+    SmtpServer,
+    read_mailbox,
+    read_settings,
+    read_smtp_url,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 # | `FANION_PORT` | `--port` | `8000` | meaning |
@@ -125,6 +133,33 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_PUBLIC_URL": "https://fanion.example.com/#top"},
         "FANION_PUBLIC_URL must have no query (?) and no fragment (#)",
     ),
+    "a mail server of another scheme": (
+        {"FANION_SMTP_URL": "https://mail.example.com"},
+        "FANION_SMTP_URL must be an address such as smtp://user:password@mail.example.com:587, "
+        "beginning with smtp://, smtps:// or smtp+plain://, without a path",
+    ),
+    "a password that would be sent openly": (
+        {"FANION_SMTP_URL": "smtp+plain://ann:s3cret@mail.example.com"},
+        "FANION_SMTP_URL must not hold a password with smtp+plain, which sends it openly",
+    ),
+    "a mail server's user without a password": (
+        {"FANION_SMTP_URL": "smtp://ann@mail.example.com"},
+        "FANION_SMTP_URL must hold a user name with its password, or neither",
+    ),
+    "mails from nobody": (
+        {"FANION_SMTP_URL": "smtp://mail.example.com"},
+        "FANION_MAIL_FROM is needed with SMTP_URL: the address that mails come from",
+    ),
+    "mails from what is no address": (
+        {"FANION_SMTP_URL": "smtp://mail.example.com", "FANION_MAIL_FROM": "Ann <a b@c>"},
+        "FANION_MAIL_FROM must be an address such as fanion@example.com or "
+        "Fanion <fanion@example.com>, got 'Ann <a b@c>'",
+    ),
+    "mails without an address for their links": (
+        {"FANION_SMTP_URL": "smtp://mail.example.com", "FANION_MAIL_FROM": "a@example.com"},
+        "FANION_PUBLIC_URL is needed with SMTP_URL: links in mails begin with it, and not with "
+        "what a request says",
+    ),
     "records": (
         {"FANION_DATABASE_URL": "mysql://h/d"},
         "FANION_DATABASE_URL must begin with sqlite:// or postgresql:// or postgres://",
@@ -147,10 +182,17 @@ def test_a_wrong_value_is_reported_in_one_line_that_names_it(name: str) -> None:
     assert line.startswith(PREFIX)
 
 
-@pytest.mark.parametrize("field", ["database_url", "events_url"])
-def test_what_may_hold_a_password_is_not_returned(field: str) -> None:
-    scheme = "postgresql" if field == "database_url" else "clickhouse"
-    values: dict[str, Any] = {field: f"{scheme}://user:s3cret@db.example/fanion"}
+@pytest.mark.parametrize(
+    ("field", "url"),
+    [
+        ("database_url", "postgresql://user:s3cret@db.example/fanion"),
+        ("events_url", "clickhouse://user:s3cret@db.example/fanion"),
+        ("smtp_url", "smtps://user:s3cret@mail.example"),
+    ],
+)
+def test_what_may_hold_a_password_is_not_returned(field: str, url: str) -> None:
+    mail = {"mail_from": "a@example.com", "public_url": "https://fanion.example.com"}
+    values: dict[str, Any] = {field: url, **mail}
 
     returned = repr(read_settings({}, values))
 
@@ -255,3 +297,66 @@ def test_which_proxies_are_trusted(environment: dict[str, str], networks: list[s
     names = [(old, new) for old, new, _ in settings.replaced]
     is_old = "TRUST_FORWARDED_FOR" in environment
     assert names == [("FANION_TRUST_FORWARDED_FOR", "FANION_TRUSTED_PROXIES")] * is_old
+
+
+MAIL_SERVERS: dict[str, tuple[str, str, int, str, str]] = {
+    "smtp://mail.example.com": ("smtp", "mail.example.com", 587, "", ""),
+    "smtps://ann:pw@mail.example.com/": ("smtps", "mail.example.com", 465, "ann", "pw"),
+    "smtp+plain://localhost": ("smtp+plain", "localhost", 25, "", ""),
+    "smtp://a%40b:p%2F%3A@[::1]:2525": ("smtp", "::1", 2525, "a@b", "p/:"),
+}
+
+
+@pytest.mark.parametrize("url", MAIL_SERVERS)
+def test_a_mail_server_is_read_from_its_url(url: str) -> None:
+    scheme, host, port, user, password = MAIL_SERVERS[url]
+
+    server = read_smtp_url(url)
+
+    assert server == SmtpServer(scheme=scheme, host=host, port=port, user=user, password=password)
+    assert "pw" not in repr(server)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "smtp://",
+        "smtp://:25",
+        "smtp://a:0",
+        "smtp://a:65536",
+        "smtp://a:x",
+        "smtp://[::1",
+        "smtp://a/path",
+        "smtp://a?x=1",
+        "smtp://a#x",
+        "smtp://:pw@a",
+        "smtp://a%0Ab:pw@a",
+        "mail.example.com",
+    ],
+)
+def test_a_url_that_names_no_mail_server_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^SMTP_URL must") as raised:
+        read_smtp_url(url)
+
+    assert "pw" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "mailbox"),
+    [
+        ("fanion@example.com", ("", "fanion@example.com")),
+        (" Fanion <fanion@example.com> ", ("Fanion", "fanion@example.com")),
+        ('"Fanion, Inc." <fanion@example.com>', ("Fanion, Inc.", "fanion@example.com")),
+        ("<fanion@example.com>", ("", "fanion@example.com")),
+    ],
+)
+def test_the_sender_of_mails_is_an_address_with_or_without_a_name(
+    text: str, mailbox: tuple[str, str]
+) -> None:
+    assert read_mailbox(text) == mailbox
+
+
+@pytest.mark.parametrize("text", ["", "fanion", "a@b, c@d", "A <a@b> <c@d>", "A\nBcc: x <a@b>"])
+def test_a_sender_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^MAIL_FROM must be an address"):
+        read_mailbox(text)

@@ -1,9 +1,11 @@
 """Settings, read once in main from FANION_… variables and the flags of `fanion serve`."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
@@ -17,10 +19,30 @@ DAYS_MAX = 36_500
 # Unless the operator wants more: each takes memory, and ingestion has one interpreter all the same.
 PROCESSES = 4
 PROCESSES_MAX = 64
+# Scheme of FANION_SMTP_URL → the port that it stands for.
+SMTP_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
+MAIL_ADDRESS_CHARS_MAX = 254  # source: RFC 5321 section 4.5.3.1.3, without the angle brackets
+_WORD, _LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_MAIL_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_WORD}(?:\.{_WORD})*@{_LABEL}(?:\.{_LABEL})*")
+_MAILBOX = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
 
 
 class SettingsError(Exception):
     """A setting is wrong; the text is one line that names the variable and says what to do."""
+
+
+class SmtpServer(msgspec.Struct, frozen=True, kw_only=True):
+    """scheme: `smtp` begins TLS by STARTTLS, and sends nothing without it; `smtps` begins with TLS;
+    `smtp+plain` has none. user, password: "" for none"""
+
+    scheme: str
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return f"SmtpServer({self.scheme}://{self.host}:{self.port})"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,6 +75,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rollbacks_every_s: float = 3600.0  # flags.md section 17: hourly
     webhooks_allow_private: bool = False
     geoip_db: str = ""
+    smtp_url: str = ""
+    mail_from: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -91,8 +115,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 "TRUST_FORWARDED_FOR is replaced by FANION_TRUSTED_PROXIES; remove the former"
             )
         _require_public_url(self.public_url)
+        self._require_mail()
         _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))
         _require_scheme("EVENTS_URL", self.events_url, ("chdb", "clickhouse", "clickhouses"))
+
+    def _require_mail(self) -> None:
+        """raises: ValueError"""
+        if not self.smtp_url:
+            return
+        read_smtp_url(self.smtp_url)
+        if not self.mail_from:
+            raise ValueError("MAIL_FROM is needed with SMTP_URL: the address that mails come from")
+        read_mailbox(self.mail_from)
+        if not self.public_url and not self.management_listen:
+            raise ValueError(
+                "PUBLIC_URL is needed with SMTP_URL: links in mails begin with it, and not with "
+                "what a request says"
+            )
 
     @property
     def listen(self) -> tuple[str, int]:
@@ -148,6 +187,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.address if address is None else _url(*address)
 
     @property
+    def smtp_server(self) -> SmtpServer | None:
+        """None when no mail is sent."""
+        return read_smtp_url(self.smtp_url) if self.smtp_url else None
+
+    @property
     def local_address(self) -> str:
         """Where a program on this machine reaches the server."""
         return _url(self.host, self.port)
@@ -157,7 +201,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         fields = {
             name: getattr(self, name)
             for name in self.__struct_fields__
-            if name not in {"database_url", "events_url"}
+            if name not in {"database_url", "events_url", "smtp_url"}
         }
         return f"Settings({fields})"
 
@@ -184,6 +228,59 @@ def read_settings(
         return msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
         raise SettingsError(_sentence(str(error), values)) from None
+
+
+def read_smtp_url(url: str) -> SmtpServer:
+    """`smtp://user:password@mail.example.com:587`; user and password percent-encoded.
+
+    raises: ValueError, which repeats nothing that may be a password
+    """
+    parsed = _split_smtp_url(url)
+    user, password = unquote(parsed.username or ""), unquote(parsed.password or "")
+    if user and parsed.scheme == "smtp+plain":
+        raise ValueError("SMTP_URL must not hold a password with smtp+plain, which sends it openly")
+    if not (user + password).isprintable() or bool(user) != bool(password):
+        raise ValueError("SMTP_URL must hold a user name with its password, or neither")
+    return SmtpServer(
+        scheme=parsed.scheme,
+        host=parsed.hostname or "",
+        port=parsed.port or SMTP_PORTS[parsed.scheme],
+        user=user,
+        password=password,
+    )
+
+
+def _split_smtp_url(url: str) -> SplitResult:
+    try:
+        parsed = urlsplit(url)
+        is_named = bool(parsed.hostname) and parsed.port != 0 and parsed.scheme in SMTP_PORTS
+        if is_named and not (parsed.path.strip("/") or parsed.query or parsed.fragment):
+            return parsed
+    except ValueError:  # its port, or the brackets of an IPv6 address
+        pass
+    raise ValueError(
+        "SMTP_URL must be an address such as smtp://user:password@mail.example.com:587, "
+        "beginning with smtp://, smtps:// or smtp+plain://, without a path"
+    )
+
+
+def read_mailbox(text: str) -> tuple[str, str]:
+    """`Fanion <fanion@example.com>` or the address alone: name and address. raises: ValueError"""
+    found = _MAILBOX.fullmatch(text.strip())
+    address = found["address"] if found else text.strip()
+    name = (found["name"] if found else "").strip().strip('"')
+    if not (is_mail_address(address) and name.isprintable()):
+        raise ValueError(
+            "MAIL_FROM must be an address such as fanion@example.com or "
+            f"Fanion <fanion@example.com>, got {text!r}"
+        )
+    return name, address
+
+
+def is_mail_address(text: str) -> bool:
+    """Whether mail can be sent there: ASCII without quotes, as nearly all addresses are, so that
+    nothing in it has a meaning in SMTP or in a header. source: RFC 5321 section 4.1.2"""
+    return len(text) <= MAIL_ADDRESS_CHARS_MAX and _MAIL_ADDRESS.fullmatch(text) is not None
 
 
 def _url(host: str, port: int) -> str:

@@ -1,0 +1,121 @@
+"""Mails to users: their texts, and their form in the wire format of SMTP."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+
+from fanion.config import is_mail_address
+
+NAME_CHARS_MAX = 80  # of a name that users chose, in a mail
+# What programs that show mails make a link of. A name with one of these is left out of mails, since
+# the server would otherwise send anybody's advertisement.
+_PARTS_OF_LINKS = ("/", "\\", "@", "www")
+# Not every server takes 8 bits; and links stay whole, as lines of up to 998 characters may.
+_POLICY = SMTP.clone(cte_type="7bit", max_line_length=500)
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """kind: for the log, as `password_reset`; text: may hold a link that signs in"""
+
+    kind: str
+    to: str
+    subject: str
+    text: str = field(repr=False)
+
+
+def is_sendable(address: str) -> bool:
+    """Addresses that users are known by are checked less strictly than mail needs it."""
+    return is_mail_address(_ascii_domain(address))
+
+
+def encode(mail: Mail, sender: tuple[str, str], now: datetime, message_id: str) -> EmailMessage:
+    """sender: name and address, as of `read_mailbox`; message_id: without angle brackets
+
+    raises: ValueError for an address to which no mail can be sent
+    """
+    if not is_sendable(mail.to):
+        raise ValueError("no mail can be sent to the address")
+    message = EmailMessage(_POLICY)
+    message["From"] = Address(sender[0], addr_spec=sender[1])
+    message["To"] = Address(addr_spec=_ascii_domain(mail.to))
+    message["Subject"] = mail.subject
+    message["Date"] = format_datetime(now)
+    message["Message-ID"] = f"<{message_id}>"
+    # No answers of absent people. source: RFC 3834 section 5
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(mail.text)
+    return message
+
+
+def shown_name(name: str) -> str:
+    """A name that a user chose, as it stands in a mail; "" for one that could pass for a link."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    is_link = any(part in text.lower() for part in _PARTS_OF_LINKS)
+    has_domain = any("." in word.strip(".") for word in text.split(" "))
+    return "" if is_link or has_domain else text[:NAME_CHARS_MAX]
+
+
+def reset_mail(to: str, link: str, lasts: timedelta) -> Mail:
+    return Mail(
+        "password_reset",
+        to,
+        "Set a new password",
+        f"""Somebody, probably you, asked for a new password of your Fanion account.
+
+Set it here; the link works once, within {_duration(lasts)}:
+
+{link}
+
+If it was not you, you need not do anything: without the link nothing changes.
+""",
+    )
+
+
+def password_changed_mail(to: str, address: str) -> Mail:
+    """address: of this server, for its users"""
+    return Mail(
+        "password_changed",
+        to,
+        "Your password was changed",
+        f"""The password of your Fanion account at {address} was changed, and all other sessions
+were ended.
+
+If it was not you, ask for a new password at once, and tell an administrator of your organization.
+""",
+    )
+
+
+def email_changed_mail(to: str, address: str) -> Mail:
+    """To the address that it was before; the new one is not named."""
+    return Mail(
+        "email_changed",
+        to,
+        "Your e-mail address was changed",
+        f"""The e-mail address of your Fanion account at {address} was changed. This address is no
+longer used.
+
+If it was not you, tell an administrator of your organization at once.
+""",
+    )
+
+
+def _duration(lasts: timedelta) -> str:
+    hours = round(lasts.total_seconds() / 3600)
+    if hours >= 48:
+        return f"{hours // 24} days"
+    return f"{hours} hours" if hours > 1 else "one hour"
+
+
+def _ascii_domain(address: str) -> str:
+    """A domain with other letters in the form that mail needs; unchanged where it has none."""
+    local, at, domain = address.rpartition("@")
+    if domain.isascii():
+        return address
+    try:
+        return local + at + domain.encode("idna").decode("ascii")
+    except UnicodeError:
+        return address

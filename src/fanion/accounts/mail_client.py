@@ -1,0 +1,247 @@
+"""Sends mails by SMTP, one at a time, in a thread: no mail server holds the event loop."""
+
+import asyncio
+import smtplib
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import EmailMessage
+from email.utils import make_msgid
+from typing import BinaryIO
+
+from fanion.accounts.mail import Mail, encode
+from fanion.config import SmtpServer
+
+SILENCE_S = 10.0  # of the mail server, between two of its lines
+ATTEMPT_S = 30.0  # of a whole attempt, however slowly the server talks
+ENDING_S = 2.0  # for a thread whose connection was cut
+REPLY_BYTES_MAX = 64 * 1024  # of all that the server says in one attempt
+REASON_CHARS_MAX = 200
+READY = 220  # source: RFC 5321 section 4.2.2
+
+
+class MailNotSent(Exception):
+    """is_final: whether another attempt would end in the same way"""
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
+
+
+class _Attempt:
+    """What a thread and the event loop share."""
+
+    def __init__(self) -> None:
+        self._handle: socket.socket | None = None
+        self._is_cut = False
+
+    def connected(self, sock: socket.socket) -> None:
+        """Called by the thread, before it waits for the server. raises: TimeoutError"""
+        self._handle = sock.dup()  # TLS takes the socket itself away
+        if self._is_cut:
+            raise TimeoutError
+
+    def cut(self) -> None:
+        """Called by the event loop. Ends what the thread waits for."""
+        self._is_cut = True
+        if self._handle is not None:
+            with suppress(OSError):
+                self._handle.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._handle.close()
+
+
+class MailClient:
+    """sender:  name and address that mails come from
+    trusted: trusted certificates; None for those of the system, or of SSL_CERT_FILE
+    """
+
+    def __init__(
+        self,
+        server: SmtpServer,
+        sender: tuple[str, str],
+        now: Callable[[], datetime],
+        *,
+        trusted: ssl.SSLContext | None = None,
+        silence_s: float = SILENCE_S,
+        attempt_s: float = ATTEMPT_S,
+    ) -> None:
+        self._server = server
+        self._sender = sender
+        self._now = now
+        self._trusted = trusted
+        self._silence_s = silence_s
+        self._attempt_s = attempt_s
+        self._running: asyncio.Future[MailNotSent | None] | None = None
+
+    async def send(self, mail: Mail) -> None:
+        """Returns when the mail server has taken it. Not to be called concurrently.
+
+        raises: MailNotSent, whose text holds neither the mail nor a password
+        """
+        if self._running is not None and not self._running.done():
+            raise MailNotSent("the former attempt still waits for the system")
+        domain = self._sender[1].rpartition("@")[2]
+        try:
+            message_id = make_msgid(domain=domain).strip("<>")
+            message = encode(mail, self._sender, self._now(), message_id)
+        except ValueError as error:
+            raise MailNotSent(str(error), is_final=True) from None
+        await self._send_in_thread(message, domain)
+
+    async def _send_in_thread(self, message: EmailMessage, domain: str) -> None:
+        loop = asyncio.get_running_loop()
+        self._running = ended = loop.create_future()
+        attempt = _Attempt()
+
+        def settle(failure: MailNotSent | None) -> None:
+            if not ended.done():
+                ended.set_result(failure)
+
+        def work() -> None:
+            failure = self._attempt(attempt, message, domain)
+            with suppress(RuntimeError):  # the loop is closed: the server has stopped
+                loop.call_soon_threadsafe(settle, failure)
+
+        # A daemon, so that a name that is looked up forever does not delay the shutdown.
+        threading.Thread(target=work, name="mail", daemon=True).start()
+        try:
+            async with asyncio.timeout(self._attempt_s):
+                failure = await asyncio.shield(ended)
+        except TimeoutError:
+            attempt.cut()
+            await asyncio.wait([ended], timeout=ENDING_S)
+            failure = MailNotSent(f"the mail server took longer than {self._attempt_s:g} s")
+        except asyncio.CancelledError:
+            attempt.cut()
+            raise
+        if failure is not None:
+            raise failure
+
+    def _attempt(self, attempt: _Attempt, message: EmailMessage, domain: str) -> MailNotSent | None:
+        """In the thread. returns: why it was not sent"""
+        try:
+            self._deliver(attempt, message, domain)
+        except Exception as error:
+            return _failure(error)
+        finally:
+            attempt.close()
+        return None
+
+    def _deliver(self, attempt: _Attempt, message: EmailMessage, domain: str) -> None:
+        server, context = self._server, None
+        if server.scheme != "smtp+plain":
+            context = self._trusted or ssl.create_default_context()
+        tls_first = context if server.scheme == "smtps" else None
+        connection = _Connection(domain, self._silence_s, tls_first, attempt.connected)
+        try:
+            code, text = connection.connect(server.host, server.port)
+            if code != READY:
+                raise smtplib.SMTPConnectError(code, text)
+            if server.scheme == "smtp":
+                # Raises for a server that does not offer it: nothing is ever sent without.
+                connection.starttls(context=context)
+            if server.user:
+                connection.login(server.user, server.password)
+            connection.send_message(message)
+            with suppress(smtplib.SMTPException, OSError):
+                connection.quit()  # the mail is taken already
+        finally:
+            connection.close()
+
+
+class _Connection(smtplib.SMTP):
+    """What the server says is bounded: the library would take any number of lines as one reply.
+
+    context:   of a connection that begins with TLS
+    connected: called with the socket as soon as there is one
+    """
+
+    def __init__(
+        self,
+        domain: str,
+        silence_s: float,
+        context: ssl.SSLContext | None,
+        connected: Callable[[socket.socket], None],
+    ) -> None:
+        super().__init__(local_hostname=domain, timeout=silence_s)
+        self._context = context
+        self._connected = connected
+        self._left = REPLY_BYTES_MAX
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        self._host = host  # `starttls` checks the certificate for it
+        plain = socket.create_connection((host, port), timeout)
+        try:
+            self._connected(plain)
+            if self._context is None:
+                return plain
+            return self._context.wrap_socket(plain, server_hostname=host)
+        except BaseException:
+            plain.close()
+            raise
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None and self.sock is not None:
+            self.file = _Bounded(self.sock.makefile("rb"), self._take)
+        return super().getreply()
+
+    def _take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise OSError("the mail server says too much")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A file of which only lines are read. took: called with the size of each"""
+
+    file: BinaryIO
+    took: Callable[[int], None]
+
+    def readline(self, size: int) -> bytes:
+        line = self.file.readline(size)
+        self.took(len(line))
+        return line
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def _failure(error: Exception) -> MailNotSent:
+    """Replies to a password are left out: some servers repeat it."""
+    match error:
+        case smtplib.SMTPAuthenticationError():
+            return MailNotSent(f"the mail server refused the password ({error.smtp_code})")
+        case smtplib.SMTPRecipientsRefused():
+            [(code, text), *_] = error.recipients.values()
+            return _refusal("the recipient", code, text)
+        case smtplib.SMTPResponseException():
+            return _refusal("the mail", error.smtp_code, error.smtp_error)
+        case smtplib.SMTPNotSupportedError():
+            return MailNotSent(f"the mail server cannot do this: {error}", is_final=True)
+        case ssl.SSLCertVerificationError():
+            return MailNotSent(f"its certificate is not trusted: {error.verify_message}")
+        case OSError() | smtplib.SMTPException():
+            reason = _line(str(error))
+            return MailNotSent(f"{type(error).__name__}: {reason}".rstrip(": "))
+    return MailNotSent(type(error).__name__)
+
+
+def _refusal(what: str, code: int, text: bytes | str) -> MailNotSent:
+    """Codes of 500 and more are final. source: RFC 5321 section 4.2.1"""
+    said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return MailNotSent(
+        f"the mail server refused {what}: {code} {_line(said)}".rstrip(), is_final=code >= 500
+    )
+
+
+def _line(text: str) -> str:
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(plain.split())[:REASON_CHARS_MAX]
