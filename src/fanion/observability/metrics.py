@@ -151,6 +151,9 @@ class Metrics:
             ["outcome"],
             registry=registry,
         )
+        self.mails = Counter(
+            "fanion_mails", "Mails to users, by outcome", ["outcome"], registry=registry
+        )
         self.store_seconds = Histogram(
             "fanion_store_seconds",
             "Time of one call of a store",
