@@ -28,6 +28,7 @@ Scope = Literal[
     "ResourceAccess",
     "PersonalAPIKey",
     "OrganizationMembership",
+    "User",
 ]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -102,17 +103,20 @@ class ItemState:
 class OrganizationChange:
     """Change of an item that belongs to an organization, not to one project.
 
-    before:  None for a new item
-    after:   None for a deleted one; one of the two is given
-    user_id: as of `Author`
+    before:   None for a new item
+    after:    None for a deleted one; one of the two is given
+    user_id:  as of `Author`
+    activity: what happened, where nothing was created, changed or deleted; the fields of `after`
+              are then its circumstances
     """
 
     organization_id: UUID
-    scope: Literal["Role", "ResourceAccess", "PersonalAPIKey", "OrganizationMembership"]
+    scope: Literal["Role", "ResourceAccess", "PersonalAPIKey", "OrganizationMembership", "User"]
     before: ItemState | None
     after: ItemState | None
     user_id: int | None
     now: datetime
+    activity: str | None = None
 
 
 def changes(
@@ -149,6 +153,8 @@ def _differ(before: object, after: object) -> bool:
 def compared(change: OrganizationChange) -> tuple[str, ItemState, list[Change] | None]:
     """Activity of the entry, the item with its latest name, and the changes."""
     before, after = change.before, change.after
+    if change.activity is not None and after is not None:
+        return change.activity, after, changes(change.scope, {}, after.fields, after.fields)
     if after is None:
         assert before is not None
         return "deleted", before, None

@@ -49,7 +49,8 @@ class ActivityEntry(Struct, kw_only=True):
         str,
         Meta(
             description="`created`, `updated`, `deleted`, `imported`: a file for a cohort, or "
-            "`people_merged_into`: persons by request, whose ids are in `changes`."
+            "`people_merged_into`: persons by request, whose ids are in `changes`. With the scope "
+            "`User`, what happened at an account: `logged_in` and others."
         ),
     ]
     scope: Annotated[str, Meta(description="The kind of the item, such as `FeatureFlag`.")]

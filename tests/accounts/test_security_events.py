@@ -1,0 +1,204 @@
+"""What happens at an account is in the activity of every organization of its owner, and strangers
+cannot fill it."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+from sqlalchemy import String, insert, select
+
+from fanion.accounts.failed_logins_worker import (
+    ACCOUNTS_MAX,
+    ADDRESSES_MAX,
+    ENTRY_EVERY_S,
+    WRITTEN_AT_ONCE_MAX,
+    FailedLogins,
+)
+from fanion.accounts.security_events import SECURITY_ACTIVITIES, SecurityEvent, by_owner
+from fanion.accounts.security_events_store import write_security_events
+from fanion.activity.store import StoredActivity, page
+from fanion.db.engine import Records
+from fanion.db.schema.activity import activity_log
+from fanion.db.schema.tables import memberships, users
+from fanion.projects.model import Level
+from tests.support.management import NOW, Clock, add_member, insert_project
+
+ADDRESS = "203.0.113.9"
+
+
+class Place:
+    """Two projects of one organization, and one of another."""
+
+    records: Records
+    organization_id: UUID
+    projects: Sequence[int]
+    elsewhere_id: UUID
+    elsewhere: int
+    user_id: int
+
+
+@pytest.fixture
+async def place(records: Records) -> Place:
+    place = Place()
+    place.records = records
+    async with records.write() as connection:
+        place.organization_id, first = await insert_project(connection, "A", "P", "phc_1")
+        place.elsewhere_id, place.elsewhere = await insert_project(connection, "B", "Q", "phc_2")
+    place.projects = (first,)
+    ada = await add_member(records, "ada", Level.MEMBER, place.organization_id)
+    place.user_id = ada.user_id
+    return place
+
+
+async def entries(place: Place, project_id: int | None = None) -> list[StoredActivity]:
+    """The newest first."""
+    project_id = place.projects[0] if project_id is None else project_id
+    found, _ = await page(place.records, project_id, 1_000, 0, "User")
+    return found
+
+
+def changes(entry: StoredActivity) -> dict[str, object]:
+    assert entry.changes is not None
+    assert {(one.type, one.action, one.before) for one in entry.changes} <= {
+        ("User", "created", None)
+    }
+    return {one.field: one.after for one in entry.changes}
+
+
+@pytest.mark.every_engine
+async def test_an_event_names_the_account_who_did_it_and_the_circumstances(place: Place) -> None:
+    mine = by_owner("logged_in", place.user_id, NOW, method="password", address=ADDRESS)
+    operators = SecurityEvent(
+        activity="password_reset_requested", user_id=place.user_id, by_user=None, now=NOW
+    )
+
+    await write_security_events(place.records, mine, operators)
+
+    reset, login = await entries(place)
+    assert (login.activity, login.name, login.email) == (
+        "logged_in",
+        "ada@example.com",
+        "ada@example.com",
+    )
+    assert changes(login) == {"method": "password", "address": ADDRESS}
+    assert (reset.activity, reset.name, reset.email) == (
+        "password_reset_requested",
+        "ada@example.com",
+        None,
+    )
+    assert login.item_id == reset.item_id == await _uuid(place)
+    assert await entries(place, place.elsewhere) == []
+
+
+async def test_each_organization_of_the_owner_has_the_event(place: Place) -> None:
+    async with place.records.write() as connection:
+        await connection.execute(
+            insert(memberships).values(
+                organization_id=place.elsewhere_id, user_id=place.user_id, level=1, joined_at=NOW
+            )
+        )
+
+    await write_security_events(place.records, by_owner("logged_out", place.user_id, NOW))
+
+    for project_id in (*place.projects, place.elsewhere):
+        assert [one.activity for one in await entries(place, project_id)] == ["logged_out"]
+
+
+async def test_an_account_that_is_gone_or_in_no_organization_has_no_event(place: Place) -> None:
+    async with place.records.write() as connection:
+        await connection.execute(memberships.delete())
+
+    await write_security_events(
+        place.records,
+        by_owner("logged_in", place.user_id, NOW),
+        by_owner("logged_in", 999_999, NOW),
+    )
+
+    assert await place.records.fetch(select(activity_log.c.id)) == []
+
+
+def test_names_of_events_fit_their_column() -> None:
+    column = activity_log.c.activity.type
+
+    assert isinstance(column, String) and column.length is not None
+    assert max(map(len, SECURITY_ACTIVITIES)) <= column.length
+
+
+async def _uuid(place: Place) -> str:
+    of_user = select(users.c.uuid).where(users.c.id == place.user_id)
+    return str((await place.records.fetch(of_user))[0].uuid)
+
+
+# ── Failed attempts ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def failed(place: Place, clock: Clock) -> FailedLogins:
+    return FailedLogins(place.records, clock.now, clock.seconds)
+
+
+async def test_many_failures_are_one_entry_an_hour(
+    place: Place, failed: FailedLogins, clock: Clock
+) -> None:
+    for _ in range(1_000):
+        failed.add(place.user_id, ADDRESS)
+    await failed.write_due()
+    for _ in range(59):
+        clock.move(minutes=1)
+        failed.add(place.user_id, "")
+        await failed.write_due()
+    before = [changes(one)["attempts"] for one in await entries(place)]
+    clock.move(minutes=1)
+    await failed.write_due()
+
+    assert before == [1_000]
+    newest, oldest = await entries(place)
+    assert (newest.activity, newest.email) == ("login_failed", None)
+    assert changes(newest) == {"attempts": 59, "addresses": []}
+    assert changes(oldest) == {"attempts": 1_000, "addresses": [ADDRESS]}
+
+
+async def test_an_entry_names_a_few_addresses_each_once(place: Place, failed: FailedLogins) -> None:
+    for number in range(200):
+        failed.add(place.user_id, f"203.0.113.{number % 100}")
+
+    await failed.write_due()
+
+    [entry] = await entries(place)
+    assert changes(entry)["addresses"] == [f"203.0.113.{one}" for one in range(ADDRESSES_MAX)]
+
+
+async def test_accounts_that_are_quiet_are_forgotten(
+    place: Place, failed: FailedLogins, clock: Clock
+) -> None:
+    failed.add(place.user_id, ADDRESS)
+    await failed.write_due()
+    kept = len(failed)
+    clock.move(seconds=ENTRY_EVERY_S)
+    await failed.write_due()
+
+    assert (kept, len(failed)) == (1, 0)
+    assert len(await entries(place)) == 1
+
+
+async def test_the_memory_is_bounded_and_entries_are_written_in_parts(
+    place: Place, failed: FailedLogins
+) -> None:
+    failed.add(place.user_id, ADDRESS)
+    for number in range(ACCOUNTS_MAX):
+        failed.add(10**6 + number, ADDRESS)
+
+    has_more = await failed.write_due()
+
+    assert len(failed) == ACCOUNTS_MAX
+    assert has_more
+    rounds = 1
+    while await failed.write_due():
+        rounds += 1
+    assert rounds == ACCOUNTS_MAX // WRITTEN_AT_ONCE_MAX - 1
+    assert await entries(place) == []  # the account that was attacked first was forgotten
