@@ -19,6 +19,7 @@ from fanion.observability.logging import (
     log_time,
     open_command_logs,
     open_logs,
+    without_token,
 )
 from fanion.observability.metrics import Metrics
 
@@ -115,3 +116,22 @@ def test_a_whole_second_is_written_with_its_fraction() -> None:
 
     [found] = lines_of(writer, line)
     assert found == {"timestamp": "2026-05-06T07:08:09.000001Z"}
+
+
+@pytest.mark.parametrize(
+    ("path", "logged"),
+    [
+        ("/api/reset/t0ken/", "/api/reset/…/"),
+        ("/api/reset/t0ken", "/api/reset/…"),
+        ("/api/sign_in_links/t0ken/", "/api/sign_in_links/…/"),
+        ("/api/signup/t0ken/", "/api/signup/…/"),
+        ("/api/%72eset/t0ken/", "/api/reset/…/"),
+        ("/api%2Freset%2Ft0ken", "/api/reset/…"),
+        ("/fanion//api//reset/t0ken/x", "/fanion//api//reset/…/x"),
+        ("/api/reset/", "/api/reset/"),
+        ("/api/projects/1/reset_token/", "/api/projects/1/reset_token/"),
+        ("/api/a%20b/", "/api/a%20b/"),
+    ],
+)
+def test_a_path_is_logged_without_the_token_of_a_link(path: str, logged: str) -> None:
+    assert without_token(path) == logged

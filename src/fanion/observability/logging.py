@@ -6,6 +6,7 @@ has one, and is counted when it is logged.
 
 import itertools
 import logging
+import re
 import secrets
 import sys
 import threading
@@ -13,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote
 
 import msgspec
 import structlog
@@ -28,6 +30,9 @@ FLUSH_S = 0.1
 REQUEST_ID_CHARS_MAX = 128
 # Always six digits, so that lines sort by their time as text.
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+# Parts of paths that are followed by the token of a link, which signs in.
+_TOKEN = re.compile(r"(/(?:reset|sign_in_links|signup)/)[^/]+")
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
@@ -180,6 +185,13 @@ class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True):
     client: str
     key: str = ""
     user: int | None = None
+
+
+def without_token(path: str) -> str:
+    """As the path of a management request is logged. path: as it was sent, perhaps encoded"""
+    plain = unquote(path)
+    hidden = _TOKEN.sub(r"\1…", plain)
+    return path if hidden == plain else hidden
 
 
 class Telemetry:

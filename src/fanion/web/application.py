@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import msgspec
 
 from fanion.errors import AppError, MethodNotAllowed, NotFound
-from fanion.observability.logging import Telemetry
+from fanion.observability.logging import Telemetry, without_token
 from fanion.projects.model import Principal
 from fanion.rest.body_reader import MULTIPART
 from fanion.server import asgi_bridge
@@ -80,6 +80,8 @@ class Application:
                     started = perf_counter()  # a stream's length is no measure of the server
         except ClientDisconnected:
             status = CLIENT_GONE
+        if route is None:
+            path = without_token(path)
         seconds = perf_counter() - started
         client = self.telemetry.proxies.client_address(request.peer, headers)
         self.telemetry.answered(
@@ -151,11 +153,11 @@ class Application:
         except ClientDisconnected:
             raise
         except asgi_bridge.ResponseAborted as error:
-            self.telemetry.failed(request_id, request.path, error)
+            self.telemetry.failed(request_id, without_token(request.path), error)
             raise ClientDisconnected from error  # aborts the connection
         except Exception as error:
             if not isinstance(error, AppError | HttpError):
-                self.telemetry.failed(request_id, request.path, error)
+                self.telemetry.failed(request_id, without_token(request.path), error)
                 error = AppError()
             response = error_response(error)
             request.response_bytes(

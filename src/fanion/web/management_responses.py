@@ -35,6 +35,7 @@ from fanion.errors import (
     with_head,
 )
 from fanion.events.event import EventStoreUnavailable
+from fanion.observability.logging import without_token
 from fanion.rest.endpoints import Streamed
 
 # A larger response is encoded in a thread, in pieces: to encode this much takes a millisecond.
@@ -195,5 +196,5 @@ def _log_failure(request: Request[Any, Any, Any], error: Exception) -> None:
         exc_info=error,
         request_id=request.scope["state"].get("request_id", ""),
         method=request.method,
-        path=request.scope["path"],
+        path=without_token(request.scope["path"]),
     )
