@@ -167,7 +167,8 @@ def _build_sign_in(public: Services) -> SignIn:
 def _build_live(public: Services) -> LiveEvents:
     live = LiveEvents(partial(persons_of_events, public.records))
     public.context.metrics.event_streams.set_function(lambda: live.streams)
-    public.flags.bus.subscribe(Topic.PERSONAL_KEYS, live.check_access)
+    for topic in (Topic.PERSONAL_KEYS, Topic.SESSIONS):
+        public.flags.bus.subscribe(topic, live.check_access)
     return live
 
 
