@@ -57,6 +57,10 @@ POST_READS = {
 # What changes only the caller's own account.
 OWN = {
     "DELETE /api/personal_api_keys/{key_id}/",
+    "DELETE /api/sessions/",
+    "DELETE /api/sessions/{session_id}/",
+    "POST /api/login/reauthenticate/",
+    "POST /api/logout/",
     "DELETE /api/organizations/{organization}/members/{user_uuid}/",  # to leave
 }
 # With a valid body.
@@ -130,6 +134,8 @@ NEEDS_FRESH_SIGN_IN = {
     "PATCH /api/projects/{project_id}/reset_token/",
     "POST /api/projects/{project_id}/secret_key/",
     "DELETE /api/projects/{project_id}/secret_key/",
+    "PATCH /api/organizations/{organization}/members/{user_uuid}/",
+    "DELETE /api/organizations/{organization}/members/{user_uuid}/",
 }
 
 Refusal = tuple[int, Json] | None

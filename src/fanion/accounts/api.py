@@ -22,7 +22,7 @@ SIGN_IN_BYTES_MAX = 16 * 1024
 # Of a handler that needs neither key nor session, and takes a small body.
 OPEN: dict[str, Any] = {"public": True, "body_bytes_max": SIGN_IN_BYTES_MAX, "security": [{}]}
 # Of a handler that needs a session: a personal key is refused.
-OF_SESSION: dict[str, Any] = {"session": True, "security": [{"session": []}]}
+OF_SESSION: dict[str, Any] = {"session": True, "own": True, "security": [{"session": []}]}
 
 
 Password = Annotated[str, Meta(min_length=1, max_length=PASSWORD_CHARS_MAX)]

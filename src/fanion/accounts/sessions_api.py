@@ -44,7 +44,7 @@ class SessionsApi(Controller):
         )
         return page.of([_body(one, principal.session_id) for one in found], count)
 
-    @delete("/", summary="Sign out everywhere else")
+    @delete("/", summary="Sign out everywhere else", own=True)
     async def end_others(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> None:
@@ -52,7 +52,7 @@ class SessionsApi(Controller):
         principal = request.principal
         await sign_in.sessions.end_all_of_user(principal.user.id, principal.session_id)
 
-    @delete("/{session_id:str}", summary="End a session")
+    @delete("/{session_id:str}", summary="End a session", own=True)
     async def end(
         self,
         request: ManagementRequest,
