@@ -196,6 +196,13 @@ class Throttled(AppError):
         return (("retry-after", str(self.retry_after_s)),)
 
 
+class ClientLeft(AppError):
+    """The client has disconnected: for the log, as nginx logs it."""
+
+    status, type, default_code = 499, "invalid_request", "client_left"
+    default_detail = "The client has disconnected."
+
+
 class Unavailable(AppError):
     """A store is down or the accept log is full: try again after `retry_after_s`."""
 

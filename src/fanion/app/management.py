@@ -15,6 +15,7 @@ from fanion.events.definitions.api import Definitions, EventDefinitionsApi
 from fanion.events.definitions.property_api import PropertyDefinitionsApi
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.live.api import LiveEventsApi
+from fanion.events.values_service import PropertyValues
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
@@ -39,6 +40,7 @@ from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge_api import PersonMergesApi
 from fanion.persons.merge_service import PersonMerges
+from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
 from fanion.projects.members_api import MembersApi
@@ -66,6 +68,7 @@ CONTROLLERS = (
     PropertyDefinitionsApi,
     PersonsApi,
     PersonMergesApi,
+    PersonValuesApi,
     GroupsApi,
     GroupTypesApi,
     ActivityApi,
@@ -171,6 +174,7 @@ def _of_data(server: Server) -> dict[str, object]:
     return {
         "events": EventReading(events, partial(persons_of_events, records)),
         "live": server.live,
+        "property_values": PropertyValues(events),
         "definitions": Definitions(records, events),
         "persons": PersonChanges(
             records, events, server.turn, server.recent.evict_person, server.erasing.finished

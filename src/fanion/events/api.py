@@ -22,13 +22,16 @@ from fanion.events.event import Event, EventQuery, EventRejected
 from fanion.events.event_body import EventBody, PersonOfEvent, event_body
 from fanion.events.storage.filters_sql import absolute
 from fanion.events.storage.store import EventStore
+from fanion.events.values_service import PropertyValues
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import read_conditions
+from fanion.properties.value_counts import PropertyValue, read_value_search
 from fanion.properties.values import parse_date_value
 from fanion.rest.pagination import read_limit
 
 # Decoding more than this takes more than a millisecond or two, which the event loop has not.
 DECODED_ON_LOOP_BYTES_MAX = 256 * 1024
+EVENT_NAMES_MAX = 100
 # Clocks differ a little; an event of the current moment must not be missing.
 FUTURE = timedelta(seconds=5)
 
@@ -94,6 +97,29 @@ class EventsApi(Controller):
         found = await _found(events.store, request.project.id, query)
         persons = await events.persons_of(request.project.id, {e.distinct_id for e in found})
         return EventPage(next=_next(request, query, found), results=await _bodies(found, persons))
+
+    @get("/values", summary="List values of a property of events")
+    async def values(
+        self,
+        request: ManagementRequest,
+        property_values: NamedDependency[PropertyValues],
+        key: FromQuery[str | None] = None,
+        value: FromQuery[str | None] = None,
+        event_name: FromQuery[list[str] | None] = None,
+    ) -> list[PropertyValue]:
+        """The 20 most frequent ones, to choose from, with the number of events that have them.
+        `value` is a part of the value, in any case; `event_name` may be repeated. The key
+        `custom_event` lists names of events that do not begin with `$`.
+
+        Of the last 30 days, and of the newest 500,000 events. Each of the first 100 members of a
+        list counts as a value. A value with more than 400 characters is cut, and ends with `…`."""
+        search = read_value_search(key, value)
+        names = event_name or []
+        if len(names) > EVENT_NAMES_MAX:
+            raise Invalid(f"Ensure there are at most {EVENT_NAMES_MAX} names.", attr="event_name")
+        now: datetime = request.app.state.now()
+        asking = property_values.of_events(request.project.id, search, names, now)
+        return await request.unless_client_left(asking)
 
     @get("/{event_id:str}", summary="Retrieve an event")
     async def event(

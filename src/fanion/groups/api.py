@@ -13,8 +13,10 @@ from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.groups.store import Group, GroupQuery, find_group, find_groups, types_of
+from fanion.groups.values_store import group_values
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import check_index
+from fanion.properties.value_counts import PropertyValue, read_value_search
 from fanion.rest.pagination import Paged
 
 
@@ -66,6 +68,25 @@ class GroupsApi(Controller):
         if found is None:
             raise NotFound
         return _shown(found)
+
+    @get("/property_values", summary="List values of a property of groups")
+    async def values(
+        self,
+        request: ManagementRequest,
+        records: NamedDependency[Records],
+        group_type_index: FromQuery[str | None] = None,
+        key: FromQuery[str | None] = None,
+        value: FromQuery[str | None] = None,
+    ) -> list[PropertyValue]:
+        """The 20 most frequent ones, to choose from, with the number of groups that have them.
+        `value` is a part of the value, in any case.
+
+        Of the first 20,000 groups of the type by their keys, and 64 MiB of their properties. Each
+        of the first 100 members of a list counts as a value. A value with more than 400 characters
+        is cut, and ends with `…`."""
+        index, search = _index(group_type_index), read_value_search(key, value)
+        asking = group_values(records, request.project.id, index, search)
+        return await request.unless_client_left(asking)
 
 
 class GroupTypesApi(Controller):

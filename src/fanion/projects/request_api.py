@@ -1,10 +1,10 @@
 """A request of the management API that the guard has authenticated."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from litestar import Request
 from litestar.connection import ASGIConnection
@@ -12,7 +12,7 @@ from litestar.datastructures import State
 from msgspec import Meta, Struct
 
 from fanion.activity.model import Author
-from fanion.errors import BodyTooLarge, ParseError
+from fanion.errors import BodyTooLarge, ClientLeft, ParseError
 from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
 from fanion.rest.body_reader import MULTIPART, Body, read_body, read_form, read_texts
 from fanion.rest.pagination import Page, read_page
@@ -22,6 +22,8 @@ from fanion.server.head import HeaderFields
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
 from fanion.wire.incremental_json import DECODED_BYTES_MAX
 from fanion.wire.offload import Decoding
+
+T = TypeVar("T")
 
 # Of a request that replaces a key or a secret.
 FormerValidS = Annotated[
@@ -113,6 +115,28 @@ class ManagementRequest(Request[User, Principal, State]):
     def _server_url(self) -> BaseUrl:
         base_url: BaseUrl = self.app.state.base_url
         return base_url
+
+    async def client_left(self) -> None:
+        """Wait until the client has disconnected."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    async def unless_client_left(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the work, which is cancelled when the client disconnects.
+
+        raises: ClientLeft
+        """
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self.client_left())
+        try:
+            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            raise ClientLeft
+        finally:
+            working.cancel()
+            leaving.cancel()
+            await asyncio.gather(working, leaving, return_exceptions=True)
 
     async def values(self) -> Body:
         """The decoded body. Before authentication only the fields of a large body that may hold the

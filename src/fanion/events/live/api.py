@@ -56,17 +56,13 @@ class LiveEventsApi(Controller):
         async def may_read() -> None:
             await request.route_handler.authorize_connection(request)
 
-        async def left() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-
         subscription = Subscription(
             request.project.id,
             request.principal.user.id,
             wanted,
             last_event_id or "",
             may_read,
-            left,
+            request.client_left,
         )
         messages = live.messages(subscription)
         pieces = nothing() if request.scope["state"].get("is_head") else messages

@@ -32,6 +32,7 @@ from fanion.events.storage.list_query import Listing
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.values_query import read_values
 from fanion.runtime.background import run_loop
 
 # A calculation may read years of events; no request waits for it.
@@ -279,6 +280,10 @@ class EventStore:
                 asks too much; EventRejected when a value cannot be compared
         """
         return await self._reads.run(_query, statement, parameters, seconds_max, estimated)
+
+    async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
+        """Run a statement of `values_query`. raises: EventStoreUnavailable"""
+        return await self._reads.run(read_values, statement, parameters)
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
         """Members of a static cohort for the statements of one calculation.

@@ -1,0 +1,351 @@
+"""Values of properties of events, persons and groups, to choose from, with their numbers."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from fanion.errors import Unavailable
+from fanion.events import values_service
+from fanion.events.storage import values_query
+from fanion.events.values_service import PropertyValues
+from fanion.groups import values_store
+from fanion.projects.request_api import ManagementRequest
+from fanion.properties.value_counts import (
+    KEY_CHARS_MAX,
+    MEMBERS_MAX,
+    SEARCH_CHARS_MAX,
+    VALUE_CHARS_MAX,
+    VALUES_MAX,
+    ValueCounter,
+    ValueSearch,
+)
+from tests.support.application import Home, Json
+
+# One property of many kinds, and what is listed of it: most frequent first, then by text.
+ODD_KEYS = ("p", "a.b", "p q", "ключ", "a`b", "a'b\\", "x" * KEY_CHARS_MAX, "{v0:String}")
+KINDS: list[Any] = [
+    "pro", "pro", "pro", "free", "free", "", None, 5, 5, 5.5, True, True, False, "true", "5",
+    ["a", "b", "pro"], ["a", 5, None, "", [1, 2]], [], "Größe", "null", "[x", '"q"', "a\nb", 2**60,
+]  # fmt: skip
+LISTED: list[tuple[Any, int]] = [
+    ("pro", 4), (5, 3), ("a", 2), ("free", 2), ("true", 2), ('"q"', 1), (2**60, 1),
+    ("5", 1), (5.5, 1), ("Größe", 1), ("[1,2]", 1), ("[x", 1), ("a\nb", 1), ("b", 1), ("false", 1),
+    ("null", 1), ("true", 1),
+]  # fmt: skip
+
+
+def pairs(found: list[Json]) -> list[tuple[Any, int]]:
+    assert all(one.keys() == {"name", "count"} for one in found)
+    return [(one["name"], one["count"]) for one in found]
+
+
+def unordered(found: list[tuple[Any, int]]) -> list[str]:
+    """With the kind of each value, of which 5 and 5.0 would be equal."""
+    return sorted(f"{count} {value!r}" for value, count in found)
+
+
+async def fill(home: Home, key: str, values: list[Any]) -> None:
+    """As properties of events, of persons and of groups."""
+    items: list[Json] = []
+    for number, value in enumerate(values):
+        properties = {key: value, "$set": {key: value}}
+        items.append({"event": "seen", "distinct_id": f"d{number}", "properties": properties})
+        group = {
+            "$group_type": "company",
+            "$group_key": f"g{number}",
+            "$group_set": {key: value},
+        }
+        items.append({"event": "$groupidentify", "distinct_id": "x", "properties": group})
+    await home.capture(*items)
+
+
+PLACES = {
+    "events": ("/events/values/", {"event_name": "seen"}),
+    "persons": ("/persons/values/", {}),
+    "groups": ("/groups/property_values/", {"group_type_index": "0"}),
+}
+
+
+async def listed(home: Home, of: str, **query: str) -> list[tuple[Any, int]]:
+    path, more = PLACES[of]
+    return pairs(await home.get(path, **more, **query))
+
+
+@pytest.mark.every_engine
+async def test_values_of_every_kind_are_counted_alike(home: Home) -> None:
+    await fill(home, "p", KINDS)
+
+    for of in PLACES:
+        found = await listed(home, of, key="p")
+
+        assert unordered(found) == unordered(LISTED), of
+        assert [count for _, count in found] == sorted((n for _, n in LISTED), reverse=True), of
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize("key", ODD_KEYS)
+async def test_a_key_is_a_name_and_nothing_else(home: Home, key: str) -> None:
+    await fill(home, key, ["x", "y", ["x"]])
+
+    for of in PLACES:
+        assert await listed(home, of, key=key) == [("x", 2), ("y", 1)], of
+        assert await listed(home, of, key=f"{key[:-1]}z") == [], of
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize(
+    ("part", "found"),
+    [
+        ("chrome", ["Chrome", "Chrome Mobile", "Headless CHROME"]),
+        ("ROME M", ["Chrome Mobile"]),
+        ("größe", ["GRÖSSE größe"]),
+        ("%", ["100 %"]),
+        ("_", []),
+        ("0", ["100 %"]),
+        ("'", []),
+    ],
+)
+async def test_a_search_finds_parts_in_any_case(home: Home, part: str, found: list[str]) -> None:
+    await fill(home, "p", ["Chrome", "Chrome Mobile", "Headless CHROME", "GRÖSSE größe", "100 %"])
+
+    for of in PLACES:
+        assert [name for name, _ in await listed(home, of, key="p", value=part)] == found, of
+
+
+async def test_only_the_most_frequent_values_are_listed(home: Home) -> None:
+    values = [f"v{number:02}" for number in range(VALUES_MAX + 10)]
+    await fill(home, "p", [*values, "v29", "v28", "v28"])
+
+    for of in PLACES:
+        found = await listed(home, of, key="p")
+
+        assert len(found) == VALUES_MAX, of
+        assert found[:3] == [("v28", 3), ("v29", 2), ("v00", 1)], of
+
+
+async def test_long_values_are_cut_and_long_lists_too(home: Home) -> None:
+    long = "ü" * (VALUE_CHARS_MAX + 1)
+    await fill(home, "p", [long, long[1:], [f"m{n:03}" for n in range(MEMBERS_MAX + 5)]])
+
+    for of in PLACES:
+        found = [name for name, _ in await listed(home, of, key="p", value="ü")]
+        assert sorted(found, key=len) == [long[1:], long[1:] + "…"], of
+        assert await listed(home, of, key="p", value="m099") == [("m099", 1)], of
+        assert await listed(home, of, key="p", value="m100") == [], of
+
+
+async def test_objects_in_lists_are_texts(home: Home) -> None:
+    await fill(home, "p", [[{"a": 1}]])
+
+    for of in PLACES:
+        assert await listed(home, of, key="p") == [('{"a":1}', 1)], of
+
+
+# ── Which events, persons and groups ─────────────────────────────────────────────────────
+
+
+async def test_events_are_chosen_by_their_names(home: Home) -> None:
+    await home.capture(
+        *[
+            {"event": name, "distinct_id": "x", "properties": {"p": name}}
+            for name in ("a", "b", "c", "$pageview")
+        ]
+    )
+
+    of_two = await home.get("/events/values/", key="p", event_name=["a", "c"])
+    custom = await home.get("/events/values/", key="custom_event")
+
+    assert pairs(of_two) == [("a", 1), ("c", 1)]
+    assert pairs(custom) == [("a", 1), ("b", 1), ("c", 1)]
+    assert len(await home.get("/events/values/", key="p")) == 4
+
+
+async def test_old_events_are_not_looked_at(home: Home) -> None:
+    def at(days: int) -> Json:
+        then = home.site.clock.now().timestamp() - days * 86_400
+        return {
+            "event": "e",
+            "distinct_id": "x",
+            "timestamp": then,
+            "properties": {"p": f"{days} days"},
+        }
+
+    days = values_query.EVENT_DAYS
+    await home.capture(at(days + 1), at(days - 1), at(0))
+
+    assert pairs(await home.get("/events/values/", key="p")) == [
+        ("0 days", 1),
+        (f"{days - 1} days", 1),
+    ]
+
+
+async def test_the_newest_events_are_looked_at_first(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values_query, "EVENTS_MAX", 3)
+    start = home.site.clock.now().timestamp()
+    await home.capture(
+        *[
+            {
+                "event": "e",
+                "distinct_id": "x",
+                "timestamp": start - day * 86_400,
+                "properties": {"p": day},
+            }
+            for day in range(6)
+        ]
+    )
+
+    assert pairs(await home.get("/events/values/", key="p")) == [(0, 1), (1, 1), (2, 1)]
+
+
+async def test_merged_and_changed_persons_count_once(home: Home) -> None:
+    await home.capture(
+        {"event": "a", "distinct_id": "ann", "$set": {"plan": "free"}},
+        {"event": "a", "distinct_id": "device", "$set": {"plan": "trial"}},
+    )
+    await home.capture(
+        {
+            "event": "$identify",
+            "distinct_id": "ann",
+            "properties": {"$anon_distinct_id": "device", "$set": {"plan": "pro"}},
+        }
+    )
+
+    assert pairs(await home.get("/persons/values/", key="plan")) == [("pro", 1)]
+
+
+@pytest.mark.every_engine
+async def test_all_portions_of_groups_are_looked_at_up_to_the_limits(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values_store, "PORTION_KEYS", 2)
+    await fill(home, "p", ["a", "b", "c", "a", "b"])
+
+    assert await listed(home, "groups", key="p") == [("a", 2), ("b", 2), ("c", 1)]
+    monkeypatch.setattr(values_store, "GROUPS_MAX", 3)
+    assert await listed(home, "groups", key="p") == [("a", 2), ("b", 1), ("c", 1)]
+    monkeypatch.setattr(values_store, "BYTES_MAX", 1)
+    assert await listed(home, "groups", key="p") == [("a", 1), ("b", 1)]
+
+
+# ── Refusals ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("of", PLACES)
+@pytest.mark.parametrize(
+    ("query", "code", "attr"),
+    [
+        ({}, "required", "key"),
+        ({"key": ""}, "blank", "key"),
+        ({"key": "x" * (KEY_CHARS_MAX + 1)}, "max_length", "key"),
+        ({"key": "p", "value": "x" * (SEARCH_CHARS_MAX + 1)}, "max_length", "value"),
+        ({"key": "p\0"}, "null_characters_not_allowed", None),
+        ({"key": "p", "values": "x"}, "invalid_input", "values"),
+    ],
+)
+async def test_what_cannot_be_meant_is_refused(
+    home: Home, of: str, query: dict[str, str], code: str, attr: str | None
+) -> None:
+    path, more = PLACES[of]
+
+    answer = await home.api.get(path, params={**more, **query})
+
+    told = answer.json()
+    assert (answer.status_code, told["code"], told["attr"]) == (400, code, attr)
+
+
+async def test_too_many_names_of_events_are_refused(home: Home) -> None:
+    query = "&".join(f"event_name=e{number}" for number in range(101))
+
+    answer = await home.api.get(f"/events/values/?key=p&{query}")
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, "event_name")
+
+
+@pytest.mark.parametrize(("index", "code"), [(None, "required"), ("5", "invalid_input")])
+async def test_groups_need_the_index_of_their_type(
+    home: Home, index: str | None, code: str
+) -> None:
+    query = {"key": "p"} | ({} if index is None else {"group_type_index": index})
+
+    answer = await home.api.get("/groups/property_values/", params=query)
+
+    told = answer.json()
+    assert (answer.status_code, told["code"], told["attr"]) == (400, code, "group_type_index")
+
+
+# ── Under load ───────────────────────────────────────────────────────────────────────────
+
+
+class HeldStore:
+    """Answers when it may."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.asked = 0
+
+    async def values(self, *_: object) -> list[tuple[int, str, int]]:
+        self.asked += 1
+        await self.may_answer.wait()
+        return [(1, "x", 1)]
+
+
+async def test_questions_take_turns_and_those_that_are_cancelled_are_not_asked() -> None:
+    store = HeldStore()
+    values = PropertyValues(store)  # type: ignore[arg-type]  # as much as it needs
+    asking = [
+        asyncio.ensure_future(values.of_persons(1, ValueSearch("p")))
+        for _ in range(values_service.WAITING_MAX)
+    ]
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await values.of_persons(1, ValueSearch("p"))
+    for one in asking[2:]:
+        one.cancel()
+    await asyncio.gather(*asking[2:], return_exceptions=True)
+    assert store.asked == 1
+
+    store.may_answer.set()
+    await asyncio.gather(*asking[:2])
+
+    assert store.asked == 2
+
+
+async def test_a_question_ends_when_its_client_leaves(home: Home) -> None:
+    left, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def receive() -> Json:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    scope: Any = {"type": "http", "headers": [], "state": {}, "litestar_app": None}
+    request: Any = ManagementRequest(scope, receive=receive)  # type: ignore[arg-type]
+    asking = asyncio.ensure_future(request.unless_client_left(work()))
+    await asyncio.sleep(0)
+    left.set()
+
+    with pytest.raises(Exception, match="disconnected"):
+        await asking
+    assert cancelled.is_set()
+
+
+def test_a_counter_holds_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanion.properties.value_counts.COUNTED_BYTES_MAX", 1_000)
+    counter = ValueCounter(ValueSearch("p"))
+    for number in range(100):
+        counter.add(msgspec.json.encode({"p": f"value {number:03}"}).decode())
+    counter.add('{"p": "value 000"}')
+
+    found = counter.most()
+
+    assert 1 < len(found) < 12
+    assert found[0].count == 2
