@@ -53,6 +53,9 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
     "GET /feature_flags/local_evaluation/": ("read", {}, 200),
     "GET /feature_flags/evaluation_reasons/": ("read", {}, 200),  # of the caller
     "POST /feature_flags/user_blast_radius/": ("read", {"condition": None}, 200),
+    "POST /feature_flags/evaluation_reasons/": ("read", {"key": "unsaved"}, 200),
+    "POST /feature_flags/reach/": ("read", {}, 200),
+    "POST /feature_flags/preview_change/": ("read", {"key": "unsaved"}, 200),
 }
 # Streams and the like, which other tests look after.
 ELSEWHERE = {"GET /feature_flags/stream/", "GET /feature_flags/{key}/remote_config/"}

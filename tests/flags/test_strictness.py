@@ -84,6 +84,9 @@ SUB_ENDPOINTS: dict[str, tuple[Json, str]] = {
     "FLAG/role_access/": ({"role": 5, "rol_id": "x"}, "rol_id"),
     "FLAG/scheduled_changes/": ({"payload": {"operaton": "x"}}, "payload__operaton"),
     "user_blast_radius/": ({"condition": {"propertys": []}}, "condition__propertys"),
+    "reach/": ({"filtrs": {}}, "filtrs"),
+    "preview_change/": ({"key": "new", "filtrs": {}}, "filtrs"),
+    "evaluation_reasons/": ({"key": "new", "distinctid": "u"}, "distinctid"),
 }
 
 

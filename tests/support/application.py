@@ -234,8 +234,7 @@ async def _end(running: Server, ingesting: Sequence["asyncio.Task[None]"]) -> No
     for consumer in running.consumers:
         consumer.stop()
     await asyncio.wait(ingesting)
-    if running.preparer is not None:
-        await running.preparer.close()
+    await running.close()
     await asyncio.gather(*ingesting)
 
 

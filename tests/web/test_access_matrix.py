@@ -50,6 +50,9 @@ OBJECTS = {
 # Reads by POST, because of long parameters.
 POST_READS = {
     "/feature_flags/user_blast_radius/": "feature_flag:read",
+    "/feature_flags/evaluation_reasons/": "feature_flag:read",
+    "/feature_flags/reach/": "feature_flag:read",
+    "/feature_flags/preview_change/": "feature_flag:read",
     "/persons/{person_id}/merge/preview/": "person:read",
     "/cohorts/preview/": "cohort:read",
     "/insights/trend/": "insight:read",
@@ -390,6 +393,8 @@ HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
 BODIES: dict[str, Json] = {
     "POST /api/projects/{project_id}/feature_flags/": {"key": "KEY"},
     "POST /api/projects/{project_id}/feature_flags/user_blast_radius/": {"condition": None},
+    "POST /api/projects/{project_id}/feature_flags/evaluation_reasons/": {"key": "UNSAVED"},
+    "POST /api/projects/{project_id}/feature_flags/preview_change/": {"key": "UNSAVED"},
     "POST /api/projects/{project_id}/cohorts/": {"name": "c"},
     "POST /api/projects/{project_id}/insights/trend/": {"events": [{"id": "a"}]},
     "POST /api/projects/{project_id}/webhooks/": HOOK,

@@ -85,6 +85,18 @@ BODIES: dict[str, Json] = {
         "condition": {"properties": [PRO, IN_COHORT], "rollout_percentage": 5},
         "group_type_index": None,
     },
+    "POST /feature_flags/reach/": {**FLAG, "filters": {"groups": [{"properties": [PRO]}]}},
+    "POST /feature_flags/preview_change/": {**FLAG, "filters": {"groups": [{"properties": [PRO]}]}},
+    "POST /feature_flags/evaluation_reasons/": {
+        "key": "other",
+        "filters": {"groups": [{"properties": [PRO, IN_COHORT]}]},
+        "distinct_id": "u",
+        "groups": {"org": "o"},
+        "person_properties": {"plan": "pro"},
+        "group_properties": {"org": {"plan": "pro"}},
+        "device_id": "d",
+        "version": None,
+    },
     "POST /feature_flags/FLAG/role_access/": {"role_id": "00000000-0000-0000-0000-000000000000"},
     "POST /feature_flags/FLAG/scheduled_changes/": {
         "scheduled_at": AT,
@@ -146,7 +158,7 @@ async def test_no_body_causes_a_server_error(home: Home, target: str) -> None:
 
     assert 400 in statuses
     listing = place.partition("#")[0].split()[1]
-    if not listing.endswith(("user_blast_radius/", "trend/")):
+    if not listing.endswith(("user_blast_radius/", "trend/", "reach/", "preview_change/")):
         await home.get(listing)
 
 

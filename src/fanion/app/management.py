@@ -28,6 +28,9 @@ from fanion.flags.management.evaluation_api import (
 )
 from fanion.flags.management.role_access_api import RoleAccessApi
 from fanion.flags.management.role_access_store import revoke_flags_of_role
+from fanion.flags.preview.api import FlagPreviewsApi
+from fanion.flags.preview.service import FlagPreviews
+from fanion.flags.preview.unsaved_store import UnsavedFlagStore
 from fanion.flags.usage.api import FlagDashboardsApi, FlagUsage, FlagUsageApi
 from fanion.flags.usage.store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi
@@ -77,6 +80,7 @@ CONTROLLERS = (
     FlagUsageApi,
     FlagCohortsApi,
     BlastRadiusApi,
+    FlagPreviewsApi,
     ScheduledChangesApi,
     CohortsApi,
     CohortMembersApi,
@@ -154,6 +158,10 @@ def _of_flags(server: Server) -> dict[str, object]:
     flags, records, events = server.public.flags, server.public.records, server.events
     usage = UsageStore(records, events)
     managed = Flags(flags.store, flags.bus, usage.last_evaluated)
+    blast_radius = BlastRadius(records, events)
+    previews = FlagPreviews(
+        UnsavedFlagStore(records), flags.evaluator.subjects, blast_radius, server.flag_changes
+    )
     return {
         "flags": managed,
         "flag_cohorts": FlagCohorts(managed, server.cohorts),
@@ -163,7 +171,8 @@ def _of_flags(server: Server) -> dict[str, object]:
         ),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,
-        "blast_radius": BlastRadius(records, events),
+        "blast_radius": blast_radius,
+        "previews": previews,
         "webhooks": server.webhooks,
         "sign_in": server.sign_in,
     }

@@ -32,6 +32,7 @@ from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
 from fanion.flags.management.enabled_persons_store import EnabledPersons
 from fanion.flags.management.role_access_store import active_flags_using, guard_audience
+from fanion.flags.preview.change_client import ChangePreviews
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.enrichment_worker import Enrichment
@@ -84,7 +85,14 @@ class Server:
     deliverer: Deliverer
     scheduler: ScheduledChangeWorker
     rollbacks: RollbackWorker
+    flag_changes: ChangePreviews
     background: tuple[BackgroundTask, ...]
+
+    async def close(self) -> None:
+        """End the processes that work for it."""
+        await self.flag_changes.close()
+        if self.preparer is not None:
+            await self.preparer.close()
 
     async def backlogs(self) -> list[Backlog]:
         """What waits in each lane of the accept log. raises: OSError"""
@@ -145,6 +153,7 @@ def build_server(public: Services, events: EventStore) -> Server:
         deliverer=deliverer,
         scheduler=scheduler,
         rollbacks=rollbacks,
+        flag_changes=ChangePreviews(settings.records_url),
         background=background,
     )
 

@@ -269,5 +269,4 @@ async def _finish(server: "Server", ingesting: "asyncio.Task[None]", shutdown_s:
     except asyncio.CancelledError:
         if not ingesting.cancelled():  # this task was cancelled
             raise
-    if server.preparer is not None:
-        await server.preparer.close()
+    await server.close()

@@ -31,7 +31,15 @@ from fanion.properties.filters import (
     parse_leaf,
 )
 from fanion.properties.flag_sql import flag_condition
-from fanion.properties.match import PropertyTest, all_of, always, any_of, never, property_test
+from fanion.properties.match import (
+    Moment,
+    PropertyTest,
+    all_of,
+    always,
+    any_of,
+    never,
+    property_test,
+)
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 
@@ -76,6 +84,15 @@ class CountStatement:
 
     text: str
     parameters: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Now:
+    now: datetime
+
+
+def moment(now: datetime) -> Moment:
+    return _Now(now)
 
 
 def _group_test(leaves: Sequence[Leaf]) -> PropertyTest:
@@ -212,7 +229,7 @@ def count_statement(
 
     raises: ValueError when the criteria of a cohort have no live answer
     """
-    compiler = _CountCompiler(cohorts, runs, now)
+    compiler = CountCompiler(cohorts, runs, now)
     conditions = [f"({' AND '.join(map(compiler.condition, leaves)) or '1'})" for leaves in asked]
     text = _COUNT.format(
         condition=" OR ".join(conditions) or "0",
@@ -221,7 +238,7 @@ def count_statement(
     return CountStatement(text, compiler.bindings.values)
 
 
-class _CountCompiler:
+class CountCompiler:
     def __init__(self, cohorts: ProjectCohorts, runs: Mapping[int, UUID], now: datetime) -> None:
         self.bindings = Bindings()
         self._cohorts = cohorts

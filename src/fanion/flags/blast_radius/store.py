@@ -1,10 +1,12 @@
 """Persons counted by the event store, which mirrors them; groups counted by the records."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from time import monotonic
+from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
@@ -17,12 +19,26 @@ from fanion.db.schema.tables import groups, persons
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.store import INPUTS_MAX, EventStore
-from fanion.flags.blast_radius.query import Reach, count_statement, stored_cohorts
+from fanion.flags.blast_radius.by_condition import (
+    Ladder,
+    LadderReach,
+    LadderTally,
+    ladder_statement,
+    reach_of,
+    read_counts,
+)
+from fanion.flags.blast_radius.query import (
+    CountStatement,
+    Reach,
+    count_statement,
+    moment,
+    stored_cohorts,
+)
 from fanion.flags.engine.conditions import ProjectCohorts, compile_cohort
 from fanion.flags.storage.store import cohort_rows
 from fanion.projects.model import Project
-from fanion.properties.filters import InCohort
-from fanion.properties.match import PropertyTest
+from fanion.properties.filters import InCohort, Leaf
+from fanion.properties.match import Moment, PropertyTest
 
 SECONDS_MAX = 20  # a request waits
 # Groups read at a time: 20 ms of a thread.
@@ -67,27 +83,47 @@ class BlastRadius:
             return await self._groups(project.id, reach, reach.group_type_index, now)
         return await self._persons(project.id, reach, now)
 
+    async def by_condition(self, project: Project, ladder: Ladder, now: datetime) -> LadderReach:
+        index = ladder.group_type_index
+        if index is not None:
+            tally, where = LadderTally(ladder), moment(now)
+            async for rows in self._group_pages(project.id, index):
+                await asyncio.to_thread(_add_all, tally, rows, where)
+            return reach_of(ladder, tally.total, tally.decided, tally.counts)
+        known, runs = await self._cohorts(project.id, ladder.leaves)
+        statement = partial(ladder_statement, project.id, ladder, known, runs, now)
+        return reach_of(ladder, *read_counts(await self._row(statement, "filters")))
+
     async def _persons(self, project_id: int, reach: Reach, now: datetime) -> Radius:
+        known, runs = await self._cohorts(project_id, reach.leaves)
+        statement = partial(count_statement, project_id, reach.conditions, known, runs, now)
+        total, affected = await self._row(statement, "condition")
+        return Radius(int(affected), int(total))
+
+    async def _cohorts(
+        self, project_id: int, asked: Sequence[Leaf]
+    ) -> tuple[ProjectCohorts, Mapping[int, UUID]]:
+        """All cohorts of the project, if the leaves ask for any, and where the members lie."""
         known = ProjectCohorts({})
-        if any(isinstance(leaf, InCohort) for leaf in reach.leaves):
+        if any(isinstance(leaf, InCohort) for leaf in asked):
             async with self.records.read() as connection:
                 rows = await connection.run_sync(cohort_rows, project_id)
             known = ProjectCohorts({row.id: compile_cohort(row) for row in rows})
-        stored = stored_cohorts(reach.leaves, known)
-        runs = {one: await self._run_of(project_id, one) for one in stored}
+        stored = stored_cohorts(asked, known)
+        return known, {one: await self._run_of(project_id, one) for one in stored}
+
+    async def _row(self, statement: Callable[[], CountStatement], attr: str) -> Sequence[float]:
+        """attr: the field that the conditions come from"""
         try:
-            statement = count_statement(project_id, reach.conditions, known, runs, now)
-            found = await self.events.ask(
-                statement.text, statement.parameters, SECONDS_MAX, estimated=False
-            )
+            one = statement()
+            found = await self.events.ask(one.text, one.parameters, SECONDS_MAX, estimated=False)
         except ValueError as error:
-            raise Invalid(f"The condition cannot be read: {error}.", attr="condition") from None
+            raise Invalid(f"The condition cannot be read: {error}.", attr=attr) from None
         except EventRejected:
             raise Invalid(
-                "The condition holds a value that cannot be compared.", attr="condition"
+                "The condition holds a value that cannot be compared.", attr=attr
             ) from None
-        [total], [affected] = found.columns
-        return Radius(int(affected), int(total))
+        return [value for [value] in found.columns]
 
     async def _run_of(self, project_id: int, cohort_id: int) -> UUID:
         """Under which the members of a cohort lie in the event store."""
@@ -132,26 +168,35 @@ class BlastRadius:
         total = int((await self.records.fetch(count))[0][0])
         if not all(reach.conditions):  # one of them holds for every group
             return Radius(total, total)
-        test, affected, last = reach.group_test(), 0, ""
+        test, affected = reach.group_test(), 0
+        async for rows in self._group_pages(project_id, index):
+            affected += await asyncio.to_thread(_matching, rows, test, now)
+        return Radius(min(affected, total), total)
+
+    async def _group_pages(
+        self, project_id: int, index: int
+    ) -> AsyncGenerator[Sequence[Row[tuple[str, str]]]]:
+        last = ""
         page = (
             select(_group.group_key, type_coerce(_group.properties, Text).label("properties"))
-            .where(*wanted)
+            .where(_group.project_id == project_id, _group.group_type_index == index)
             .order_by(_group.group_key)
             .limit(GROUPS_READ_MAX)
         )
         while rows := await self.records.fetch(page.where(_group.group_key > last)):
-            affected += await asyncio.to_thread(_matching, rows, test, now)
+            yield rows
             last = rows[-1].group_key
-        return Radius(min(affected, total), total)
-
-
-@dataclass(slots=True)
-class _Now:
-    now: datetime
 
 
 def _matching(rows: Sequence[Row[tuple[str, str]]], test: PropertyTest, now: datetime) -> int:
-    where = _Now(now)
-    return sum(
-        test({**_decode(row.properties), "$group_key": row.group_key}, where) for row in rows
-    )
+    where = moment(now)
+    return sum(test(_properties(row), where) for row in rows)
+
+
+def _add_all(tally: LadderTally, rows: Sequence[Row[tuple[str, str]]], where: Moment) -> None:
+    for row in rows:
+        tally.add(_properties(row), where)
+
+
+def _properties(row: Row[tuple[str, str]]) -> Mapping[str, Any]:
+    return {**_decode(row.properties), "$group_key": row.group_key}

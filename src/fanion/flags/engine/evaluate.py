@@ -50,6 +50,14 @@ def evaluate(
     return Evaluation(decisions, failed, now)
 
 
+def decide(flag_set: FlagSet, run: EvaluationRun, keys: Collection[str]) -> frozenset[str]:
+    """Fill the run's decisions with those of some flags, and of the flags that these depend on.
+
+    returns: the keys without an answer
+    """
+    return _decide(run, _programs_of(flag_set, keys))
+
+
 def _decide(run: EvaluationRun, programs: Iterable[tuple[str, Program]]) -> frozenset[str]:
     """Fill the run's decisions in order; returns the keys without an answer."""
     decisions: dict[str, Decision] = run.decisions

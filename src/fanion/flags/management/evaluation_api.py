@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from litestar import Controller, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, FromQuery, RequestBody
 from msgspec import Meta, Struct
 
 from fanion.cohorts.api import CohortService
@@ -24,6 +24,8 @@ from fanion.flags.engine.model import DISABLED, Decision, Subject
 from fanion.flags.evaluation.request import FlagRequest, text
 from fanion.flags.evaluation.service import Evaluator
 from fanion.flags.management.api import Flags
+from fanion.flags.preview.schemas import UnsavedEvaluation, UnsavedReasons
+from fanion.flags.preview.service import FlagPreviews
 from fanion.flags.sdk.local_evaluation import flag_summary
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -91,6 +93,24 @@ class FlagEvaluationApi(Controller):
             request.project.id, asked, with_inactive=True
         )
         return {key: _evaluated(decision) for key, decision in found.decisions.items()}
+
+    @post(
+        "/evaluation_reasons",
+        status_code=200,
+        summary="Evaluate an unsaved flag, with reasons",
+        scope="feature_flag:read",
+        reads_only=True,
+    )
+    async def unsaved_reasons(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[UnsavedEvaluation],
+        previews: NamedDependency[FlagPreviews],
+    ) -> UnsavedReasons:
+        """The flag as it is saved and as it would be, for one person: each condition with its
+        result, each property with the value that was compared. Nothing is stored, and no
+        evaluation is counted. The location of an address plays no part."""
+        return await previews.reasons(request, data)
 
     @get("/my_flags", summary="List flags with their values for the caller")
     async def mine(

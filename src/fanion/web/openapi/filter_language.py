@@ -34,12 +34,12 @@ def _or_null(name: str) -> JsonSchema:
     return {"anyOf": [reference(name), {"type": "null"}]}
 
 
+# Bodies with the writable fields of a flag.
+_OF_FLAG = ("NewFlag", "FlagChanges", "UnsavedFlag", "UnsavedEvaluation")
 # By component of a body, and field.
 _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
-    ("NewFlag", "filters"): _or_null(FILTERS),
-    ("FlagChanges", "filters"): _or_null(FILTERS),
-    ("NewFlag", "rollback_conditions"): reference(ROLLBACK),
-    ("FlagChanges", "rollback_conditions"): reference(ROLLBACK),
+    **dict.fromkeys(((name, "filters") for name in _OF_FLAG), _or_null(FILTERS)),
+    **dict.fromkeys(((name, "rollback_conditions") for name in _OF_FLAG), reference(ROLLBACK)),
     ("NewCohort", "filters"): _or_null(CRITERIA),
     ("NewCohort", "groups"): reference(OLDER_GROUPS),
     ("NewCohort", "query"): _or_null(QUERY),
@@ -58,6 +58,15 @@ _EXAMPLES: Mapping[str, Sequence[Any]] = {
     "FlagChanges": [
         {"filters": OF_FLAGS[FILTERS][0]},
         {"rollback_conditions": OF_FLAGS[ROLLBACK][0]},
+    ],
+    "UnsavedFlag": [{"key": "newer-checkout", "filters": filters} for filters in OF_FLAGS[FILTERS]],
+    "UnsavedEvaluation": [
+        {
+            "key": "newer-checkout",
+            "filters": OF_FLAGS[FILTERS][0],
+            "distinct_id": "user-1",
+            "person_properties": {"plan": "pro"},
+        }
     ],
     "NewScheduledChange": OF_FLAGS["NewScheduledChange"],
     "NewCohort": [

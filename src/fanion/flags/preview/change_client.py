@@ -1,0 +1,201 @@
+"""Client of the process that counts what a change of a flag does. The process is started on demand,
+and ended when nothing was asked for a while."""
+
+import asyncio
+from collections.abc import Hashable
+
+import structlog
+
+from fanion.errors import AppError, Throttled, Unavailable
+from fanion.flags.preview.change import (
+    Abandon,
+    Answer,
+    Compute,
+    Computed,
+    Failed,
+    Question,
+    Result,
+    Start,
+)
+from fanion.processes.channel import Channel
+from fanion.processes.child import Child
+
+# A request waits, for its turn and for the answer.
+SECONDS_MAX = 20.0
+# Requests that wait, the one that is computed included. One at a time is computed, so that flags
+# have the other processors.
+ASKED_MAX = 8
+RETRY_S = 5
+IDLE_S = 30.0
+# What the process may take to abandon a question: a page of persons takes 20 ms.
+ABANDON_S_MAX = 3.0
+
+_ENDED = "The process that evaluates the change has ended. Please retry."
+
+
+class Superseded(AppError):
+    """The same user has asked again about the same flag."""
+
+    status, type, default_code = 409, "invalid_request", "superseded"
+    default_detail = "The same was asked again, so this request was abandoned."
+
+
+class ProcessEnded(Exception):
+    """With a question that it has not answered."""
+
+
+class ChangeProcess:
+    """One process, and at most one question to it."""
+
+    def __init__(self, records_url: str, idle_s: float = IDLE_S) -> None:
+        self._records_url = records_url
+        self._idle_s = idle_s
+        self._child = Child("fanion.flags.preview.change_main")
+        self._channel: Channel[Answer] | None = None
+        self._answer: asyncio.Future[Answer] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid
+
+    async def ask(self, question: Question) -> Answer:
+        """Waits for the end of what was abandoned before.
+
+        raises: ProcessEnded, OSError when it cannot be started
+        """
+        while self._answer is not None:
+            await asyncio.wait([self._answer])
+        channel = await self._open()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(_retrieve)
+        self._answer = answer
+        self._set_timer(None)
+        channel.send(Compute(question))
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            if not answer.done():
+                channel.send(Abandon())
+                self._set_timer(ABANDON_S_MAX)
+            raise
+
+    async def close(self) -> None:
+        """Kill it: it has nothing that is not in the store."""
+        self._set_timer(None)
+        self._disconnect()
+        await self._child.kill()
+
+    async def _open(self) -> Channel[Answer]:
+        if self._channel is None:
+            await self._child.end()
+            line = await self._child.start_when_due()
+            self._channel = Channel(line, Answer, self._receive, self._disconnect)
+            self._channel.send(Start(self._records_url))
+        return self._channel
+
+    def _receive(self, message: Answer, _: int | None) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.set_result(message)
+        self._set_timer(self._idle_s)
+
+    def _disconnect(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.set_exception(ProcessEnded())
+
+    def _set_timer(self, seconds: float | None) -> None:
+        """After that the process is to end, by itself or, where it does not answer, killed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = None if seconds is None else loop.call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        if self._answer is not None:
+            self._child.send_kill()
+        self._disconnect()
+
+
+class ChangePreviews:
+    """At most one question is computed at once; further ones wait for their turn."""
+
+    def __init__(
+        self,
+        records_url: str,
+        seconds_max: float = SECONDS_MAX,
+        asked_max: int = ASKED_MAX,
+        idle_s: float = IDLE_S,
+    ) -> None:
+        self.process = ChangeProcess(records_url, idle_s)
+        self._seconds_max = seconds_max
+        self._asked_max = asked_max
+        self._asked: dict[Hashable, asyncio.Task[Answer]] = {}
+        self._turn = asyncio.Lock()
+
+    async def compute(self, asker: Hashable, question: Question) -> Result:
+        """Abandons what the same asker has asked before; abandoned itself when it is cancelled.
+
+        raises: Superseded, Throttled, Unavailable
+        """
+        former = self._asked.pop(asker, None)
+        if former is not None:
+            former.cancel()
+        if len(self._asked) >= self._asked_max:
+            raise Throttled(RETRY_S)
+        work = self._asked[asker] = asyncio.create_task(self._in_turn(question))
+        work.add_done_callback(_retrieve)
+        try:
+            done, _ = await asyncio.wait([work], timeout=self._seconds_max)
+        finally:
+            work.cancel()
+            if self._asked.get(asker) is work:
+                del self._asked[asker]
+        if not done:
+            raise Unavailable(
+                f"The change could not be evaluated within {self._seconds_max:g} seconds.",
+                code="preview_timeout",
+            )
+        if work.cancelled():
+            raise Superseded
+        return _result(work)
+
+    async def close(self) -> None:
+        for work in self._asked.values():
+            work.cancel()
+        await self.process.close()
+
+    async def _in_turn(self, question: Question) -> Answer:
+        async with self._turn:
+            return await self.process.ask(question)
+
+
+def _retrieve(done: "asyncio.Future[Answer]") -> None:
+    """Its error: who has asked may be gone."""
+    if not done.cancelled():
+        done.exception()
+
+
+def _result(work: "asyncio.Task[Answer]") -> Result:
+    """raises: Unavailable"""
+    try:
+        answer = work.result()
+    except (ProcessEnded, OSError) as error:
+        _log(type(error).__name__, str(error))
+        raise Unavailable(_ENDED, code="preview_failed", retry_after_s=1) from None
+    match answer:
+        case Computed():
+            return answer.result
+        case Failed(kind="store"):
+            raise Unavailable
+        case Failed():
+            _log(answer.kind, answer.reason)
+            raise Unavailable("The change could not be evaluated.", code="preview_failed")
+
+
+def _log(kind: str, reason: str) -> None:
+    structlog.get_logger().error("flag_change_not_evaluated", kind=kind, reason=reason)

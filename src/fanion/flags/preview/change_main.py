@@ -1,0 +1,144 @@
+"""The process that counts what a change of a flag does: it evaluates the saved and the unsaved flag
+for persons or groups, one page after the other.
+
+It reads the records store by itself, has a lower priority than the server, and a limit on its
+memory. One question is computed at a time; it ends with the channel to the server.
+"""
+
+import asyncio
+import os
+import resource
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
+from typing import assert_never
+
+import uvloop
+
+from fanion.db.engine import Records, RecordsUnavailable, unopened_records
+from fanion.flags.engine.model import Subject
+from fanion.flags.evaluation.pages_store import SubjectPages
+from fanion.flags.preview.change import (
+    Abandon,
+    Answer,
+    Compute,
+    Computed,
+    Failed,
+    Question,
+    Request,
+    Result,
+    Start,
+    TransitionCount,
+    compile_version,
+)
+from fanion.processes.channel import Channel, socket_to_parent
+
+# 60 MB are usual. Beyond, allocation fails, and with it the question.
+MEMORY_BYTES_MAX = 1024 * 1024**2
+NICENESS = 10
+CONNECTIONS = 2  # to PostgreSQL
+
+
+async def compute(records: Records, question: Question) -> Result:
+    """raises: RecordsUnavailable"""
+    saved, unsaved = compile_version(question.saved), compile_version(question.unsaved)
+    count = TransitionCount(saved, unsaved, question.now)
+    pages = SubjectPages(records)
+    index = question.group_type_index
+    if index is None:
+        total = await pages.count_persons(question.project_id)
+    else:
+        total = await pages.count_groups(question.project_id, index)
+    is_exact = total <= question.exact_max
+    most = None if is_exact else question.sample
+    subjects = _persons(pages, question, count, most)
+    if index is not None:
+        names = saved.flag_set or unsaved.flag_set
+        name = "" if names is None else names.group_types.get(index, "")
+        subjects = _groups(pages, question, index, name, most)
+    async for some in subjects:
+        count.add(some)
+        await asyncio.sleep(0)
+    evaluated = count.evaluated
+    return Result(evaluated if is_exact else total, evaluated, count.transitions())
+
+
+async def _persons(
+    pages: SubjectPages, question: Question, count: TransitionCount, most: int | None
+) -> AsyncGenerator[Sequence[Subject]]:
+    async for some in pages.persons(question.project_id, count.reads, most):
+        yield [one.subject for one in some]
+
+
+async def _groups(
+    pages: SubjectPages, question: Question, index: int, name: str, most: int | None
+) -> AsyncGenerator[Sequence[Subject]]:
+    project_id = question.project_id
+    if most is None:
+        found = pages.groups(project_id, index, name)
+    else:
+        keys = await pages.sample_groups(project_id, index, most)
+        found = pages.groups_of(project_id, index, name, keys)
+    async for some in found:
+        yield some
+
+
+class _Process:
+    def __init__(self) -> None:
+        self._records: Records | None = None
+        self._computing: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
+        self._channel: Channel[Request] = Channel(
+            socket_to_parent(), Request, self._receive, self._ended.set
+        )
+
+    async def run(self) -> None:
+        """Until the server ends the channel."""
+        await self._ended.wait()
+        if self._computing is not None:
+            self._computing.cancel()
+            await asyncio.wait([self._computing])
+        if self._records is not None:
+            await self._records.close()
+
+    def _receive(self, message: Request, _: int | None) -> None:
+        match message:
+            case Start():
+                self._records = unopened_records(message.records_url, CONNECTIONS)
+            case Compute():
+                self._computing = asyncio.create_task(self._answer(message.question))
+            case Abandon():
+                if self._computing is not None:
+                    self._computing.cancel()
+            case _:
+                assert_never(message)
+
+    async def _answer(self, question: Question) -> None:
+        assert self._records is not None
+        answer: Answer
+        try:
+            answer = Computed(await compute(self._records, question))
+        except asyncio.CancelledError:
+            answer = Failed("abandoned")
+        except RecordsUnavailable as error:
+            answer = Failed("store", str(error))
+        except Exception as error:
+            answer = Failed("other", f"{type(error).__name__}: {error}")
+        self._channel.send(answer)
+
+
+def limit_memory(bytes_max: int) -> None:
+    """Of this process, where the system has such a limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    is_lower = hard == resource.RLIM_INFINITY or bytes_max < hard
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (bytes_max if is_lower else hard, hard))
+
+
+async def main() -> None:
+    await _Process().run()
+
+
+if __name__ == "__main__":
+    os.nice(NICENESS)
+    limit_memory(MEMORY_BYTES_MAX)
+    uvloop.run(main())

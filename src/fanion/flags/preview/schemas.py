@@ -1,0 +1,337 @@
+"""A flag as it would be saved, in a request, and what is said about it before it is saved."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from fanion.errors import Invalid
+from fanion.flags.blast_radius.by_condition import ConditionReach, Ladder, LadderReach
+from fanion.flags.engine.definition import FlagRow
+from fanion.flags.engine.explain import ExplainedCondition, ExplainedLeaf, Explanation
+from fanion.flags.engine.model import DISABLED, Decision
+from fanion.flags.management.schemas import FlagChanges, NewFlag
+from fanion.flags.preview.change import Result, estimate, ordered
+from fanion.properties.filters import Behavioral, FlagIs, InCohort
+from fanion.rest.validation import INTEGER_MAX, given_fields
+
+# Characters of a property's value in an answer: a person may have half a megabyte.
+COMPARED_CHARS_MAX = 500
+
+_encode = msgspec.json.Encoder().encode
+
+
+FlagId = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=INTEGER_MAX,
+        description="Of the flag that would be changed; what is not sent stays as it is saved. "
+        "Without it the flag would be created.",
+    ),
+]
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class UnsavedFlag(FlagChanges, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The writable fields of a flag. They are validated as they would be when it is saved."""
+
+    id: FlagId | UnsetType | None = UNSET
+
+
+class UnsavedEvaluation(UnsavedFlag, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An unsaved flag, and for whom to evaluate it: one of `distinct_id`, `email` (of one person)
+    and `person_id`; the caller by default."""
+
+    distinct_id: Text | UnsetType | None = UNSET
+    email: Text | UnsetType | None = UNSET
+    person_id: Annotated[UUID | UnsetType | None, Meta(description="Of a person.")] = UNSET
+    device_id: Annotated[
+        str | UnsetType | None, Meta(description="For flags whose percentages go by device.")
+    ] = UNSET
+    groups: Annotated[
+        dict[str, Any] | UnsetType | None, Meta(description="Group type → group key.")
+    ] = UNSET
+    person_properties: Annotated[
+        dict[str, Any] | UnsetType | None, Meta(description="Used in place of the stored ones.")
+    ] = UNSET
+    group_properties: Annotated[
+        dict[str, Any] | UnsetType | None,
+        Meta(description="Group type → properties, used in place of the stored ones."),
+    ] = UNSET
+
+
+def new_flag(data: UnsavedFlag) -> NewFlag:
+    """raises: Invalid without a key"""
+    fields = _flag_fields(data)
+    fields.pop("version", None)
+    if "key" not in fields:
+        raise Invalid("This field is required.", code="required", attr="key")
+    return NewFlag(**fields)
+
+
+def flag_changes(data: UnsavedFlag) -> FlagChanges:
+    return FlagChanges(**_flag_fields(data))
+
+
+def _flag_fields(data: UnsavedFlag) -> dict[str, Any]:
+    own = FlagChanges.__struct_fields__
+    return {name: value for name, value in given_fields(data).items() if name in own}
+
+
+# ── Evaluation ────────────────────────────────────────────────────────────────────────────
+
+
+class ComparedProperty(Struct, kw_only=True):
+    """One comparison of a condition."""
+
+    key: str
+    type: Annotated[str, Meta(description="`person`, `group`, `cohort` or `flag`.")]
+    operator: str | None
+    is_set: Annotated[
+        bool | None, Meta(description="Whether the property is there; null for cohorts and flags.")
+    ]
+    compared: Annotated[
+        Any,
+        Meta(
+            description="The value that was compared, a long one cut as text; of a cohort whether "
+            "it counts the person, of a flag its value."
+        ),
+    ]
+    source: Annotated[str | None, Meta(description="Of a property: `sent`, `implied` or `stored`.")]
+    matches: Annotated[bool | None, Meta(description="Null when it cannot be known.")]
+
+
+class EvaluatedCondition(Struct, kw_only=True):
+    """A condition as if it were the flag's only one."""
+
+    index: Annotated[int, Meta(description="Place in the filters.")]
+    position: Annotated[
+        int, Meta(description="Place in the order of evaluation: those with a variant come first.")
+    ]
+    is_reached: Annotated[bool, Meta(description="Whether nothing before it has decided.")]
+    value: bool | str | None
+    reason: Annotated[
+        str | None,
+        Meta(description="`condition_match`, `no_condition_match`, `out_of_rollout_bound`, …"),
+    ]
+    rollout_percentage: float | None
+    variant: str | None
+    properties: list[ComparedProperty]
+
+
+class Bucket(Struct, kw_only=True):
+    """Where the subject stands, in percent: a rollout lets in who stands at or below it."""
+
+    identifier: Annotated[str, Meta(description="What is hashed with the flag's key.")]
+    rollout: float
+    variant: float
+    holdout: float
+
+
+class ExplainedFlag(Struct, kw_only=True):
+    """What one version of a flag answers, and why."""
+
+    key: str
+    active: bool
+    value: Annotated[
+        bool | str | None,
+        Meta(description="Null when the flag cannot be computed: clients get none."),
+    ]
+    payload: Any
+    reason: Annotated[
+        str | None, Meta(description="As `evaluation_reasons` says it; `disabled` when inactive.")
+    ]
+    condition_index: int | None
+    problem: Annotated[str | None, Meta(description="Why it cannot be computed.")]
+    bucket: Annotated[Bucket | None, Meta(description="Null without a group, for a group flag.")]
+    super_condition: Annotated[
+        EvaluatedCondition | None, Meta(description="The first of `super_groups`.")
+    ]
+    is_held_out: Annotated[bool | None, Meta(description="Null without `holdout_groups`.")]
+    conditions: Annotated[
+        list[EvaluatedCondition], Meta(description="Each of `groups`, also of an inactive flag.")
+    ]
+
+
+class UnsavedReasons(Struct, kw_only=True):
+    distinct_id: str
+    saved: Annotated[
+        ExplainedFlag | None, Meta(description="Null for a new flag, and for a deleted one.")
+    ]
+    unsaved: Annotated[ExplainedFlag | None, Meta(description="Null when it would be deleted.")]
+
+
+def explained_flag(row: FlagRow, found: Explanation) -> ExplainedFlag:
+    """found: of the flag as if it were active"""
+    decision = found.decision if row.active else DISABLED
+    return ExplainedFlag(
+        key=row.key,
+        active=row.active,
+        value=_value(decision),
+        payload=None if decision is None else decision.payload,
+        reason=None if decision is None else decision.reason.value,
+        condition_index=None if decision is None else decision.condition_index,
+        problem=found.problem,
+        bucket=_bucket(found),
+        super_condition=None if found.early is None else _condition(found.early),
+        is_held_out=found.is_held_out,
+        conditions=[_condition(one) for one in found.conditions],
+    )
+
+
+def _value(decision: Decision | None) -> bool | str | None:
+    return None if decision is None else decision.value
+
+
+def _bucket(found: Explanation) -> Bucket | None:
+    buckets = found.buckets
+    if buckets is None:
+        return None
+    return Bucket(
+        identifier=_cut(buckets.identifier),
+        rollout=buckets.rollout * 100,
+        variant=buckets.variant * 100,
+        holdout=buckets.holdout * 100,
+    )
+
+
+def _condition(one: ExplainedCondition) -> EvaluatedCondition:
+    return EvaluatedCondition(
+        index=one.place,
+        position=one.position,
+        is_reached=one.is_reached,
+        value=_value(one.decision),
+        reason=None if one.decision is None else one.decision.reason.value,
+        rollout_percentage=one.condition.rollout_percentage,
+        variant=one.condition.variant,
+        properties=[_compared(leaf) for leaf in one.leaves],
+    )
+
+
+def _compared(one: ExplainedLeaf) -> ComparedProperty:
+    key, kind, operator = _names(one)
+    return ComparedProperty(
+        key=key,
+        type=kind,
+        operator=operator,
+        is_set=one.is_set,
+        compared=_cut(one.compared),
+        source=one.source,
+        matches=one.matches,
+    )
+
+
+def _names(one: ExplainedLeaf) -> tuple[str, str, str | None]:
+    leaf = one.leaf
+    if isinstance(leaf, InCohort):
+        return str(leaf.cohort_id), "cohort", "not_in" if leaf.negation else "in"
+    if isinstance(leaf, FlagIs):
+        return leaf.flag, "flag", leaf.operator
+    if isinstance(leaf, Behavioral):
+        return "", "behavioral", None
+    return leaf.key, "group" if leaf.type == "group" else "person", leaf.operator
+
+
+def _cut(value: Any) -> Any:
+    """A long value as the beginning of its text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else _encode(value).decode()
+    return value if len(text) <= COMPARED_CHARS_MAX else f"{text[:COMPARED_CHARS_MAX]}…"
+
+
+# ── Reach ─────────────────────────────────────────────────────────────────────────────────
+
+
+class ReachedByCondition(Struct, kw_only=True):
+    """Of one condition. Null is what cannot be counted: whom a condition on another flag matches,
+    and what such a condition leaves for those after it."""
+
+    matches: Annotated[int | None, Meta(description="Whom its properties match.")]
+    already_taken: Annotated[
+        int | None, Meta(description="Of those, whom something evaluated before has decided.")
+    ]
+    rolled_out: Annotated[
+        int | None, Meta(description="Of those that it matches, whom it lets in itself.")
+    ]
+    never_reached: Annotated[
+        bool | None,
+        Meta(description="It matches some, and whom it would let in are all taken before."),
+    ]
+
+
+class FlagReach(Struct, kw_only=True):
+    """Persons, or groups of the type for a group flag."""
+
+    exact: Annotated[
+        bool, Meta(description="False where a percentage decides: it counts as that share.")
+    ]
+    total_persons: int
+    group_type_index: int | None
+    super_groups: Annotated[int, Meta(description="Decided by the first of `super_groups`.")]
+    holdout_groups: Annotated[int, Meta(description="Then taken by the first of `holdout_groups`.")]
+    conditions: Annotated[list[ReachedByCondition], Meta(description="Each of `groups`.")]
+
+
+def flag_reach(ladder: Ladder, found: LadderReach) -> FlagReach:
+    return FlagReach(
+        exact=ladder.is_exact,
+        total_persons=found.total,
+        group_type_index=ladder.group_type_index,
+        super_groups=found.decided_early,
+        holdout_groups=found.held_out,
+        conditions=[_reached(one) for one in found.conditions],
+    )
+
+
+def _reached(one: ConditionReach) -> ReachedByCondition:
+    return ReachedByCondition(
+        matches=one.matches,
+        already_taken=one.already_taken,
+        rolled_out=one.rolled_out,
+        never_reached=one.never_reached,
+    )
+
+
+# ── Change ────────────────────────────────────────────────────────────────────────────────
+
+
+class FlagTransition(Struct, kw_only=True):
+    """Who gets one value now and one after the change; equal ones are those who keep it."""
+
+    before: Annotated[bool | str | None, Meta(description="Null: the flag cannot be computed.")]
+    after: bool | str | None
+    persons: Annotated[int, Meta(description="Of all; estimated unless `exact`.")]
+    sampled_persons: Annotated[int, Meta(description="Of those that were evaluated.")]
+
+
+class FlagChangePreview(Struct, kw_only=True):
+    """Persons, or groups of the type for a group flag. A flag that is new, inactive or deleted is
+    false."""
+
+    exact: Annotated[bool, Meta(description="Whether all were evaluated.")]
+    group_type_index: int | None
+    total_persons: int
+    sampled_persons: Annotated[int, Meta(description="How many were evaluated.")]
+    changed_persons: Annotated[int, Meta(description="Who get another value.")]
+    transitions: list[FlagTransition]
+
+
+def change_preview(index: int | None, result: Result) -> FlagChangePreview:
+    transitions = [
+        FlagTransition(
+            before=before, after=after, persons=estimate(count, result), sampled_persons=count
+        )
+        for before, after, count in ordered(result.transitions)
+    ]
+    changed = sum(count for before, after, count in result.transitions if before != after)
+    return FlagChangePreview(
+        exact=result.evaluated == result.total,
+        group_type_index=index,
+        total_persons=result.total,
+        sampled_persons=result.evaluated,
+        changed_persons=estimate(changed, result),
+        transitions=transitions,
+    )

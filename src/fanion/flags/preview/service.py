@@ -1,0 +1,135 @@
+"""Answers questions about flags that are not saved yet."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
+from datetime import datetime
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from fanion.errors import BodyTooLarge, Invalid
+from fanion.flags.blast_radius.store import BlastRadius
+from fanion.flags.engine.conditions import compile_cohort
+from fanion.flags.engine.definition import FlagDefinitions, FlagRow, compile_flag
+from fanion.flags.engine.evaluate import NOTHING, needs
+from fanion.flags.engine.explain import explain
+from fanion.flags.engine.flag_set import FlagSet, build_flag_set
+from fanion.flags.engine.model import Subject
+from fanion.flags.evaluation.request import text
+from fanion.flags.evaluation.subject_store import SubjectStore
+from fanion.flags.management.role_access_store import access_of
+from fanion.flags.preview.change_client import ChangePreviews
+from fanion.flags.preview.schemas import (
+    ExplainedFlag,
+    UnsavedEvaluation,
+    UnsavedFlag,
+    UnsavedReasons,
+    explained_flag,
+)
+from fanion.flags.preview.unsaved_store import UnsavedFlagStore
+from fanion.flags.storage import unsaved as storage
+from fanion.projects.request_api import ManagementRequest
+from fanion.rest.unknown_fields import shortened
+
+# Of a request. Larger filters would keep the event loop busy for more than a few milliseconds.
+BODY_BYTES_MAX = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FlagPreviews:
+    store: UnsavedFlagStore
+    subjects: SubjectStore
+    blast_radius: BlastRadius
+    changes: ChangePreviews
+
+    async def unsaved(self, request: ManagementRequest, data: UnsavedFlag) -> storage.UnsavedFlag:
+        """The flag as it would be saved. raises: as a save does, and BodyTooLarge"""
+        if len(await request.body()) > BODY_BYTES_MAX:
+            raise BodyTooLarge(BODY_BYTES_MAX)
+        access = await access_of(self.store.records, request.principal, request.project)
+        now = request.app.state.now()
+        return await self.store.read(request.project.id, data, access, now)
+
+    async def reasons(self, request: ManagementRequest, data: UnsavedEvaluation) -> UnsavedReasons:
+        """raises: as a save does, and BodyTooLarge"""
+        flag, asked = await self.unsaved(request, data), await self._subject(request, data)
+        project_id, now = request.project.id, request.app.state.now()
+        return UnsavedReasons(
+            distinct_id=asked.distinct_id,
+            saved=await self._explained(project_id, flag.saved, asked, now),
+            unsaved=await self._explained(project_id, flag.unsaved, asked, now),
+        )
+
+    async def _subject(self, request: ManagementRequest, data: UnsavedEvaluation) -> Subject:
+        """As a client would describe it. raises: Invalid"""
+        return Subject(
+            await self._distinct_id(request, data),
+            sent=_object(data.person_properties),
+            groups=_keys(_object(data.groups)),
+            group_properties=_properties(_object(data.group_properties)),
+            device_id=data.device_id or None,
+        )
+
+    async def _explained(
+        self, project_id: int, version: storage.FlagVersion, asked: Subject, now: datetime
+    ) -> ExplainedFlag | None:
+        row = version.row
+        if row is None:
+            return None
+        flag_set = await asyncio.to_thread(_switched_on, row, version.around)
+        missing = needs(flag_set, asked, [row.key])
+        if missing is not NOTHING:
+            read = await self.subjects.read(project_id, flag_set, asked, missing)
+            asked = replace(asked, **read)
+        found = await asyncio.to_thread(explain, flag_set, row.key, asked, now)
+        return explained_flag(row, found)
+
+    async def _distinct_id(self, request: ManagementRequest, data: UnsavedEvaluation) -> str:
+        named = [
+            name
+            for name in ("distinct_id", "email", "person_id")
+            if getattr(data, name) not in (UNSET, None)
+        ]
+        if len(named) > 1:
+            raise Invalid(f"Send either {named[0]} or {named[1]}, not both.", attr=named[1])
+        project_id = request.project.id
+        if isinstance(data.distinct_id, str):
+            return data.distinct_id
+        if isinstance(data.email, str):
+            return await self.store.distinct_id_of_email(project_id, data.email)
+        if data.person_id is not None and data.person_id is not UNSET:
+            return await self.store.distinct_id_of_person(project_id, data.person_id)
+        return request.principal.user.distinct_id
+
+
+def _switched_on(row: FlagRow, around: FlagDefinitions) -> FlagSet:
+    """In a thread: a project may have many cohorts."""
+    flags = [
+        dataclass_replace(one, active=True) if one.id == row.id else one for one in around.flags
+    ]
+    cohorts = map(compile_cohort, around.cohorts)
+    return build_flag_set(map(compile_flag, flags), around.group_types, cohorts)
+
+
+def _object(value: Mapping[str, Any] | UnsetType | None) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _keys(groups: Mapping[str, Any]) -> Mapping[str, str]:
+    """raises: Invalid"""
+    for name, key in groups.items():
+        if key is not None and (isinstance(key, bool) or not isinstance(key, str | int | float)):
+            raise Invalid("Not a valid string.", attr=f"groups__{shortened(name)}")
+    return {name: text(key) for name, key in groups.items() if key is not None}
+
+
+def _properties(of_groups: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """raises: Invalid"""
+    for name, properties in of_groups.items():
+        if not isinstance(properties, dict):
+            attr = f"group_properties__{shortened(name)}"
+            raise Invalid("The properties must be an object.", attr=attr)
+    return of_groups

@@ -1,0 +1,101 @@
+"""Reads what a question about an unsaved flag needs: the flag as it is saved, checked together with
+what would be saved, and the person who is meant."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from msgspec import UNSET
+from sqlalchemy import Select, func, select
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.errors import Invalid, NotFound
+from fanion.flags.management.role_access_store import FlagAccess
+from fanion.flags.management.schemas import StaleFlag, changed_columns, created_columns, flag_body
+from fanion.flags.preview.schemas import UnsavedFlag as UnsavedFields
+from fanion.flags.preview.schemas import flag_changes, new_flag
+from fanion.flags.storage.store import StoredFlag, get_flag
+from fanion.flags.storage.unsaved import UnsavedFlag, check_unsaved
+
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+
+
+@dataclass(frozen=True, slots=True)
+class UnsavedFlagStore:
+    records: Records
+
+    async def read(
+        self, project_id: int, data: UnsavedFields, access: FlagAccess, now: datetime
+    ) -> UnsavedFlag:
+        """access: of the caller
+
+        raises: as creating and changing a flag do: Invalid, NotFound, StaleFlag
+        """
+        flag = None
+        if isinstance(data.id, int):
+            flag = await self._stored(project_id, data.id, data, access)
+        wanted = await asyncio.to_thread(partial(_columns, data, flag, now))
+        async with self.records.read() as connection:
+            return await connection.run_sync(check_unsaved, project_id, flag, wanted)
+
+    async def _stored(
+        self, project_id: int, flag_id: int, data: UnsavedFields, access: FlagAccess
+    ) -> StoredFlag:
+        async with self.records.read() as connection:
+            flag = await connection.run_sync(get_flag, project_id, flag_id)
+        if flag is None:
+            raise NotFound
+        if data.version not in {UNSET, None, flag.definition.version}:
+            raise StaleFlag(flag_body(flag, access), flag.definition.version)
+        return flag
+
+    async def distinct_id_of_email(self, project_id: int, email: str) -> str:
+        """raises: Invalid unless exactly one person has it"""
+        wanted = (_person.project_id == project_id, _person.email == email.lower())
+        rows = await self.records.fetch(_first_ids().where(*wanted).limit(2))
+        if len(rows) > 1:
+            raise Invalid(
+                "Several persons have this e-mail address. Give a person_id or a distinct_id.",
+                code="not_unique",
+                attr="email",
+            )
+        return _only(rows, "email", "No person has this e-mail address.")
+
+    async def distinct_id_of_person(self, project_id: int, person: UUID) -> str:
+        """Of a merged person, that of its survivor. raises: Invalid"""
+        survivor = select(_override.new_person).where(
+            _override.project_id == project_id, _override.old_person == person
+        )
+        became = await self.records.fetch(survivor)
+        wanted = _person.uuid == (became[0].new_person if became else person)
+        rows = await self.records.fetch(
+            _first_ids().where(_person.project_id == project_id, wanted)
+        )
+        return _only(rows, "person_id", "No person has this id.")
+
+
+def _columns(data: UnsavedFields, flag: StoredFlag | None, now: datetime) -> Mapping[str, Any]:
+    """In a thread: large filters take milliseconds. raises: Invalid"""
+    if flag is None:
+        return created_columns(new_flag(data), now)
+    return changed_columns(flag_changes(data), flag)
+
+
+def _first_ids() -> Select[Any]:
+    """Of persons, each with the first of its distinct ids."""
+    first = select(func.min(_link.distinct_id)).where(_link.person_id == _person.id)
+    return select(first.scalar_subquery().label("distinct_id"))
+
+
+def _only(rows: Any, attr: str, missing: str) -> str:
+    if not rows or rows[0].distinct_id is None:
+        raise Invalid(missing, code="does_not_exist", attr=attr)
+    distinct_id: str = rows[0].distinct_id
+    return distinct_id

@@ -1,0 +1,245 @@
+"""Whom each condition of a flag reaches, and whom something above it has taken."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanion.flags.blast_radius.by_condition import (
+    ConditionReach,
+    LadderReach,
+    LadderTally,
+    ladder_of,
+    reach_of,
+)
+from fanion.flags.blast_radius.query import moment
+from fanion.flags.engine.definition import FlagRow, compile_flag, parse_rules
+from fanion.flags.engine.evaluate import evaluate
+from fanion.flags.engine.flag_set import build_flag_set
+from fanion.flags.engine.model import DecisionReason, Subject
+from tests.flags.test_blast_radius import in_cohort, organizations, person, persons
+from tests.support.application import Home, Json, error
+
+NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+async def reach(home: Home, *groups: Json, **more: Any) -> Json:
+    filters = {"groups": list(groups), **more.pop("filters", {})}
+    answer = await home.api.post("/feature_flags/reach/", json={"filters": filters, **more})
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def condition(matches: int, taken: int, rolled_out: int, *, never: bool = False) -> Json:
+    return {
+        "matches": matches,
+        "already_taken": taken,
+        "rolled_out": rolled_out,
+        "never_reached": never,
+    }
+
+
+def below(number: int, **more: Any) -> Json:
+    return {"properties": [person(key="group", operator="lt", value=str(number))], **more}
+
+
+@pytest.mark.every_engine
+async def test_a_condition_takes_from_those_below(home: Home) -> None:
+    await persons(home, 10)
+
+    found = await reach(home, below(4), below(6, rollout_percentage=50), {}, below(3))
+
+    assert found == {
+        "exact": False,
+        "total_persons": 10,
+        "group_type_index": None,
+        "super_groups": 0,
+        "holdout_groups": 0,
+        "conditions": [
+            condition(4, 0, 4),
+            condition(6, 4, 1),
+            condition(10, 5, 5),
+            condition(3, 3, 0, never=True),
+        ],
+    }
+
+
+async def test_a_smaller_share_below_a_larger_one_lets_nobody_in(home: Home) -> None:
+    await persons(home, 10)
+
+    found = await reach(
+        home, {"rollout_percentage": 50}, {"rollout_percentage": 30}, {"rollout_percentage": 70}
+    )
+
+    assert found["conditions"] == [
+        condition(10, 0, 5),
+        condition(10, 5, 0, never=True),
+        condition(10, 5, 2),
+    ]
+
+
+async def test_conditions_with_a_variant_come_first(home: Home) -> None:
+    await persons(home, 4)
+    variants = [{"key": name, "rollout_percentage": 50} for name in ("a", "b")]
+    filters = {"multivariate": {"variants": variants}}
+
+    found = await reach(home, {}, below(1, variant="a"), filters=filters)
+
+    assert found["exact"] is True
+    assert found["conditions"] == [condition(4, 1, 3), condition(1, 0, 1)]
+
+
+async def test_what_comes_before_the_conditions_takes_too(home: Home) -> None:
+    await persons(home, 10)
+    early = {"properties": [person(key="group", operator="exact", value=["true"])]}
+    held = {"rollout_percentage": 20, "variant": "held"}
+
+    enrolled = await reach(home, {}, filters={"super_groups": [early]})
+    out = await reach(home, {"rollout_percentage": 50}, filters={"holdout_groups": [held]})
+    everyone = await reach(home, {}, filters={"super_groups": [{"rollout_percentage": 10}]})
+
+    # Each of them has the property, whatever its value is.
+    assert (enrolled["super_groups"], enrolled["conditions"]) == (
+        10,
+        [condition(10, 10, 0, never=True)],
+    )
+    assert (out["holdout_groups"], out["conditions"]) == (2, [condition(10, 2, 4)])
+    assert everyone["conditions"] == [condition(10, 10, 0, never=True)]
+
+
+async def test_cohorts_and_members_are_counted(home: Home) -> None:
+    await persons(home, 5)
+    csv = b"distinct_id\nperson1\nperson3\nnobody\n"
+    answer = await home.api.post(
+        "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
+    )
+    await home.site.calculated()
+
+    found = await reach(home, {"properties": [in_cohort(answer.json()["id"])]}, {})
+
+    assert found["conditions"] == [condition(2, 0, 2), condition(5, 2, 3)]
+
+
+async def test_a_condition_on_another_flag_is_not_counted_nor_what_it_leaves(home: Home) -> None:
+    await persons(home, 3)
+    inner = await home.create_flag(key="inner", filters={"groups": [{}]})
+    on_flag = {"type": "flag", "key": str(inner["id"]), "operator": "flag_evaluates_to"}
+
+    found = await reach(home, below(1), {"properties": [{**on_flag, "value": True}]}, {})
+
+    nothing = dict.fromkeys(condition(0, 0, 0))
+    assert found["conditions"] == [condition(1, 0, 1), nothing, {**nothing, "matches": 3}]
+
+
+@pytest.mark.every_engine
+async def test_groups_are_counted_for_a_group_flag(home: Home) -> None:
+    await organizations(home, 10)
+    leaf = {"key": "industry", "type": "group", "group_type_index": 0}
+    some = {"properties": [{**leaf, "value": ["1", "4"]}]}
+    index = {"aggregation_group_type_index": 0}
+
+    found = await reach(home, some, {"rollout_percentage": 50}, filters=index)
+
+    assert (found["total_persons"], found["group_type_index"]) == (10, 0)
+    assert found["conditions"] == [condition(2, 0, 2), condition(10, 2, 4)]
+
+
+async def test_a_saved_flag_is_asked_about_without_its_filters(home: Home) -> None:
+    await persons(home, 3)
+    flag = await home.create_flag(key="f", filters={"groups": [below(2)]})
+
+    answer = await home.api.post("/feature_flags/reach/", json={"id": flag["id"]})
+
+    assert answer.json()["conditions"] == [condition(2, 0, 2)]
+
+
+async def test_many_conditions_are_counted_up_to_a_number(home: Home) -> None:
+    await persons(home, 3)
+    share = {"rollout_percentage": 1.5}
+
+    found = await reach(home, *[below(2, **share)] * 50)
+    answer = await home.api.post(
+        "/feature_flags/reach/", json={"filters": {"groups": [below(2)] * 51}}
+    )
+
+    assert [one["matches"] for one in found["conditions"]] == [2] * 50
+    assert [one["never_reached"] for one in found["conditions"]] == [False] + [True] * 49
+    detail = "Ensure there are at most 50 groups, not 51."
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", "invalid_input", detail, "filters")
+
+
+# ── Against the evaluator ─────────────────────────────────────────────────────────────────
+
+VALUES = ["0", "1", "2"]
+SHARES = st.sampled_from([None, 0, 25, 50, 75, 100])
+
+
+def groups() -> st.SearchStrategy[Json]:
+    leaves = st.lists(
+        st.builds(
+            lambda value, operator: {
+                "type": "group", "group_type_index": 0, "key": "k",
+                "value": value, "operator": operator,
+            },
+            st.lists(st.sampled_from(VALUES), min_size=1, max_size=2),
+            st.sampled_from(["exact", "is_not"]),
+        ),
+        max_size=2,
+    )  # fmt: skip
+    return st.builds(
+        lambda properties, share, variant: {
+            "properties": properties, "rollout_percentage": share, "variant": variant,
+        },
+        leaves, SHARES, st.sampled_from([None, None, "a"]),
+    )  # fmt: skip
+
+
+@given(st.lists(groups(), min_size=1, max_size=4), st.sampled_from([None, 0, 40, 100]))
+def test_the_estimate_is_what_the_evaluator_does_to_many(
+    conditions: list[Json], holdout: int | None
+) -> None:
+    many = 1_500
+    variants = [{"key": "a", "rollout_percentage": 100}]
+    filters: Json = {
+        "groups": conditions,
+        "multivariate": {"variants": variants},
+        "aggregation_group_type_index": 0,
+        "holdout_groups": None if holdout is None else [{"rollout_percentage": holdout}],
+    }
+    flag_set = build_flag_set([compile_flag(FlagRow(1, "flag", filters))], {0: "org"})
+    found = counted(filters, many)
+    decided = [0] * len(conditions)
+    for number in range(many):
+        subject = Subject(
+            "u",
+            groups={"org": f"o{number}"},
+            group_properties={"org": {"k": VALUES[number % 3]}},
+        )
+        decision = evaluate(flag_set, subject, NOW).decisions["flag"]
+        if decision.reason is DecisionReason.CONDITION_MATCH:
+            assert decision.condition_index is not None
+            decided[decision.condition_index] += 1
+
+    for one, count in zip(found.conditions, decided, strict=True):
+        assert one.rolled_out is not None
+        assert abs(one.rolled_out - count) <= many * 0.07
+        if one.never_reached:
+            assert count == 0
+
+
+def counted(filters: Json, many: int) -> LadderReach:
+    ladder = ladder_of(parse_rules(filters))
+    tally, where = LadderTally(ladder), moment(NOW)
+    for number in range(many):
+        tally.add({"k": VALUES[number % 3], "$group_key": f"o{number}"}, where)
+    return reach_of(ladder, tally.total, tally.decided, tally.counts)
+
+
+def test_nobody_is_matched_of_nobody() -> None:
+    found = counted({"groups": [{}], "aggregation_group_type_index": 0}, 0)
+
+    assert found == LadderReach(0, 0, 0, [ConditionReach(0, 0, 0, False)])

@@ -1,0 +1,363 @@
+"""Why an unsaved flag answers as it does, beside the saved one."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json, error
+
+PLACE = "/feature_flags/evaluation_reasons/"
+EVERYBODY: Json = {"groups": [{}]}
+
+
+async def ask(home: Home, **body: Any) -> Json:
+    answer = await home.api.post(PLACE, json=body)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def of_person(key: str, value: object = None, operator: str = "exact", **more: Any) -> Json:
+    return {"type": "person", "key": key, "value": value, "operator": operator, **more}
+
+
+async def identify(home: Home, distinct_id: str, **properties: Any) -> None:
+    await home.capture(
+        {"event": "$identify", "distinct_id": distinct_id, "$set": {**properties, "name": "x"}}
+    )
+
+
+async def test_each_condition_says_what_it_compared(home: Home) -> None:
+    await identify(home, "ann", plan="pro", age=30)
+    flag = await home.create_flag(
+        key="alpha-feature", filters={"groups": [{"rollout_percentage": 0}]}
+    )
+    groups = [
+        {"properties": [of_person("plan", "free")]},
+        {"properties": [of_person("age", "20", "gt"), of_person("none", operator="is_not_set")]},
+        {"rollout_percentage": 30},
+    ]
+
+    found = await ask(home, id=flag["id"], filters={"groups": groups}, distinct_id="ann")
+
+    saved, unsaved = found["saved"], found["unsaved"]
+    assert found["distinct_id"] == "ann"
+    assert (saved["value"], saved["reason"], saved["condition_index"]) == (
+        False,
+        "out_of_rollout_bound",
+        0,
+    )
+    assert (unsaved["value"], unsaved["reason"], unsaved["condition_index"]) == (
+        True,
+        "condition_match",
+        1,
+    )
+    assert unsaved["bucket"] == saved["bucket"]
+    assert unsaved["bucket"]["identifier"] == "ann"
+    first, second, third = unsaved["conditions"]
+    assert first == {
+        "index": 0,
+        "position": 0,
+        "is_reached": True,
+        "value": False,
+        "reason": "no_condition_match",
+        "rollout_percentage": None,
+        "variant": None,
+        "properties": [
+            {
+                "key": "plan",
+                "type": "person",
+                "operator": "exact",
+                "is_set": True,
+                "compared": "pro",
+                "source": "stored",
+                "matches": False,
+            }
+        ],
+    }
+    assert (second["is_reached"], second["reason"]) == (True, "condition_match")
+    assert [(one["compared"], one["is_set"], one["matches"]) for one in second["properties"]] == [
+        (30, True, True),
+        (None, False, True),
+    ]
+    assert (third["is_reached"], third["rollout_percentage"]) == (False, 30)
+
+
+async def test_the_numbers_are_those_of_the_hash(home: Home) -> None:
+    """source: flags.md section 3"""
+    variants = [
+        {"key": name, "rollout_percentage": share}
+        for name, share in (("first", 50), ("second", 25), ("third", 25))
+    ]
+    filters = {
+        "groups": [{"rollout_percentage": 50}],
+        "multivariate": {"variants": variants},
+        "payloads": {"second": '{"a": 1}'},
+    }
+
+    found = await ask(home, key="beta-feature", filters=filters, distinct_id="example_id")
+
+    unsaved = found["unsaved"]
+    assert found["saved"] is None
+    assert (unsaved["value"], unsaved["payload"]) == ("second", '{"a": 1}')
+    assert unsaved["bucket"]["rollout"] == pytest.approx(20.93039334578348)
+    assert unsaved["bucket"]["variant"] == pytest.approx(63.63703338989186)
+
+
+async def test_what_is_pretended_hides_what_is_stored(home: Home) -> None:
+    await identify(home, "ann", plan="pro")
+    filters = {"groups": [{"properties": [of_person("plan", "free"), of_person("x", "1")]}]}
+    pretended = {"plan": "free", "x": 1}
+
+    found = await ask(
+        home, key="f", filters=filters, distinct_id="ann", person_properties=pretended
+    )
+
+    assert found["unsaved"]["value"] is True
+    [condition] = found["unsaved"]["conditions"]
+    assert [(one["compared"], one["source"]) for one in condition["properties"]] == [
+        ("free", "sent"),
+        (1, "sent"),
+    ]
+    assert (await home.person("ann"))["properties"]["plan"] == "pro"
+
+
+@pytest.mark.every_engine
+async def test_a_person_is_meant_by_e_mail_or_id(home: Home) -> None:
+    await identify(home, "ann", email="Ann@Example.com", plan="pro")
+    await identify(home, "bob", email="bob@example.com")
+    person = await home.person("ann")
+    filters = {"groups": [{"properties": [of_person("plan", "pro")]}]}
+
+    by_email = await ask(home, key="f", filters=filters, email="ann@example.COM")
+    by_id = await ask(home, key="f", filters=filters, person_id=person["uuid"])
+
+    assert by_email["unsaved"]["value"] is True
+    assert by_email == by_id
+    assert by_id["distinct_id"] == "ann"
+
+
+async def test_a_merged_person_is_its_survivor(home: Home) -> None:
+    await identify(home, "ann", plan="pro")
+    await identify(home, "old")
+    former = (await home.person("old"))["uuid"]
+    alias = {"alias": "old"}
+    await home.capture({"event": "$merge_dangerously", "distinct_id": "ann", "properties": alias})
+
+    found = await ask(home, key="f", filters=EVERYBODY, person_id=former)
+
+    assert found["distinct_id"] == "ann"
+
+
+async def test_two_persons_with_one_address_are_not_guessed(home: Home) -> None:
+    await identify(home, "ann", email="a@b.example")
+    await identify(home, "bob", email="a@b.example")
+
+    answer = await home.api.post(PLACE, json={"key": "f", "email": "a@b.example"})
+
+    detail = "Several persons have this e-mail address. Give a person_id or a distinct_id."
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", "not_unique", detail, "email")
+
+
+async def test_without_a_person_the_caller_is_meant(home: Home) -> None:
+    found = await ask(home, key="f", filters=EVERYBODY)
+
+    assert found["distinct_id"] == home.owner["distinct_id"]
+
+
+async def test_a_group_takes_the_place_of_the_person(home: Home) -> None:
+    await home.capture(
+        {
+            "event": "$groupidentify",
+            "distinct_id": "ann",
+            "properties": {
+                "$group_type": "organization",
+                "$group_key": "org1",
+                "$group_set": {"plan": "pro"},
+            },
+        }
+    )
+    leaf = {"type": "group", "group_type_index": 0, "value": "pro", "key": "plan"}
+    filters = {"groups": [{"properties": [leaf]}], "aggregation_group_type_index": 0}
+
+    alone = await ask(home, key="f", filters=filters, distinct_id="ann")
+    stored = await ask(
+        home, key="f", filters=filters, distinct_id="ann", groups={"organization": "org1"}
+    )
+    pretended = await ask(
+        home,
+        key="f",
+        filters=filters,
+        distinct_id="ann",
+        groups={"organization": "org1"},
+        group_properties={"organization": {"plan": "free"}},
+    )
+
+    assert (alone["unsaved"]["reason"], alone["unsaved"]["bucket"]) == ("no_group_type", None)
+    assert [one["matches"] for one in alone["unsaved"]["conditions"][0]["properties"]] == [None]
+    assert stored["unsaved"]["value"] is True
+    assert stored["unsaved"]["bucket"]["identifier"] == "org1"
+    assert stored["unsaved"]["conditions"][0]["properties"][0]["source"] == "stored"
+    assert pretended["unsaved"]["value"] is False
+    assert pretended["unsaved"]["conditions"][0]["properties"][0]["compared"] == "free"
+
+
+async def test_cohorts_and_other_flags_say_what_they_are(home: Home) -> None:
+    await identify(home, "ann", plan="pro")
+    tree = {"properties": {"type": "AND", "values": [of_person("plan", "pro")]}}
+    cohort = (await home.api.post("/cohorts/", json={"name": "c", "filters": tree})).json()["id"]
+    inner = await home.create_flag(key="inner", filters=EVERYBODY)
+    leaves = [
+        {"type": "cohort", "key": "id", "value": cohort, "operator": "not_in"},
+        {
+            "type": "flag",
+            "key": str(inner["id"]),
+            "value": True,
+            "operator": "flag_evaluates_to",
+        },
+    ]
+
+    found = await ask(
+        home, key="f", filters={"groups": [{"properties": leaves}]}, distinct_id="ann"
+    )
+
+    unsaved = found["unsaved"]
+    assert unsaved["value"] is False
+    in_cohort, of_flag = unsaved["conditions"][0]["properties"]
+    assert (in_cohort["type"], in_cohort["operator"]) == ("cohort", "not_in")
+    assert (in_cohort["compared"], in_cohort["matches"]) == (True, False)
+    assert (of_flag["key"], of_flag["compared"], of_flag["matches"]) == (
+        str(inner["id"]),
+        True,
+        True,
+    )
+
+
+async def test_what_comes_before_the_conditions_is_told(home: Home) -> None:
+    await identify(home, "ann", **{"$feature_enrollment/f": True})
+    early = {"properties": [of_person("$feature_enrollment/f", ["true"])]}
+    enrolled = {"groups": [{}], "super_groups": [early]}
+    held = {"groups": [{}], "holdout_groups": [{"rollout_percentage": 100, "variant": "held"}]}
+
+    found = await ask(home, key="f", filters=enrolled, distinct_id="ann")
+    other = await ask(home, key="f", filters=enrolled, distinct_id="bob")
+    out = await ask(home, key="f", filters=held, distinct_id="ann")
+
+    assert (found["unsaved"]["reason"], found["unsaved"]["value"]) == (
+        "super_condition_value",
+        True,
+    )
+    assert found["unsaved"]["super_condition"]["properties"][0]["compared"] is True
+    assert found["unsaved"]["conditions"][0]["is_reached"] is False
+    assert other["unsaved"]["reason"] == "condition_match"
+    assert other["unsaved"]["conditions"][0]["is_reached"] is True
+    assert (out["unsaved"]["is_held_out"], out["unsaved"]["value"]) == (True, "held")
+    assert out["unsaved"]["conditions"][0]["is_reached"] is False
+
+
+async def test_conditions_with_a_variant_come_first(home: Home) -> None:
+    variants = [{"key": name, "rollout_percentage": 50} for name in ("a", "b")]
+    filters = {"groups": [{}, {"variant": "b"}], "multivariate": {"variants": variants}}
+
+    found = await ask(home, key="f", filters=filters, distinct_id="ann")
+
+    plain, forced = found["unsaved"]["conditions"]
+    assert (plain["position"], plain["is_reached"]) == (1, False)
+    assert (forced["position"], forced["is_reached"], forced["value"]) == (0, True, "b")
+    assert (found["unsaved"]["value"], found["unsaved"]["condition_index"]) == ("b", 1)
+
+
+async def test_a_flag_that_is_off_still_explains_its_conditions(home: Home) -> None:
+    flag = await home.create_flag(key="f", active=False, filters=EVERYBODY)
+
+    found = await ask(home, id=flag["id"], active=True, distinct_id="ann")
+
+    assert (found["saved"]["value"], found["saved"]["reason"]) == (False, "disabled")
+    assert found["saved"]["conditions"][0]["reason"] == "condition_match"
+    assert found["unsaved"]["value"] is True
+
+
+async def test_a_deleted_flag_has_no_value(home: Home) -> None:
+    flag = await home.create_flag(key="f", filters=EVERYBODY)
+
+    gone = await ask(home, id=flag["id"], deleted=True, distinct_id="ann")
+    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
+    back = await ask(home, id=flag["id"], deleted=False, distinct_id="ann")
+
+    assert (gone["saved"]["value"], gone["unsaved"]) == (True, None)
+    assert (back["saved"], back["unsaved"]["value"]) == (None, True)
+
+
+async def test_a_kept_identity_is_what_is_hashed(home: Home) -> None:
+    flag = await home.create_flag(
+        key="beta-feature",
+        filters={"groups": [{"rollout_percentage": 30}]},
+        ensure_experience_continuity=True,
+    )
+    await identify(home, "other_id")
+    fields = {"$anon_distinct_id": "example_id"}
+    assert (await home.decide("other_id", **fields))["featureFlags"]["beta-feature"] is True
+
+    kept = await ask(home, id=flag["id"], distinct_id="other_id")
+    anew = await ask(
+        home, id=flag["id"], ensure_experience_continuity=False, distinct_id="other_id"
+    )
+
+    assert kept["saved"]["bucket"]["identifier"] == "example_id"
+    assert kept["saved"]["value"] is True
+    assert anew["unsaved"]["bucket"]["identifier"] == "other_id"
+    assert anew["unsaved"]["value"] is False
+
+
+async def test_a_device_is_hashed_where_the_flag_goes_by_device(home: Home) -> None:
+    fields = {"key": "f", "filters": EVERYBODY, "bucketing_identifier": "device_id"}
+
+    found = await ask(home, **fields, distinct_id="ann", device_id="phone")
+
+    assert found["unsaved"]["bucket"]["identifier"] == "phone"
+
+
+async def test_a_long_value_is_cut(home: Home) -> None:
+    filters = {"groups": [{"properties": [of_person("a", "x"), of_person("b", "x")]}]}
+    pretended = {"a": "y" * 5000, "b": ["z" * 5000]}
+
+    found = await ask(
+        home, key="f", filters=filters, distinct_id="ann", person_properties=pretended
+    )
+
+    compared = [one["compared"] for one in found["unsaved"]["conditions"][0]["properties"]]
+    assert compared == ["y" * 500 + "…", '["' + "z" * 498 + "…"]
+
+
+async def test_nothing_is_counted_or_stored(home: Home) -> None:
+    flag = await home.create_flag(key="f", filters=EVERYBODY)
+    before = await home.get("/feature_flags/")
+
+    await ask(home, id=flag["id"], filters={"groups": []}, name="other", distinct_id="nobody")
+
+    assert await home.get("/feature_flags/") == before
+    assert (await home.get("/persons/"))["results"] == []
+    counters = home.site.running.public.flags.evaluator.counters.take()
+    assert "f" not in {key for key, _ in counters.get(home.project_id, {})}
+
+
+async def test_both_agree_with_what_clients_get(home: Home) -> None:
+    groups = [
+        {"properties": [of_person("plan", "pro")], "rollout_percentage": 40},
+        {"rollout_percentage": 60},
+    ]
+    flag = await home.create_flag(key="f", filters={"groups": groups})
+    for number in range(6):
+        await identify(home, f"u{number}", plan="pro" if number % 2 else "free")
+
+    for number in range(6):
+        decided = (await home.decide(f"u{number}", "?v=4"))["flags"]["f"]
+        found = (await ask(home, id=flag["id"], distinct_id=f"u{number}"))["saved"]
+        reasons = await home.get(PLACE, distinct_id=f"u{number}")
+        assert found["value"] == decided["enabled"]
+        assert found["reason"] == decided["reason"]["code"]
+        assert reasons["f"]["evaluation"] == {
+            "reason": found["reason"],
+            "condition_index": found["condition_index"],
+        }
