@@ -31,6 +31,23 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SignInOptions:
+    """What a page of signing in offers.
+
+    password:  whether people may sign in with a password
+    mail:      whether links can be mailed
+    providers: names of identity providers
+    """
+
+    password: bool = True
+    mail: bool = False
+    providers: tuple[str, ...] = ()
+
+
+DEFAULT_OPTIONS = SignInOptions()
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """Where a session was begun, as the list of sessions shows it."""
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from fanion.accounts.attempts_cache import SignInAttempts
 from fanion.accounts.links_store import LinkStore
+from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
 from fanion.accounts.password_hashing_service import PasswordHashing
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.users_store import Account, AccountStore
@@ -26,6 +27,7 @@ class SignIn:
     sessions: SessionService
     passwords: PasswordHashing
     attempts: SignInAttempts
+    options: SignInOptions = DEFAULT_OPTIONS
 
     async def check_password(self, email: str, password: str, address: str) -> Account:
         """The account of that address, if the password is its own. An unknown account takes as long

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from fanion.accounts.api import LoginApi
+from fanion.accounts.preflight_api import PreflightApi
 from fanion.accounts.sessions_api import SessionsApi
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
 from fanion.app.server import Server
@@ -57,6 +58,7 @@ from fanion.webhooks.api import WebhooksApi
 CONTROLLERS = (
     LoginApi,
     SessionsApi,
+    PreflightApi,
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,

@@ -30,6 +30,8 @@ WHOLE_SERVER = "*"
 # Flags of the caller's own project have a second address. source: flags.md section 11
 FLAGS_ALIAS = "/api/feature_flag"
 FLAGS = "/api/projects/@current/feature_flags"
+# What a page asks before anybody has signed in, where PostHog has it.
+PREFLIGHT = "/_preflight"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # Status in logs and metrics of a request whose client has disconnected, as nginx logs it.
 CLIENT_GONE = 499
@@ -137,7 +139,7 @@ class Application:
             if request.path == WHOLE_SERVER:
                 request.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")
                 return 200
-            if self.management is None or not request.path.startswith("/api/"):
+            if self.management is None or not _is_managed(request.path):
                 raise NotFound
             body = None
             if not _is_read_in_pieces(request.headers, self.body_bytes_max):
@@ -179,6 +181,10 @@ def error_response(error: AppError | HttpError) -> Response:
     retry_after_s = error.retry_after_s
     headers = () if retry_after_s is None else (("retry-after", str(retry_after_s)),)
     return Response(error.status, msgspec.json.encode(fields), headers)
+
+
+def _is_managed(path: str) -> bool:
+    return path.startswith("/api/") or path.rstrip("/") == PREFLIGHT
 
 
 def _without_alias(path: str) -> str:

@@ -58,8 +58,8 @@ class Management:
 
 
 def management_app(config: Management) -> AsgiApp:
-    """Everything below /api/ that is no public route. It needs no lifespan events. Paths are
-    served with and without a trailing slash."""
+    """Everything below /api/ that is no public route, and /_preflight/. It needs no lifespan
+    events. Paths are served with and without a trailing slash."""
     app = _application(config, None)
     # A second application for the document alone: given an `openapi_config`, the framework adds
     # routes, and pages that load scripts from elsewhere.
