@@ -1,17 +1,19 @@
 """Signing in and out with e-mail address and password."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 import httpx
 import pytest
 from sqlalchemy import select, update
 
 from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
-from fanion.accounts.model import IDLE_MAX, LIFETIME_MAX
+from fanion.accounts.model import IDLE_MAX, LIFETIME_MAX, Device
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.db.schema.tables import memberships, users
 from fanion.projects.auth.keys import hash_key
+from fanion.projects.members_store import MemberStore, NewMember
 from fanion.projects.model import Level
 from tests.support.management import (
     OWNER_EMAIL,
@@ -167,6 +169,27 @@ async def test_a_change_of_level_ends_sessions(workspace: Workspace) -> None:
     answer = await browser.get(ME)
 
     assert (answer.status_code, answer.json()) == (401, ENDED)
+
+
+async def test_sessions_do_not_come_back_with_the_user(workspace: Workspace) -> None:
+    members, now = MemberStore(workspace.records), workspace.clock.time
+    sam = NewMember(
+        email="sam@example.com", first_name="Sam", level=Level.MEMBER, key_label="First"
+    )
+    organization_id = workspace.made.project.organization_id
+    made, _, _ = await members.add(organization_id, sam, now)
+    start = partial(workspace.sign_in.sessions.start, made.user_id, "password", Device("", ""))
+    disabled, removed = workspace.browser(), workspace.browser()
+
+    disabled.cookies.set("fanion", await start())
+    await members.set_active(organization_id, sam.email, False, now)
+    await members.set_active(organization_id, sam.email, True, now)
+    removed.cookies.set("fanion", await start())
+    await members.remove(organization_id, sam.email, now)
+    await members.add(organization_id, sam, now)
+
+    answers = [await browser.get(ME) for browser in (disabled, removed)]
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(401, ENDED)] * 2
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,8 @@ def set_level(
 
 @users.command("disable")
 def disable_user(email: Email, data: Data = None) -> None:
-    """Refuse a user's keys until `fanion users enable`. Running servers follow within seconds."""
+    """Refuse a user's keys until `fanion users enable`, and end their sessions. Running servers
+    follow within seconds."""
     print(f"{printable(_set_active(data, email, is_active=False).email)} is disabled.")
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from fanion.activity.model import ItemState, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
+from fanion.db.schema.accounts import sessions
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.admin_store import NO_PASSWORD
@@ -304,6 +305,8 @@ def _set_active(
         for one, member in before.items():
             _require_other_owner(connection, one, member)
     connection.execute(update(users).where(_user.id == user_id).values(is_active=is_active))
+    if not is_active:
+        _end_sessions(connection, user_id)
     for one, member in before.items():
         after = _find(connection, one, email)
         _record(connection, one, member, after, None, now)
@@ -329,6 +332,7 @@ def _remove_member(
 ) -> None:
     _require_other_owner(connection, organization_id, gone)
     leave_roles(connection, organization_id, gone.user_id, by, now)
+    _end_sessions(connection, gone.user_id)
     if _organizations_of(connection, gone.user_id) == [organization_id]:
         revoke_keys_of(connection, gone.user_id, now, by)
         connection.execute(update(users).where(_user.id == gone.user_id).values(is_active=False))
@@ -365,6 +369,11 @@ def _manager_and_member(connection: Connection, change: MemberChange) -> tuple[M
     except NotFound:
         require_manager(manager.level)
         raise
+
+
+def _end_sessions(connection: Connection, user_id: int) -> None:
+    """They would go on for who becomes a member again."""
+    connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
 
 def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:
