@@ -11,6 +11,7 @@ from fanion.accounts.attempts_cache import (
     ADDRESS_FREE,
     COUNTED_MAX,
     FORGOTTEN_S,
+    PEER_FREE,
     SignInAttempts,
 )
 from fanion.errors import Throttled
@@ -147,6 +148,26 @@ def test_one_network_of_ipv6_is_one_address() -> None:
     with pytest.raises(Throttled):
         attempts.begin("ada", "2001:db8::ffff")
     attempts.begin("ada", "2001:db8:0:1::1")
+
+
+def test_clients_of_an_unknown_proxy_do_not_hold_up_one_another() -> None:
+    attempts = SignInAttempts(Clock().seconds)
+    for number in range(ADDRESS_FREE):
+        attempts.begin(f"{number}@example.com", HERE, THERE)
+
+    with pytest.raises(Throttled):
+        attempts.begin("ada", HERE, THERE)
+    attempts.begin("ada", HERE, "198.51.100.8")
+
+
+def test_invented_addresses_count_together() -> None:
+    attempts = SignInAttempts(Clock().seconds)
+    for number in range(PEER_FREE):
+        attempts.begin(f"{number}@example.com", HERE, f"10.0.0.{number}")
+
+    with pytest.raises(Throttled):
+        attempts.begin("ada", HERE, THERE)
+    attempts.begin("ada", THERE)
 
 
 def test_few_are_counted_at_a_time() -> None:

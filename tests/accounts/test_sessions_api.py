@@ -1,13 +1,15 @@
 """The caller's own sessions, and what needs a fresh sign-in."""
 
-from collections.abc import AsyncIterator
-from datetime import timedelta
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from fanion.accounts.api import LoginApi
 from fanion.accounts.model import (
@@ -17,11 +19,15 @@ from fanion.accounts.model import (
     USER_AGENT_CHARS_MAX,
     Device,
 )
+from fanion.accounts.session_service import SWEEP_EVERY, SessionService
 from fanion.accounts.sessions_api import SessionsApi
-from fanion.db.engine import Records
+from fanion.accounts.sessions_store import SessionStore
+from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.accounts import sessions
 from fanion.projects.auth.authentication_service import CACHED_S
 from fanion.projects.model import FRESH_FOR
+from tests.support.application import Home
+from tests.support.awaited import until
 from tests.support.management import (
     OWNER_EMAIL,
     OWNER_PASSWORD,
@@ -55,6 +61,19 @@ async def signed_in(workspace: Workspace, user_agent: str = "Browser") -> httpx.
     answer = await browser.post("/api/login/", json=sent)
     assert answer.status_code == 200, answer.text
     return browser
+
+
+@dataclass(frozen=True)
+class FailingOnce(SessionStore):
+    """The store, whose first write meets a failure."""
+
+    failed: list[bool] = field(default_factory=list)
+
+    async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
+        if not self.failed:
+            self.failed.append(True)
+            raise RecordsUnavailable("the store is down")
+        await SessionStore.mark_used(self, used)
 
 
 async def listed(browser: httpx.AsyncClient) -> list[dict[str, Any]]:
@@ -177,10 +196,43 @@ async def test_sessions_that_have_ended_are_deleted_and_not_listed(workspace: Wo
     browser = await signed_in(workspace)
 
     found = await listed(browser)
-    await workspace.sign_in.sessions.store.delete_ended(workspace.clock.time)
+    await workspace.sign_in.sessions.maintain()
 
     assert [one["is_current"] for one in found] == [True]
     assert len(await workspace.records.fetch(select(sessions.c.id))) == 1
+
+
+async def test_the_server_deletes_them_hourly(workspace: Workspace) -> None:
+    service, rows = workspace.sign_in.sessions, []
+    await service.maintain()
+    await signed_in(workspace)
+    async with workspace.records.write() as connection:
+        await connection.execute(update(sessions).values(expires_at=workspace.clock.time))
+
+    for passed in (SWEEP_EVERY - timedelta(seconds=1), timedelta(seconds=1)):
+        workspace.clock.time += passed
+        await service.maintain()
+        rows.append(len(await workspace.records.fetch(select(sessions.c.id))))
+
+    assert rows == [1, 0]
+
+
+async def test_the_server_writes_the_uses_and_goes_on_after_a_failure(
+    workspace: Workspace,
+) -> None:
+    browser = await signed_in(workspace)
+    workspace.clock.move(minutes=2)
+    await browser.get(ME)
+    store = FailingOnce(workspace.records)
+    service = SessionService(store, workspace.clock.now, workspace.clock.seconds)
+    await service.find(browser.cookies["fanion"])
+
+    with pytest.raises(RecordsUnavailable):
+        await service.maintain()
+    await service.maintain()
+
+    [row] = await workspace.records.fetch(select(sessions.c.last_used_at))
+    assert row.last_used_at == workspace.clock.time
 
 
 async def test_a_key_is_made_soon_after_signing_in_only(workspace: Workspace) -> None:
@@ -241,3 +293,34 @@ async def test_an_end_counts_on_the_second_server_too(records: Records) -> None:
 
     assert (before.status_code, after.status_code) == (200, 401)
     assert CACHED_S == 2.0
+
+
+async def test_what_a_session_changes_is_by_its_user(home: Home) -> None:
+    async with await home.site.browser(home.user_id) as browser:
+        flags = f"/api/projects/{home.project_id}/feature_flags/"
+        made = await browser.post(flags, json={"key": "by-session"})
+        entries = (await browser.get(f"{flags}activity/")).json()["results"]
+
+    assert made.json()["created_by"]["email"] == home.owner["email"]
+    assert [entry["user"]["email"] for entry in entries] == [home.owner["email"]]
+
+
+async def test_the_log_names_the_session_and_never_its_cookie(home: Home) -> None:
+    cookie = await home.site.running.sign_in.sessions.start(
+        home.user_id, "password", Device("", "")
+    )
+    path = f"/api/projects/{home.project_id}/"
+    async with home.site.browser_with(cookie) as browser:
+        [listed_one] = (await browser.get(SESSIONS)).json()["results"]
+        await browser.get(path)
+
+    def lines() -> list[dict[str, Any]]:
+        found = [json.loads(line) for line in home.site.lines.getvalue().splitlines()]
+        return [line for line in found if line.get("path") == path]
+
+    until(lines, "the request was not logged")  # by a thread of its own
+    assert (lines()[-1]["key"], lines()[-1]["user"]) == (
+        f"session:{listed_one['id']}",
+        home.user_id,
+    )
+    assert cookie.encode() not in home.site.lines.getvalue()

@@ -54,8 +54,10 @@ class LoginApi(Controller):
     ) -> Response[SignedIn]:
         """Sets the session's cookie. After several failures the account and the client's address
         have to wait between attempts: 429 with `Retry-After`."""
-        address = request.client_address
-        account = await sign_in.check_password(data.email, data.password, address)
+        client = request.remote_client
+        account = await sign_in.check_password(
+            data.email, data.password, client.address, client.claimed
+        )
         return await signed_in(request, sign_in, account.user_id)
 
     @post(
@@ -73,8 +75,8 @@ class LoginApi(Controller):
     ) -> Response[SignedIn]:
         """Admits for ten minutes to what needs a fresh sign-in, which is answered 403 with the code
         `fresh_sign_in_required` otherwise. The session gets a new cookie."""
-        user = request.principal.user
-        await sign_in.check_password(user.email, data.password, request.client_address)
+        user, client = request.principal.user, request.remote_client
+        await sign_in.check_password(user.email, data.password, client.address, client.claimed)
         return await signed_in(request, sign_in, user.id)
 
     @post("/logout", summary="Sign out", status_code=204, **OF_SESSION)

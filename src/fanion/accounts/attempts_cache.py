@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Literal
 
 from cachetools import TTLCache
 
@@ -18,13 +19,22 @@ from fanion.server.forwarded import network_of
 # Failures without a delay; after them it doubles from one second.
 ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX = 5, 60.0
 ADDRESS_FREE, ADDRESS_DELAY_S_MAX = 20, 900.0
+# The same for all clients together that one untrusted peer claims to forward: it may be a proxy
+# that the operator has not named, or invent them.
+PEER_FREE, PEER_DELAY_S_MAX = 200, 60.0
 FORGOTTEN_S = 3600.0  # after the last failure
 COUNTED_MAX = 40_000  # accounts and addresses at a time: 20 MB
 KNOWN_S = 30 * 86_400.0  # how long an address is known to an account
 KNOWN_MAX = 20_000
 
 # Kind, account or "", network or "".
-_Key = tuple[str, str, str]
+_Key = tuple[Literal["account", "known", "address", "peer"], str, str]
+_LIMITS = {
+    "account": (ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX),
+    "known": (ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX),
+    "address": (ADDRESS_FREE, ADDRESS_DELAY_S_MAX),
+    "peer": (PEER_FREE, PEER_DELAY_S_MAX),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +65,16 @@ class SignInAttempts:
     def __len__(self) -> int:
         return len(self._failures)
 
-    def begin(self, account: str, address: str) -> Attempt:
+    def begin(self, account: str, address: str, claimed: str = "") -> Attempt:
         """Counts as a failure at once, so that attempts at the same time wait for one another.
 
-        account: the e-mail address that was sent, whether anybody has it or not
-        address: "" where clients cannot be told apart
-        raises:  Throttled
+        account:          the e-mail address that was sent, whether anybody has it or not
+        address, claimed: as of `Client`
+        raises:           Throttled
         """
-        network = network_of(address) if address else ""
-        keys = self._keys(account, network)
+        peer = network_of(address) if address else ""
+        network = f"{peer} {network_of(claimed)}" if peer and claimed else peer
+        keys = self._keys(account, network, peer)
         wait_s = max(self._wait_s(key) for key in keys)
         if wait_s > 0:
             raise Throttled(ceil(wait_s))
@@ -75,18 +86,22 @@ class SignInAttempts:
         """What failed before is forgiven to the account, and not to the address: another account
         may be guessed from there."""
         for key in attempt.counted:
-            if key[0] == "address":
-                self._take_back(key)
-            else:
+            if key[0] in ("account", "known"):
                 self._failures.pop(key, None)
+            else:
+                self._take_back(key)
         if attempt.network:
             self._known[attempt.account, attempt.network] = True
 
-    def _keys(self, account: str, network: str) -> list[_Key]:
+    def _keys(self, account: str, network: str, peer: str) -> list[_Key]:
         if network and self._known.get((account, network)):
             return [("known", account, network)]
-        by_account = ("account", account, "")
-        return [by_account, ("address", "", network)] if network else [by_account]
+        keys: list[_Key] = [("account", account, "")]
+        if network:
+            keys.append(("address", "", network))
+        if network != peer:
+            keys.append(("peer", "", peer))
+        return keys
 
     def _wait_s(self, key: _Key) -> float:
         found = self._failures.get(key)
@@ -112,11 +127,7 @@ class SignInAttempts:
 
 
 def _delay_s(kind: str, failures: int) -> float:
-    free, delay_s_max = (
-        (ADDRESS_FREE, ADDRESS_DELAY_S_MAX)
-        if kind == "address"
-        else (ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX)
-    )
+    free, delay_s_max = _LIMITS[kind]
     if failures < free:
         return 0.0
     return min(2.0 ** min(failures - free, 20), delay_s_max)

@@ -101,14 +101,15 @@ class SessionService:
     async def run(self) -> Never:
         """Write which sessions were used, and delete those that have ended, until cancelled."""
         await run_loop(
-            self._maintain,
+            self.maintain,
             WRITE_USED_S,
             "session_use_not_written",
             (RecordsUnavailable,),
             initial_delay_s=WRITE_USED_S,
         )
 
-    async def _maintain(self) -> None:
+    async def maintain(self) -> None:
+        """raises: RecordsUnavailable"""
         await self.write_used()
         now = self._now()
         if self._swept_at is None or now - self._swept_at >= SWEEP_EVERY:

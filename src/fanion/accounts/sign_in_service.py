@@ -1,6 +1,10 @@
 """Signing in with e-mail address and password, and confirming a password later."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
+
+import structlog
 
 from fanion.accounts.attempts_cache import SignInAttempts
 from fanion.accounts.links_store import LinkStore
@@ -8,7 +12,8 @@ from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
 from fanion.accounts.password_hashing_service import PasswordHashing
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.users_store import Account, AccountStore
-from fanion.errors import Invalid
+from fanion.errors import Invalid, Throttled
+from fanion.projects.auth.failed_attempts_cache import Reason, uncounted
 
 
 class InvalidCredentials(Invalid):
@@ -20,7 +25,10 @@ class InvalidCredentials(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """One for the process: its attempts are counted and its hashes are limited together."""
+    """One for the process: its attempts are counted and its hashes are limited together.
+
+    count: called with each attempt that was refused
+    """
 
     accounts: AccountStore
     links: LinkStore
@@ -28,20 +36,33 @@ class SignIn:
     passwords: PasswordHashing
     attempts: SignInAttempts
     options: SignInOptions = DEFAULT_OPTIONS
+    count: Callable[[Literal["password"], Reason], None] = uncounted
 
-    async def check_password(self, email: str, password: str, address: str) -> Account:
+    async def check_password(
+        self, email: str, password: str, address: str, claimed: str = ""
+    ) -> Account:
         """The account of that address, if the password is its own. An unknown account takes as long
         as a known one.
 
-        email:   as it was sent
-        address: of the client
-        raises:  InvalidCredentials, Throttled, Unavailable, RecordsUnavailable
+        email:            as it was sent
+        address, claimed: as of `Client`
+        raises:           InvalidCredentials, Throttled, Unavailable, RecordsUnavailable
         """
         named = email.strip().lower()
-        attempt = self.attempts.begin(named, address)
+        try:
+            attempt = self.attempts.begin(named, address, claimed)
+        except Throttled:
+            self._refused("throttled", address)
+            raise
         account = await self.accounts.by_email(named)
         stored = account.password_hash if account is not None else None
         if not await self.passwords.verify(stored, password) or account is None:
+            self._refused("unknown", address, None if account is None else account.user_id)
             raise InvalidCredentials
         self.attempts.succeeded(attempt)
         return account
+
+    def _refused(self, reason: Reason, address: str, user: int | None = None) -> None:
+        """The e-mail address is not logged: people type passwords there too."""
+        self.count("password", reason)
+        structlog.get_logger().warning("sign_in_refused", reason=reason, client=address, user=user)

@@ -161,7 +161,7 @@ def build_server(public: Services, events: EventStore) -> Server:
 def _build_sign_in(public: Services) -> SignIn:
     """For the management API alone: what web workers answer never looks at a session."""
     records, flags, clock = public.records, public.flags, time.monotonic
-    failures = flags.authentication.failures
+    failures, failed = flags.authentication.failures, public.context.metrics.key_failures
     sessions = SessionService(SessionStore(records), public.context.now, clock, failures, flags.bus)
     flags.bus.subscribe(Topic.SESSIONS, sessions.forget)
     return SignIn(
@@ -170,6 +170,7 @@ def _build_sign_in(public: Services) -> SignIn:
         sessions,
         PasswordHashing(),
         SignInAttempts(clock),
+        count=lambda kind, reason: failed.labels(kind, reason).inc(),
     )
 
 

@@ -17,7 +17,7 @@ from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
 from fanion.rest.body_reader import MULTIPART, Body, read_body, read_form, read_texts
 from fanion.rest.pagination import Page, read_page
 from fanion.rest.validation import read_struct
-from fanion.server.forwarded import BaseUrl, Caller
+from fanion.server.forwarded import BaseUrl, Caller, Client
 from fanion.server.head import HeaderFields
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
 from fanion.wire.incremental_json import DECODED_BYTES_MAX
@@ -78,9 +78,13 @@ class ManagementRequest(Request[User, Principal, State]):
         return _ConnectionCaller(self)
 
     @property
+    def remote_client(self) -> Client:
+        return self._server_url.proxies.client(self.caller)
+
+    @property
     def client_address(self) -> str:
         """As of `TrustedProxies.client_address`."""
-        return self._server_url.proxies.client_address(self.caller.peer, self.caller.headers)
+        return self.remote_client.address
 
     @property
     def author(self) -> Author:

@@ -81,7 +81,7 @@ def _counter_keys(client: Client) -> list[tuple[tuple[str, str], int]]:
     return [((address, claimed), FAILURES_MAX), ((address, "*"), PEER_FAILURES_MAX)]
 
 
-def _uncounted(kind: str, reason: str) -> None:
+def uncounted(kind: str, reason: str) -> None:
     pass
 
 
@@ -92,7 +92,7 @@ class FailedAttempts:
         self,
         proxies: TrustedProxies | None = None,
         clock: Callable[[], float] = time.monotonic,
-        count: Callable[[str, str], None] = _uncounted,
+        count: Callable[[str, str], None] = uncounted,
     ) -> None:
         self._proxies = proxies or TrustedProxies()
         self._limit = FailureLimit(clock)
