@@ -12,6 +12,8 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # No form can send it, and a script of another origin only after a preflight, which is refused.
 CONSOLE_HEADER, CONSOLE = "x-fanion-console", "1"
 FETCH_SITE, SAME_ORIGIN = "sec-fetch-site", "same-origin"
+# Typed, or from a bookmark.
+BY_USER = "none"
 
 
 def names_console(headers: Mapping[str, str]) -> bool:
@@ -28,15 +30,32 @@ def require_own_page(
                  come from a browser; a page elsewhere must not sign anybody in.
     raises:      ForgedRequest
     """
-    site, origin = headers.get(FETCH_SITE), headers.get("origin")
-    if site is not None:
-        is_own = site == SAME_ORIGIN
-    elif origin is not None:
-        is_own = origin.lower() in {_origin(one) for one in own}
-    else:
+    is_own = _is_own(headers, own, (SAME_ORIGIN,))
+    if is_own is None:
         is_own = not has_session
     if not is_own or (has_session and not names_console(headers)):
         raise ForgedRequest
+
+
+def require_no_other_page(headers: Mapping[str, str], own: Collection[str]) -> None:
+    """For a request with a session's cookie that changes nothing: no page elsewhere is concerned
+    with what it answers, or with how long that takes.
+
+    own:    as of `require_own_page`
+    raises: ForgedRequest
+    """
+    if _is_own(headers, own, (SAME_ORIGIN, BY_USER)) is False:
+        raise ForgedRequest
+
+
+def _is_own(
+    headers: Mapping[str, str], own: Collection[str], allowed: Collection[str]
+) -> bool | None:
+    """None when nothing says where the request comes from. allowed: of Sec-Fetch-Site"""
+    site, origin = headers.get(FETCH_SITE), headers.get("origin")
+    if site is not None:
+        return site in allowed
+    return None if origin is None else origin.lower() in {_origin(one) for one in own}
 
 
 def _origin(url: str) -> str:

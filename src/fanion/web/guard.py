@@ -27,7 +27,12 @@ from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
 from fanion.rest.validation import object_id
 from fanion.server.forwarded import Caller
-from fanion.web.forged_requests import SAFE_METHODS, names_console, require_own_page
+from fanion.web.forged_requests import (
+    SAFE_METHODS,
+    names_console,
+    require_no_other_page,
+    require_own_page,
+)
 
 BODY_KEY = "personal_api_key"
 CURRENT = "@current"
@@ -126,7 +131,9 @@ async def _of_session(
     request: ManagementRequest, cookie: str, sessions: SessionService, caller: Caller
 ) -> Principal:
     """raises: ForgedRequest, SessionEnded, Throttled, RecordsUnavailable"""
-    if request.method not in SAFE_METHODS:
+    if request.method in SAFE_METHODS:
+        require_no_other_page(request.headers, _own_origins(request))
+    else:
         require_own_page(request.headers, _own_origins(request), has_session=True)
     return await sessions.find(cookie, caller)
 
