@@ -18,7 +18,7 @@ from tests.clients.management import Json
 REPORT_S = 120
 _PAGE = b"""<!doctype html><title>Journey</title>
 <script src="/posthog.js"></script><script type="module" src="/page.mjs"></script>"""
-_FLAGS = (
+FLAGS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -80,7 +80,7 @@ def _browser(address: str, folder: Path) -> Iterator[None]:
     chromium = find_chromium()
     assert chromium is not None
     folder.mkdir(parents=True)
-    command = [chromium, *_FLAGS, f"--user-data-dir={folder / 'profile'}", address]
+    command = [chromium, *FLAGS, f"--user-data-dir={folder / 'profile'}", address]
     with (folder / "browser.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:

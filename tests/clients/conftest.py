@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.browser import find_chromium
 from tests.clients.management import Api
+from tests.clients.victim import Victim, open_victim
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
@@ -24,3 +26,11 @@ def api(server: tuple[RealServer, Keys]) -> Iterator[Api]:
     api = Api(*server)
     yield api
     api.close()
+
+
+@pytest.fixture(scope="session")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    if find_chromium() is None:
+        pytest.skip("no Chromium found: install the package `chromium`")
+    with open_victim(tmp_path_factory.mktemp("victim")) as victim:
+        yield victim

@@ -1,0 +1,181 @@
+"""A headless Chromium driven by the DevTools protocol over a pipe: messages of JSON, each ended by
+NUL. What a page's own script does is run in that page, as that page.
+
+source: Chromium, `--remote-debugging-pipe`
+"""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.clients.browser import FLAGS, find_chromium
+from tests.clients.management import Json
+
+WAIT_S = 60
+# Where the browser reads commands, and where it writes.
+_COMMANDS, _MESSAGES = 3, 4
+
+
+@dataclass
+class Devtools:
+    """One browser. Commands wait for their results; events are kept by the tab that they are of."""
+
+    _commands: int
+    _messages: int
+    _results: dict[int, "queue.Queue[Json]"] = field(default_factory=dict)
+    _tabs: dict[str, "Tab"] = field(default_factory=dict)
+    _last: int = 0
+
+    def command(self, method: str, session: str | None = None, **parameters: Any) -> Json:
+        self._last += 1
+        number, result = self._last, queue.Queue[Json]()
+        self._results[number] = result
+        message: Json = {"id": number, "method": method, "params": parameters}
+        if session is not None:
+            message["sessionId"] = session
+        os.write(self._commands, json.dumps(message).encode() + b"\0")
+        answer = result.get(timeout=WAIT_S)
+        assert "error" not in answer, f"{method}: {answer}"
+        found: Json = answer["result"]
+        return found
+
+    def open(self, url: str) -> "Tab":
+        target = self.command("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.command("Target.attachToTarget", targetId=target, flatten=True)
+        tab = self._tabs[attached["sessionId"]] = Tab(self, attached["sessionId"], target)
+        tab.command("Page.enable")
+        tab.command("Page.setLifecycleEventsEnabled", enabled=True)
+        tab.command("Runtime.enable")
+        tab.go(url)
+        return tab
+
+    def read(self) -> None:
+        """Until the browser ends."""
+        received = b""
+        while data := os.read(self._messages, 1 << 20):
+            *messages, received = (received + data).split(b"\0")
+            for message in messages:
+                self._take(json.loads(message))
+
+    def _take(self, message: Json) -> None:
+        if "id" in message:
+            self._results.pop(message["id"]).put(message)
+        elif (tab := self._tabs.get(message.get("sessionId", ""))) is not None:
+            tab.events.put(message)
+
+
+@dataclass
+class Tab:
+    """frame: of the page itself, without those inside it"""
+
+    devtools: Devtools
+    session: str
+    frame: str
+    events: "queue.Queue[Json]" = field(default_factory=queue.Queue)
+
+    def command(self, method: str, **parameters: Any) -> Json:
+        return self.devtools.command(method, self.session, **parameters)
+
+    def go(self, url: str) -> None:
+        """As if the address had been typed; returns when it is loaded."""
+        loader = self.command("Page.navigate", url=url)
+        assert "errorText" not in loader, loader
+        self._loaded(loader["loaderId"])
+
+    def run(self, script: str) -> Any:
+        """The value of an expression, awaited, in the page, as after a click in it."""
+        answer = self.command(
+            "Runtime.evaluate",
+            expression=script,
+            awaitPromise=True,
+            returnByValue=True,
+            userGesture=True,
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def leave(self, script: str) -> None:
+        """Run an expression that makes the page go elsewhere, and wait until that is loaded."""
+        self._forget_events()
+        self.run(script)
+        self._loaded(None)
+
+    @property
+    def url(self) -> str:
+        """Of the page that is shown."""
+        history = self.command("Page.getNavigationHistory")
+        found: str = history["entries"][history["currentIndex"]]["url"]
+        return found
+
+    def cookies(self, url: str) -> dict[str, str]:
+        """Those that the browser has for an address, by their names."""
+        found = self.command("Network.getCookies", urls=[url])["cookies"]
+        return {cookie["name"]: cookie["value"] for cookie in found}
+
+    def _loaded(self, loader: str | None) -> None:
+        """loader: of a navigation; None for the next one, whichever it is"""
+        while True:
+            event = self.events.get(timeout=WAIT_S)
+            given = event["params"]
+            is_load = event["method"] == "Page.lifecycleEvent" and given["name"] == "load"
+            if is_load and given["frameId"] == self.frame and loader in (None, given["loaderId"]):
+                return
+
+    def _forget_events(self) -> None:
+        while not self.events.empty():
+            self.events.get_nowait()
+
+
+@contextmanager
+def open_devtools(folder: Path) -> Iterator[Devtools]:
+    """folder: a new one, for the browser's profile and log"""
+    chromium = find_chromium()
+    assert chromium is not None
+    folder.mkdir(parents=True)
+    for_browser, commands = os.pipe()
+    messages, from_browser = os.pipe()
+    command = [
+        chromium,
+        *FLAGS,
+        "--remote-debugging-pipe",
+        f"--user-data-dir={folder / 'profile'}",
+        "about:blank",
+    ]
+    with (folder / "browser.log").open("wb") as log:
+        process = _start(command, log.fileno(), for_browser, from_browser)
+    os.close(for_browser)
+    os.close(from_browser)
+    devtools = Devtools(commands, messages)
+    reading = threading.Thread(target=devtools.read)
+    reading.start()
+    try:
+        yield devtools
+    finally:
+        # A group of its own: the processes that the browser started end with it.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        reading.join()
+        os.close(commands)
+        os.close(messages)
+
+
+def _start(command: list[str], log: int, reads: int, writes: int) -> subprocess.Popen[bytes]:
+    """With these two descriptors under the numbers that the browser expects."""
+    # `dup2` by the shell, since a function that runs between fork and exec may hang in a process
+    # with threads.
+    moved = f'exec "$0" "$@" {_COMMANDS}<&{reads} {_MESSAGES}>&{writes}'
+    return subprocess.Popen(
+        ["bash", "-c", moved, *command],
+        stdout=log,
+        stderr=log,
+        pass_fds=(reads, writes),
+        start_new_session=True,
+    )

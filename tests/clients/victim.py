@@ -1,0 +1,116 @@
+"""Somebody who is signed in at a real server in a real browser, and the site of an attacker."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.clients.devtools import Tab, open_devtools
+from tests.clients.neighbour import Neighbour, open_neighbour
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
+
+EMAIL, PASSWORD = "olga@example.com", "correct horse battery"
+FLAGS = "/api/projects/@current/feature_flags"
+COHORTS = "/api/projects/@current/cohorts"
+CHANGE = "create_static_cohort_for_flag"
+COOKIE = "fanion"
+
+Requests = list[tuple[str, int]]
+
+
+@dataclass
+class Victim:
+    """Somebody who is signed in at the server, in one window of their browser."""
+
+    server: PreloadedServer
+    keys: Keys
+    neighbour: Neighbour
+    tab: Tab
+    _markers = count(1)
+
+    def create_flag(self) -> str:
+        """The address at which a POST without a body makes a cohort of the new flag."""
+        created = self._api("POST", f"{FLAGS}/", {"key": f"forged-{next(self._markers):04}"})
+        return f"{FLAGS}/{created['id']}/{CHANGE}/"
+
+    def is_changed(self, path: str) -> bool:
+        key = self._api("GET", path.removesuffix(f"{CHANGE}/"))["key"]
+        found: int = self._api("GET", f"{COHORTS}/?search={key}")["count"]
+        return found > 0
+
+    def requests(self, path: str) -> Requests:
+        """Method and status of all requests that the server was sent at this address so far."""
+        marker = f"/_health/{next(self._markers)}"
+        plain_http.get(f"{self.server.url}{marker}")
+        until(lambda: self._logged(marker), "the server wrote no log")
+        return self._logged(path)
+
+    def here(self, script: str, *arguments: Any) -> Any:
+        """The result of a function in a page of the server itself."""
+        self.tab.go(f"{self.server.url}/_health")
+        return self.tab.run(call(script, *arguments))
+
+    def sign_in(self) -> None:
+        """With no other cookie."""
+        self.tab.command("Network.clearBrowserCookies")
+        assert self.here(SIGN_IN, EMAIL, PASSWORD) == 200
+
+    @property
+    def cookie(self) -> str | None:
+        return self.tab.cookies(f"{self.server.url}/api/").get(COOKIE)
+
+    def _logged(self, path: str) -> Requests:
+        lines = (line for line in self.server.log_lines() if line["event"] == "request")
+        return [(line["method"], line["status"]) for line in lines if line["path"] == path]
+
+    def _api(self, method: str, path: str, body: Any = None) -> Any:
+        key = {"authorization": f"Bearer {self.keys.personal_api_key}"}
+        with plain_http.Client(base_url=self.server.url, headers=key, timeout=20) as client:
+            answer = client.request(method, path, json=body)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+
+def call(script: str, *arguments: Any) -> str:
+    """script: a function"""
+    return f"({script})({', '.join(json.dumps(one) for one in arguments)})"
+
+
+SIGN_IN = """async (email, password) => {
+  const body = JSON.stringify({ email, password });
+  const headers = { "Content-Type": "application/json", "X-Fanion-Console": "1" };
+  return (await fetch("/api/login/", { method: "POST", headers, body })).status;
+}"""
+WHO = """async () => {
+  const answer = await fetch("/api/users/@me/");
+  return answer.ok ? (await answer.json()).email : answer.status;
+}"""
+
+
+@contextmanager
+def open_victim(folder: Path) -> Iterator[Victim]:
+    """folder: for the server and the browser"""
+    server = PreloadedServer(folder / "data")
+    keys = _set_up(server, folder / "password")
+    server.start()
+    try:
+        with open_neighbour() as neighbour, open_devtools(folder / "chromium") as devtools:
+            victim = Victim(server, keys, neighbour, devtools.open("about:blank"))
+            victim.sign_in()
+            yield victim
+    finally:
+        server.close()
+
+
+def _set_up(server: RealServer, secret: Path) -> Keys:
+    secret.write_text(PASSWORD)
+    made = json.loads(
+        server.command("setup", "--json", "--email", EMAIL, "--password-file", str(secret))
+    )
+    return Keys(int(made["project_id"]), made["project_api_key"], made["personal_api_key"])
