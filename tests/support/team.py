@@ -181,12 +181,18 @@ async def open_team(office: Office) -> AsyncGenerator[Team]:
 def _app(records: Records, clock: Clock) -> AsgiApp:
     directory = Projects(ProjectStore(records), clock.seconds)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
+    sessions = SessionService(SessionStore(records), clock.now, clock.seconds)
     store = FlagStore(records)
+
+    def rights_changed(user_id: int) -> None:
+        authentication.rights_changed(user_id)
+        sessions.rights_changed(user_id)
+
     return management_app(
         Management(
             authentication=authentication,
             projects=directory,
-            sessions=SessionService(SessionStore(records), clock.now, clock.seconds),
+            sessions=sessions,
             now=clock.now,
             controllers=(
                 OrganizationsApi,
@@ -201,7 +207,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
             ),
             dependencies={
                 "organizations": Organizations(
-                    directory, records, revoke_flags_of_role, authentication.rights_changed
+                    directory, records, revoke_flags_of_role, rights_changed
                 ),
                 "flags": Flags(store, ChangeBus()),
                 "records": records,

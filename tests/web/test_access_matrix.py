@@ -198,8 +198,10 @@ def as_stranger(endpoint: Endpoint) -> Refusal:
 
 
 def as_viewer(endpoint: Endpoint) -> Refusal:
+    if endpoint.name in OWN or endpoint.security == [{"session": []}]:
+        return as_member(endpoint)
     reads = endpoint.method in READS or (endpoint.scope or "").endswith(":read")
-    return as_member(endpoint) if reads or endpoint.name in OWN else VIEWER
+    return as_member(endpoint) if reads else VIEWER
 
 
 def as_member(endpoint: Endpoint) -> Refusal:
@@ -230,6 +232,7 @@ def with_key_for_users(endpoint: Endpoint) -> Refusal:
 EXPECTED = {
     "an ended session": with_ended_session,
     "a stranger's session": as_stranger,
+    "a viewer's session": as_viewer,
     "a member's session": as_member,
     "an administrator's session": as_administrator,
     "no key": without_key,
@@ -288,6 +291,7 @@ async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
         clients = {name: home.site.client(key) for name, key in keys.items()}
         users = {
             "a stranger's session": elsewhere.user_id,
+            "a viewer's session": viewer.user_id,
             "a member's session": member.user_id,
             "an administrator's session": admin.user_id,
             "an owner's session": home.user_id,
@@ -459,7 +463,8 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
     [
         *("no key", "a stranger", "a viewer", "a member", "an administrator"),
         "an ended session",
-        *("a stranger's session", "a member's session", "an administrator's session"),
+        *("a stranger's session", "a viewer's session", "a member's session"),
+        "an administrator's session",
     ],
 )
 async def test_each_caller_may_use_existing_objects_as_permitted(
@@ -499,7 +504,11 @@ async def test_each_caller_may_use_existing_objects_as_permitted(
 
     assert wrong == []
     assert len(known) > 80
-    if caller in {"no key", "a stranger", "a stranger's session", "an ended session", "a viewer"}:
+    callers_without_rights = {
+        *("no key", "a stranger", "a stranger's session", "an ended session"),
+        *("a viewer", "a viewer's session"),
+    }
+    if caller in callers_without_rights:
         for name, path in (
             ("flag_id", "feature_flags"),
             ("cohort_id", "cohorts"),

@@ -21,7 +21,8 @@ from fanion.projects.request_api import ManagementRequest
 SIGN_IN_BYTES_MAX = 16 * 1024
 # Of a handler that needs neither key nor session, and takes a small body.
 OPEN: dict[str, Any] = {"public": True, "body_bytes_max": SIGN_IN_BYTES_MAX, "security": [{}]}
-# Of a handler that needs a session: a personal key is refused.
+# Of a handler that needs a session, and changes the caller's own account alone: a personal key is
+# refused, a viewer is not.
 OF_SESSION: dict[str, Any] = {"session": True, "own": True, "security": [{"session": []}]}
 
 

@@ -94,6 +94,11 @@ class SessionService:
         self._ended(user_id, gone)
         return len(gone)
 
+    def rights_changed(self, user_id: int) -> None:
+        """This process has changed what the user may do, and deleted the sessions."""
+        self.forget()
+        self._bus.publish(Topic.SESSIONS, user_id)
+
     def forget(self, _: int = 0) -> None:
         """Sessions were changed in the records store: read them again."""
         self._cache.invalidate_all()

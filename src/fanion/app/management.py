@@ -169,7 +169,7 @@ def _of_flags(server: Server) -> dict[str, object]:
         "flag_cohorts": FlagCohorts(managed, server.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.insights.results),
         "organizations": Organizations(
-            flags.projects, records, revoke_flags_of_role, flags.authentication.rights_changed
+            flags.projects, records, revoke_flags_of_role, partial(_rights_changed, server)
         ),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,
@@ -178,6 +178,12 @@ def _of_flags(server: Server) -> dict[str, object]:
         "webhooks": server.webhooks,
         "sign_in": server.sign_in,
     }
+
+
+def _rights_changed(server: Server, user_id: int) -> None:
+    """Of a user, by this process: what is cached of the rights is read again."""
+    server.public.flags.authentication.rights_changed(user_id)
+    server.sign_in.sessions.rights_changed(user_id)
 
 
 def _of_data(server: Server) -> dict[str, object]:

@@ -288,6 +288,8 @@ def _give_level(
     )
     after = _find(connection, organization_id, before.email)
     _record(connection, organization_id, before, after, by, now)
+    if level != before.level:
+        end_sessions_of(connection, before.user_id)
     return after
 
 
@@ -305,8 +307,7 @@ def _set_active(
         for one, member in before.items():
             _require_other_owner(connection, one, member)
     connection.execute(update(users).where(_user.id == user_id).values(is_active=is_active))
-    if not is_active:
-        _end_sessions(connection, user_id)
+    end_sessions_of(connection, user_id)
     for one, member in before.items():
         after = _find(connection, one, email)
         _record(connection, one, member, after, None, now)
@@ -332,7 +333,7 @@ def _remove_member(
 ) -> None:
     _require_other_owner(connection, organization_id, gone)
     leave_roles(connection, organization_id, gone.user_id, by, now)
-    _end_sessions(connection, gone.user_id)
+    end_sessions_of(connection, gone.user_id)
     if _organizations_of(connection, gone.user_id) == [organization_id]:
         revoke_keys_of(connection, gone.user_id, now, by)
         connection.execute(update(users).where(_user.id == gone.user_id).values(is_active=False))
@@ -342,6 +343,19 @@ def _remove_member(
         .where(_member.user_id == gone.user_id)
     )
     _record(connection, organization_id, gone, None, by, now)
+
+
+def end_sessions_of(connection: Connection, user_id: int) -> None:
+    """Of a user whose rights change: a new session is begun with the new ones."""
+    connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
+
+
+def record_joined(
+    connection: Connection, organization_id: UUID, email: str, user_id: int, now: datetime
+) -> None:
+    """A user has become a member, by the own doing."""
+    added = _find(connection, organization_id, email)
+    _record(connection, organization_id, None, added, user_id, now)
 
 
 def _change_level(connection: Connection, change: MemberChange, level: Level) -> Member:
@@ -369,11 +383,6 @@ def _manager_and_member(connection: Connection, change: MemberChange) -> tuple[M
     except NotFound:
         require_manager(manager.level)
         raise
-
-
-def _end_sessions(connection: Connection, user_id: int) -> None:
-    """They would go on for who becomes a member again."""
-    connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
 
 def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:

@@ -46,7 +46,8 @@ def access_guard(
     """A function in place of an object, which the framework would copy.
 
     Of a handler's `opt` it reads `public` (neither key nor session), `scope`, `session` (a key is
-    refused), `fresh_sign_in`, `project`, `body_names` and `query_names`.
+    refused), `reads` and `own` (viewers may call it), `fresh_sign_in`, `project`, `body_names` and
+    `query_names`.
     """
 
     async def check_access(
