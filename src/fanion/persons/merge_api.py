@@ -168,6 +168,7 @@ class PersonMergesApi(Controller):
         status_code=200,
         summary="Preview a merge of persons",
         scope="person:read",
+        reads=True,
     )
     async def preview(
         self,

@@ -99,7 +99,7 @@ class FlagEvaluationApi(Controller):
         status_code=200,
         summary="Evaluate an unsaved flag, with reasons",
         scope="feature_flag:read",
-        reads_only=True,
+        reads=True,
     )
     async def unsaved_reasons(
         self,

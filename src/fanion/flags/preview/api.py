@@ -37,7 +37,7 @@ from fanion.projects.request_api import ManagementRequest, scoped
 NO_KEY = "no-key-yet"
 
 # These operations change nothing, whatever their method.
-_READS_ONLY = {**scoped("feature_flag:read"), "reads_only": True}
+_READS = {**scoped("feature_flag:read"), "reads": True}
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ T = TypeVar("T")
 class FlagPreviewsApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags"
     tags = ("Feature flags",)
-    opt = _READS_ONLY
+    opt = _READS
 
     @post("/reach", status_code=200, summary="Estimate whom each condition of a flag reaches")
     async def reach(
