@@ -27,6 +27,7 @@ from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
+from fanion.projects.invites_api import InvitesApi
 from fanion.projects.members_api import MembersApi
 from fanion.projects.model import Level
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
@@ -46,6 +47,19 @@ Json = dict[str, Any]
 _numbers = count(1)
 
 
+@dataclass
+class Mails:
+    """What is sent: recipient, subject and text. works: whether mails are taken"""
+
+    sent: list[tuple[str, str, str]] = field(default_factory=list)
+    works: bool = True
+
+    def send(self, kind: str, to: str, subject: str, text: str) -> bool:
+        if self.works:
+            self.sent.append((to, subject, text))
+        return self.works
+
+
 @dataclass(frozen=True)
 class Office:
     """Shared by all tests of a session; `open_team` creates what belongs to one test."""
@@ -53,6 +67,7 @@ class Office:
     records: Records
     clock: Clock
     app: AsgiApp
+    mails: Mails
 
     def client(self, key: str | None) -> httpx.AsyncClient:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
@@ -154,7 +169,8 @@ def office(request: pytest.FixtureRequest, engine: str) -> Office:
 async def open_office(records_url: str) -> AsyncGenerator[Office]:
     records = await open_records(records_url)
     clock = Clock()
-    yield Office(records, clock, _app(records, clock))
+    mails = Mails()
+    yield Office(records, clock, _app(records, clock, mails), mails)
     await records.close()
 
 
@@ -178,7 +194,7 @@ async def open_team(office: Office) -> AsyncGenerator[Team]:
         yield team
 
 
-def _app(records: Records, clock: Clock) -> AsgiApp:
+def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
     directory = Projects(ProjectStore(records), clock.seconds)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
     sessions = SessionService(SessionStore(records), clock.now, clock.seconds)
@@ -197,6 +213,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
             controllers=(
                 OrganizationsApi,
                 MembersApi,
+                InvitesApi,
                 RolesApi,
                 RoleMembershipsApi,
                 FlagsApi,
@@ -207,7 +224,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
             ),
             dependencies={
                 "organizations": Organizations(
-                    directory, records, revoke_flags_of_role, rights_changed
+                    directory, records, revoke_flags_of_role, rights_changed, mails.send
                 ),
                 "flags": Flags(store, ChangeBus()),
                 "records": records,

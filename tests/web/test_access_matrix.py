@@ -75,6 +75,9 @@ ADMINISTRATORS_ONLY: dict[str, Json] = {
     "DELETE /api/projects/{project_id}/secret_key/": {},
     "PATCH /api/organizations/{organization}/members/{user_uuid}/": {"level": 1},
     "DELETE /api/organizations/{organization}/members/{user_uuid}/": {},
+    "POST /api/organizations/{organization}/invites/": {"target_email": "i@example.com"},
+    "POST /api/organizations/{organization}/invites/bulk/": {},
+    "DELETE /api/organizations/{organization}/invites/{invite_id}/": {},
     "POST /api/organizations/{organization}/roles/": {"name": "Role"},
     "PATCH /api/organizations/{organization}/roles/{role_id}/": {},
     "DELETE /api/organizations/{organization}/roles/{role_id}/": {},
@@ -451,6 +454,9 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
             "webhook_id": await made(f"{project}/webhooks/", HOOK),
             "role_id": role,
             "user_uuid": user_uuid,
+            "invite_id": await made(
+                "/api/organizations/@current/invites/", {"target_email": f"{unique}@example.com"}
+            ),
             "member_id": await made(member, {"user_uuid": home.owner["uuid"]}),
             "person_id": str((await home.person(person))["id"]),
             "definition_id": str(definitions["results"][0]["id"]),

@@ -29,6 +29,7 @@ Scope = Literal[
     "PersonalAPIKey",
     "OrganizationMembership",
     "User",
+    "OrganizationInvite",
 ]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -111,7 +112,14 @@ class OrganizationChange:
     """
 
     organization_id: UUID
-    scope: Literal["Role", "ResourceAccess", "PersonalAPIKey", "OrganizationMembership", "User"]
+    scope: Literal[
+        "Role",
+        "ResourceAccess",
+        "PersonalAPIKey",
+        "OrganizationMembership",
+        "OrganizationInvite",
+        "User",
+    ]
     before: ItemState | None
     after: ItemState | None
     user_id: int | None

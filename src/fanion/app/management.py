@@ -47,6 +47,7 @@ from fanion.persons.merge_service import PersonMerges
 from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
+from fanion.projects.invites_api import InvitesApi
 from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
@@ -63,6 +64,7 @@ CONTROLLERS = (
     RoleAccessApi,
     OrganizationsApi,
     MembersApi,
+    InvitesApi,
     RolesApi,
     RoleMembershipsApi,
     FlagEvaluationApi,

@@ -23,6 +23,7 @@ from fanion.errors import Invalid, NotFound
 from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.auth.personal_keys_store import NewPersonalKey, create_key, revoke_keys_of
+from fanion.projects.invites_store import revoke_invites_of
 from fanion.projects.member_rights import (
     Manager,
     require_manager,
@@ -290,6 +291,7 @@ def _give_level(
     _record(connection, organization_id, before, after, by, now)
     if level != before.level:
         end_sessions_of(connection, before.user_id)
+        revoke_invites_of(connection, organization_id, before.user_id, level, by, now)
     return after
 
 
@@ -333,6 +335,7 @@ def _remove_member(
 ) -> None:
     _require_other_owner(connection, organization_id, gone)
     leave_roles(connection, organization_id, gone.user_id, by, now)
+    revoke_invites_of(connection, organization_id, gone.user_id, None, by, now)
     end_sessions_of(connection, gone.user_id)
     if _organizations_of(connection, gone.user_id) == [organization_id]:
         revoke_keys_of(connection, gone.user_id, now, by)

@@ -16,6 +16,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.projects.cache import Projects
+from fanion.projects.invite_mail import MailSender
+from fanion.projects.invites_store import InviteStore
 from fanion.projects.members_store import MemberStore
 from fanion.projects.model import LEVELS, Level, Organization, Principal, ResourceAccess
 from fanion.projects.organizations_store import ResourceAccessStore
@@ -36,16 +38,23 @@ Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")
 
 @dataclass(frozen=True, slots=True)
 class Organizations:
-    """rights_changed: called with the id of a user whose rights this process has changed"""
+    """rights_changed: called with the id of a user whose rights this process has changed
+    send_mail:      None where the server sends no mails
+    """
 
     projects: Projects
     records: Records
     revoke_flags: RevokeFlags
     rights_changed: Callable[[int], None]
+    send_mail: MailSender | None = None
 
     @property
     def members(self) -> MemberStore:
         return MemberStore(self.records)
+
+    @property
+    def invites(self) -> InviteStore:
+        return InviteStore(self.records)
 
     @property
     def roles(self) -> RoleStore:

@@ -156,13 +156,9 @@ class RoleStore:
         """
         try:
             async with self.records.write() as connection:
-                before = await connection.run_sync(_locked, organization_id, role_id)
-                added = await connection.run_sync(
-                    add_role_member, organization_id, role_id, user_uuid, now
+                return await connection.run_sync(
+                    join_role, organization_id, role_id, user_uuid, by, now
                 )
-                after = await connection.run_sync(_get, organization_id, role_id)
-                await connection.run_sync(record_role, organization_id, before, after, by, now)
-                return added
         except IntegrityError:
             raise Invalid("User is already part of the role.") from None
 
@@ -179,6 +175,22 @@ class RoleStore:
                 raise NotFound
             after = await connection.run_sync(_get, organization_id, role_id)
             await connection.run_sync(record_role, organization_id, before, after, by, now)
+
+
+def join_role(
+    connection: Connection,
+    organization_id: UUID,
+    role_id: UUID,
+    user_uuid: UUID,
+    by: int | None,
+    now: datetime,
+) -> RoleMember:
+    """As RoleStore.add_member, in the caller's transaction."""
+    before = _locked(connection, organization_id, role_id)
+    added = add_role_member(connection, organization_id, role_id, user_uuid, now)
+    after = _get(connection, organization_id, role_id)
+    record_role(connection, organization_id, before, after, by, now)
+    return added
 
 
 def leave_roles(
@@ -330,7 +342,7 @@ def create_role(
 def add_role_member(
     connection: Connection, organization_id: UUID, role_id: UUID, user_uuid: UUID, now: datetime
 ) -> RoleMember:
-    """As RoleStore.add_member, in the caller's transaction."""
+    """As `join_role`, without an entry in the activity log."""
     role = select(_role.id).where(*_is(organization_id, role_id)).with_for_update()
     if connection.execute(role).first() is None:
         raise NotFound

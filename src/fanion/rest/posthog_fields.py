@@ -91,6 +91,14 @@ MAINTAINED_OF_ORGANIZATION_MEMBER = _EVERYWHERE | {
     *("user", "joined_at", "updated_at", "is_2fa_enabled", "has_social_auth", "last_login"),
     *("organization", "organization_id"),
 }
+MAINTAINED_OF_INVITE = _EVERYWHERE | {
+    *("emailing_attempt_made", "is_expired", "created_by", "created_at", "updated_at"),
+    *("expires_at", "link"),
+}
+UNSUPPORTED_OF_INVITE: Mapping[str, str] = {
+    "private_project_access": "Every member reaches all projects of the organization.",
+    "combine_pending_invites": "An invite replaces the former one to the same address.",
+}
 MAINTAINED_OF_ROLE = _EVERYWHERE | {
     *("created_at", "created_by", "members", "associated_flags", "is_default", "organization"),
 }

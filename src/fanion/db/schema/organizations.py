@@ -1,11 +1,13 @@
-"""Tables of roles: members, access levels, and the flags that a role may edit."""
+"""Tables of roles: members, access levels, and the flags that a role may edit; and invites."""
 
 from sqlalchemy import (
+    Boolean,
     Column,
     ForeignKey,
     Integer,
     String,
     Table,
+    Text,
     UniqueConstraint,
     Uuid,
 )
@@ -14,6 +16,7 @@ from fanion.db.columns import UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
 ROLE_NAME_CHARS_MAX = 200
+INVITE_HASH_CHARS_MAX = 100
 
 roles = Table(
     "roles",
@@ -67,4 +70,40 @@ flag_role_access = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     UniqueConstraint("flag_id", "role_id"),
     sqlite_autoincrement=True,
+)
+
+# Those that can be accepted, and expired ones: an invite is deleted when it is accepted. Only the
+# hash of its link is stored.
+organization_invites = Table(
+    "organization_invites",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column(
+        "organization_id", Uuid, ForeignKey("organizations.id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("hash", String(INVITE_HASH_CHARS_MAX), nullable=False, unique=True),
+    Column("target_email", Text, nullable=False),
+    Column("first_name", Text, nullable=False),
+    Column("level", Integer, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("emailing_attempt_made", Boolean, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+    UniqueConstraint("organization_id", "target_email"),
+)
+
+# The roles that the invited person gets; a deleted role is left out.
+invite_roles = Table(
+    "invite_roles",
+    metadata,
+    Column(
+        "invite_id",
+        Uuid,
+        ForeignKey("organization_invites.id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column(
+        "role_id", Uuid, ForeignKey("roles.id", ondelete="CASCADE"), primary_key=True, index=True
+    ),
 )

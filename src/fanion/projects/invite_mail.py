@@ -1,0 +1,56 @@
+"""The mail with the link of an invite."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fanion.projects.invites import INVITE_LASTS, Invite
+
+KIND = "invite"  # of mails, for the log
+NAME_CHARS_MAX = 80  # of a name that users chose, in a mail
+
+
+class MailSender(Protocol):
+    """Port: mails are sent by a package above this one."""
+
+    def __call__(self, kind: str, to: str, subject: str, text: str) -> bool:
+        """Returns at once: whether the mail is going to be sent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InviteLink:
+    """organization: its name; link: joins it"""
+
+    invite: Invite
+    organization: str
+    link: str = field(repr=False)
+
+
+def send_invite(send: MailSender, made: InviteLink) -> bool:
+    """Whether it is going to be sent."""
+    invite = made.invite
+    organization = _name(made.organization)
+    author = _name(invite.created_by.first_name)
+    message = f"{_quoted(invite.message)}\n\n" if invite.message else ""
+    text = f"""{author} ({invite.created_by.email}) invites you to the organization
+{organization} in Fanion.
+
+{message}Join it here; the link works once, within {INVITE_LASTS.days} days:
+
+{made.link}
+
+If you do not know what this is about, you need not do anything.
+"""
+    return send(KIND, invite.target_email, f"You are invited to {organization}", text)
+
+
+def _name(text: str) -> str:
+    """On one line."""
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return plain[:NAME_CHARS_MAX]
+
+
+def _quoted(message: str) -> str:
+    """So that it cannot pass for the server's own words."""
+    lines = message.replace("\r", "").split("\n")
+    return "\n".join(f"> {''.join(c for c in line if c.isprintable())}".rstrip() for line in lines)

@@ -1,0 +1,265 @@
+"""Invites to an organization over HTTP: links that are shown once, to be copied.
+
+source: PostHog's `/api/organizations/{id}/invites/`
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from litestar import Controller, delete, get, post
+from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIType, Schema
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.errors import Invalid
+from fanion.projects.invite_mail import InviteLink, send_invite
+from fanion.projects.invites import (
+    INVITE_ROLES_MAX,
+    INVITES_AT_ONCE_MAX,
+    MESSAGE_CHARS_MAX,
+    Invite,
+    NewInvite,
+)
+from fanion.projects.members_api import LevelNumber
+from fanion.projects.model import (
+    EMAIL_CHARS_MAX,
+    FIRST_NAME_CHARS_MAX,
+    LEVELS,
+    Level,
+    Organization,
+    UserSummary,
+    read_email,
+)
+from fanion.projects.organizations_api import OrganizationName, Organizations
+from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.rest.endpoints import takes
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import MAINTAINED_OF_INVITE, UNSUPPORTED_OF_INVITE
+from fanion.rest.validation import read_struct
+
+_LIST = Schema(
+    type=OpenAPIType.ARRAY,
+    items=Schema(type=OpenAPIType.OBJECT, description="As of one invite."),
+    max_items=INVITES_AT_ONCE_MAX,
+)
+
+
+class InviteRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_INVITE
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_INVITE
+
+    target_email: Annotated[str, Meta(min_length=1, max_length=EMAIL_CHARS_MAX)]
+    first_name: Annotated[str, Meta(max_length=FIRST_NAME_CHARS_MAX)] = ""
+    level: LevelNumber = 1
+    message: (
+        Annotated[str, Meta(max_length=MESSAGE_CHARS_MAX, description="Quoted in the mail.")] | None
+    ) = None
+    roles: Annotated[
+        list[UUID], Meta(max_length=INVITE_ROLES_MAX, description="Roles that the person gets.")
+    ] = []
+    send_email: Annotated[
+        bool, Meta(description="Whether to mail the link, where the server sends mails.")
+    ] = True
+
+
+class InviteBody(Struct, kw_only=True):
+    id: UUID
+    target_email: str
+    first_name: str
+    level: Annotated[int, Meta(description=LEVELS)]
+    message: str
+    roles: list[UUID]
+    emailing_attempt_made: bool
+    is_expired: bool
+    created_by: UserSummary
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+    link: Annotated[
+        str | None,
+        Meta(description="For one use; only in the response to the creation."),
+    ]
+
+
+class InvitesApi(Controller):
+    """All members may read them; making and deleting needs an administrator."""
+
+    path = "/api/organizations/{organization:str}/invites"
+    tags = ("Organizations",)
+    opt = scoped("organization")
+
+    @get("/", summary="List invites")
+    async def invites(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        organizations: NamedDependency[Organizations],
+    ) -> Paged[InviteBody]:
+        """The newest first; those that were accepted are gone."""
+        page = request.page
+        found = await organizations.of(request.principal, organization)
+        rows, count = await organizations.invites.page(found.id, page.limit, page.offset)
+        now = request.app.state.now()
+        return page.of([_body(one, now) for one in rows], count)
+
+    @post("/", summary="Invite somebody", fresh_sign_in=True)
+    async def create(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        data: RequestBody[InviteRequest],
+        organizations: NamedDependency[Organizations],
+    ) -> InviteBody:
+        """`link` joins the organization, once and within seven days; it is not shown again. A
+        former invite to the same address ends. Nobody gives a higher level than the own one."""
+        found = await organizations.administered(request.principal, organization)
+        [made] = await _create(request, organizations, found, [data], is_list=False)
+        return made
+
+    @post(
+        "/bulk",
+        summary="Invite several people",
+        fresh_sign_in=True,
+        reads_body=True,
+        operation_class=takes("application/json", _LIST),
+    )
+    async def create_several(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        organizations: NamedDependency[Organizations],
+    ) -> list[InviteBody]:
+        """The body is a list of invites, 20 at most. All are made, or none."""
+        found = await organizations.administered(request.principal, organization)
+        body = await request.values()
+        wanted = _read_list(body.values, form=body.form)
+        return await _create(request, organizations, found, wanted, is_list=True)
+
+    @delete("/{invite_id:str}", summary="Delete an invite", fresh_sign_in=True)
+    async def remove(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        invite_id: FromPath[UUID],
+        organizations: NamedDependency[Organizations],
+    ) -> None:
+        """Its link does not work any more."""
+        found = await organizations.administered(request.principal, organization)
+        user, now = request.principal.user, request.app.state.now()
+        await organizations.invites.remove(found.id, invite_id, user.id, now)
+
+
+def _read_list(values: object, *, form: bool) -> list[InviteRequest]:
+    """raises: Invalid; `attr` begins with the place in the list"""
+    if form or not isinstance(values, list):
+        found = "form" if form else type(values).__name__
+        raise Invalid(f'Expected a list of items but got type "{found}".', code="not_a_list")
+    if len(values) > INVITES_AT_ONCE_MAX:
+        raise Invalid(
+            f"A maximum of {INVITES_AT_ONCE_MAX} invites can be sent in a single request.",
+            code="max_length",
+        )
+    return [_read_one(value, place) for place, value in enumerate(values)]
+
+
+def _read_one(value: object, place: int) -> InviteRequest:
+    try:
+        return read_struct(InviteRequest, value)
+    except Invalid as problem:
+        attr = f"{place}__{problem.attr}" if problem.attr else str(place)
+        raise Invalid(problem.detail, code=problem.code, attr=attr) from None
+
+
+async def _create(
+    request: ManagementRequest,
+    organizations: Organizations,
+    organization: Organization,
+    wanted: Sequence[InviteRequest],
+    *,
+    is_list: bool,
+) -> list[InviteBody]:
+    new = [_new(one, f"{place}__" if is_list else "") for place, one in enumerate(wanted)]
+    _require_different(new)
+    user, now = request.principal.user, request.app.state.now()
+    made = await organizations.invites.create(organization.id, user.id, new, now)
+    links = [
+        InviteLink(invite, organization.name, f"{request.origin}/signup/{token}")
+        for invite, token in made
+    ]
+    mailed = await _mail(organizations, links, [one.send_email for one in wanted])
+    return [_body(one.invite, now, one.link, is_mailed=one.invite.id in mailed) for one in links]
+
+
+def _new(sent: InviteRequest, at: str) -> NewInvite:
+    """raises: Invalid"""
+    try:
+        email = read_email(sent.target_email)
+    except ValueError:
+        raise Invalid("Enter a valid email address.", attr=f"{at}target_email") from None
+    if len(sent.roles) > INVITE_ROLES_MAX:
+        raise Invalid(
+            f"Ensure this field has no more than {INVITE_ROLES_MAX} elements.",
+            code="max_length",
+            attr=f"{at}roles",
+        )
+    return NewInvite(
+        target_email=email,
+        level=Level(sent.level),
+        first_name=sent.first_name,
+        message=sent.message or "",
+        roles=tuple(sent.roles),
+        at=at,
+    )
+
+
+def _require_different(new: Sequence[NewInvite]) -> None:
+    """raises: Invalid"""
+    known = set()
+    for one in new:
+        if one.target_email in known:
+            raise Invalid(
+                "This e-mail address is in the list twice.",
+                code="unique",
+                attr=f"{one.at}target_email",
+            )
+        known.add(one.target_email)
+
+
+async def _mail(
+    organizations: Organizations, links: Sequence[InviteLink], wanted: Sequence[bool]
+) -> set[UUID]:
+    """The ids of those that are going to be sent."""
+    send = organizations.send_mail
+    if send is None:
+        return set()
+    mailed = {
+        one.invite.id
+        for one, is_wanted in zip(links, wanted, strict=True)
+        if is_wanted and send_invite(send, one)
+    }
+    if mailed:
+        await organizations.invites.note_mailed(list(mailed))
+    return mailed
+
+
+def _body(
+    invite: Invite, now: datetime, link: str | None = None, *, is_mailed: bool = False
+) -> InviteBody:
+    return InviteBody(
+        id=invite.id,
+        target_email=invite.target_email,
+        first_name=invite.first_name,
+        level=invite.level,
+        message=invite.message,
+        roles=list(invite.roles),
+        emailing_attempt_made=invite.emailing_attempt_made or is_mailed,
+        is_expired=invite.has_expired(now),
+        created_by=invite.created_by,
+        created_at=invite.created_at,
+        updated_at=invite.created_at,
+        expires_at=invite.expires_at,
+        link=link,
+    )
