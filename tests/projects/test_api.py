@@ -445,6 +445,11 @@ async def test_the_caller_learns_who_and_where_it_is(workspace: Workspace) -> No
     response = await workspace.client.get("/api/users/@me/")
 
     user = workspace.made.user
+    organization = {
+        "id": str(FIRST_ORGANIZATION),
+        "name": "My organization",
+        "membership_level": 15,
+    }
     assert (response.status_code, response.json()) == (
         200,
         {
@@ -454,12 +459,10 @@ async def test_the_caller_learns_who_and_where_it_is(workspace: Workspace) -> No
             "first_name": "Olga",
             "email": "owner@example.com",
             "is_email_verified": False,
-            "organization": {
-                "id": str(FIRST_ORGANIZATION),
-                "name": "My organization",
-                "membership_level": 15,
-            },
+            "has_password": True,
+            "organization": organization,
             "project": first_project(workspace),
+            "organizations": [organization],
         },
     )
     assert OWNER_KEY not in response.text

@@ -15,7 +15,10 @@ from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
+from fanion.accounts.own_account_api import UsersApi
+from fanion.accounts.own_account_service import OwnAccounts, PutMail, no_mail
 from fanion.accounts.password_hashing_service import PasswordHashing
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.sessions_store import SessionStore
@@ -110,6 +113,7 @@ async def open_workspace(
     controllers: Sequence[type[Controller]] = (),
     dependencies: Mapping[str, object] | None = None,
     first: Workspace | None = None,
+    put_mail: PutMail = no_mail,
     **settings: Any,
 ) -> AsyncGenerator[Workspace]:
     """first:    another server on the same store, with the same clock
@@ -124,7 +128,9 @@ async def open_workspace(
         SessionService(SessionStore(records), clock.now, clock.seconds),
         PasswordHashing(QUICK_HASHER),
         SignInAttempts(clock.seconds),
+        FailedLogins(records, clock.now, clock.seconds),
     )
+    own_accounts = OwnAccounts(records, sign_in, authentication, clock.now, BASE_URL, put_mail)
     made = await _set_up(records) if first is None else first.made
     projects.remember(made.project)
     app = management_app(
@@ -133,8 +139,12 @@ async def open_workspace(
             projects=projects,
             sessions=sign_in.sessions,
             now=clock.now,
-            controllers=controllers,
-            dependencies={"sign_in": sign_in, **(dependencies or {})},
+            controllers=(UsersApi, *controllers),
+            dependencies={
+                "sign_in": sign_in,
+                "own_accounts": own_accounts,
+                **(dependencies or {}),
+            },
             **settings,
         )
     )

@@ -64,6 +64,7 @@ OWN = {
     "DELETE /api/sessions/{session_id}/",
     "POST /api/login/reauthenticate/",
     "POST /api/logout/",
+    "PATCH /api/users/@me/",
     "DELETE /api/organizations/{organization}/members/{user_uuid}/",  # to leave
 }
 # With a valid body.

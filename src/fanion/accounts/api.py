@@ -11,7 +11,7 @@ from litestar.params import RequestBody
 from msgspec import Meta, Struct
 
 from fanion.accounts.cookies import clear_cookie, read_cookie, set_cookie
-from fanion.accounts.model import Device, device
+from fanion.accounts.model import Device, Method, device
 from fanion.accounts.passwords import PASSWORD_CHARS_MAX
 from fanion.accounts.sign_in_service import SignIn
 from fanion.projects.model import EMAIL_CHARS_MAX
@@ -92,13 +92,13 @@ class LoginApi(Controller):
 
 
 async def signed_in(
-    request: ManagementRequest, sign_in: SignIn, user_id: int
+    request: ManagementRequest, sign_in: SignIn, user_id: int, method: Method = "password"
 ) -> Response[SignedIn]:
     """The response that begins a session; one that the browser had is over."""
     former = read_cookie(request.headers.get("cookie"), request.origin)
     if former is not None:
         await sign_in.sessions.end_by_cookie(former)
-    value = await sign_in.sessions.start(user_id, "password", device_of(request))
+    value = await sign_in.sessions.start(user_id, method, device_of(request))
     headers = {"set-cookie": set_cookie(value, request.origin), "cache-control": "no-store"}
     return Response(SignedIn(success=True), headers=headers)
 

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Never
 from uuid import UUID
@@ -99,6 +99,13 @@ class SessionService:
         self.forget()
         self._bus.publish(Topic.SESSIONS, user_id)
 
+    def changed(self, user_id: int, hashes: Sequence[str]) -> None:
+        """This process has changed the owner of these sessions, or deleted them.
+
+        hashes: of the cookies' values
+        """
+        self._ended(user_id, hashes)
+
     def forget(self, _: int = 0) -> None:
         """Sessions were changed in the records store: read them again."""
         self._cache.invalidate_all()
@@ -128,7 +135,7 @@ class SessionService:
         for session_id in used:
             self._used.pop(session_id, None)
 
-    def _ended(self, user_id: int, hashes: list[str]) -> None:
+    def _ended(self, user_id: int, hashes: Sequence[str]) -> None:
         for hashed in hashes:
             self._cache.invalidate(hashed)
         if hashes:

@@ -7,6 +7,7 @@ from typing import Literal
 import structlog
 
 from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
 from fanion.accounts.password_hashing_service import PasswordHashing
@@ -35,6 +36,7 @@ class SignIn:
     sessions: SessionService
     passwords: PasswordHashing
     attempts: SignInAttempts
+    failed_logins: FailedLogins
     options: SignInOptions = DEFAULT_OPTIONS
     count: Callable[[Literal["password"], Reason], None] = uncounted
 
@@ -58,6 +60,8 @@ class SignIn:
         stored = account.password_hash if account is not None else None
         if not await self.passwords.verify(stored, password) or account is None:
             self._refused("unknown", address, None if account is None else account.user_id)
+            if account is not None:
+                self.failed_logins.add(account.user_id, address)
             raise InvalidCredentials
         self.attempts.succeeded(attempt)
         return account

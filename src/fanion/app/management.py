@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from fanion.accounts.api import LoginApi
+from fanion.accounts.own_account_api import UsersApi
 from fanion.accounts.preflight_api import PreflightApi
 from fanion.accounts.sessions_api import SessionsApi
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
@@ -60,6 +61,7 @@ CONTROLLERS = (
     LoginApi,
     SessionsApi,
     PreflightApi,
+    UsersApi,
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,
@@ -150,7 +152,12 @@ def _management(server: Server) -> Management:
         sessions=server.sign_in.sessions,
         now=public.context.now,
         controllers=CONTROLLERS,
-        dependencies=_of_flags(server) | _of_data(server) | {"records": public.records},
+        dependencies={
+            **_of_flags(server),
+            **_of_data(server),
+            **_of_accounts(server),
+            "records": public.records,
+        },
         body_bytes_max=settings.body_bytes_max,
         upload_bytes_max=settings.upload_bytes_max,
         base_url=management_base_url(settings, flags.proxies),
@@ -186,6 +193,10 @@ def _rights_changed(server: Server, user_id: int) -> None:
     """Of a user, by this process: what is cached of the rights is read again."""
     server.public.flags.authentication.rights_changed(user_id)
     server.sign_in.sessions.rights_changed(user_id)
+
+
+def _of_accounts(server: Server) -> dict[str, object]:
+    return {"own_accounts": server.accounts.own_accounts}
 
 
 def _of_data(server: Server) -> dict[str, object]:

@@ -10,12 +10,14 @@ from uuid import uuid4
 
 from fanion.accept_log.port import Backlog
 from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.password_hashing_service import PasswordHashing
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.sessions_store import SessionStore
 from fanion.accounts.sign_in_service import SignIn
 from fanion.accounts.users_store import AccountStore
+from fanion.app.accounts import AccountServices, build_accounts
 from fanion.app.services import Services
 from fanion.cohorts.api import CohortService
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
@@ -82,6 +84,7 @@ class Server:
     dashboards: DashboardService
     webhooks: Webhooks
     sign_in: SignIn
+    accounts: AccountServices
     deliverer: Deliverer
     scheduler: ScheduledChangeWorker
     rollbacks: RollbackWorker
@@ -122,8 +125,10 @@ def build_server(public: Services, events: EventStore) -> Server:
     sender = Sender(Resolver(), allow_private=allow_private)
     deliverer = Deliverer(records, sender, metrics, now)
     sign_in = _build_sign_in(public)
+    accounts = build_accounts(public, sign_in)
     background: tuple[BackgroundTask, ...] = (
         sign_in.sessions.run,
+        *accounts.background,
         erasing.run,
         events.run_squash,
         partial(run_sweep, records, now),
@@ -150,6 +155,7 @@ def build_server(public: Services, events: EventStore) -> Server:
         dashboards=DashboardService(dashboards, results),
         webhooks=Webhooks(WebhookStore(records), allow_private),
         sign_in=sign_in,
+        accounts=accounts,
         deliverer=deliverer,
         scheduler=scheduler,
         rollbacks=rollbacks,
@@ -170,6 +176,7 @@ def _build_sign_in(public: Services) -> SignIn:
         sessions,
         PasswordHashing(),
         SignInAttempts(clock),
+        FailedLogins(records, public.context.now),
         count=lambda kind, reason: failed.labels(kind, reason).inc(),
     )
 

@@ -1,4 +1,4 @@
-"""Projects and the caller's own user, over HTTP.
+"""Projects over HTTP.
 
 source: capture.md section 9; api.md, "Authentication"
 """
@@ -14,13 +14,12 @@ import msgspec
 from litestar import Controller, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import RequestBody
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
 from fanion.projects.cache import Projects
 from fanion.projects.model import (
     FORMER_VALID_S,
-    LEVELS,
     Level,
     Project,
 )
@@ -126,7 +125,7 @@ class ProjectsApi(Controller):
         page = request.page
         found, count = await projects.page(request.principal, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([_project(project, now) for project in found], count)
+        return page.of([project_body(project, now) for project in found], count)
 
     @post("/", summary="Create a project")
     async def create(
@@ -141,12 +140,12 @@ class ProjectsApi(Controller):
         _require_timezone(data.timezone)
         now, user = request.app.state.now(), request.principal.user
         made = await projects.create(organization.id, data.name, data.timezone, now, user.id)
-        return _project(made, now)
+        return project_body(made, now)
 
     @get("/{project_id:str}", summary="Retrieve a project")
     async def project(self, request: ManagementRequest) -> ProjectBody:
         """`@current` is the current project of the key's owner."""
-        return _project(request.project, request.app.state.now())
+        return project_body(request.project, request.app.state.now())
 
     @patch("/{project_id:str}", summary="Update a project")
     async def change(
@@ -163,7 +162,7 @@ class ProjectsApi(Controller):
         if "timezone" in changes:
             _require_timezone(changes["timezone"])
         now, user = request.app.state.now(), request.principal.user
-        return _project(await projects.change(request.project.id, changes, now, user.id), now)
+        return project_body(await projects.change(request.project.id, changes, now, user.id), now)
 
     @patch("/{project_id:str}/reset_token", summary="Rotate the project API key", **FRESH)
     async def reset_token(
@@ -177,48 +176,7 @@ class ProjectsApi(Controller):
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         now, user = request.app.state.now(), request.principal.user
         changed = await projects.reset_token(request.project.id, data.former_valid_s, now, user.id)
-        return _project(changed, now)
-
-
-class OrganizationBody(Struct, kw_only=True):
-    id: UUID
-    name: str
-    membership_level: Annotated[int, Meta(description=LEVELS)]
-
-
-class MeBody(Struct, kw_only=True):
-    id: int
-    uuid: UUID
-    distinct_id: str
-    first_name: str
-    email: str
-    is_email_verified: bool
-    organization: OrganizationBody | None
-    project: ProjectBody | None
-
-
-class UsersApi(Controller):
-    path = "/api/users"
-    tags = ("Users",)
-    opt = scoped("user")
-
-    @get("/@me", summary="Retrieve the caller's own user")
-    async def me(self, request: ManagementRequest, projects: NamedDependency[Projects]) -> MeBody:
-        """With the current organization and project, which `@current` refers to."""
-        principal = request.principal
-        project = await projects.current(principal)
-        organization = await projects.organization(principal) if principal.levels else None
-        return MeBody(
-            **structs.asdict(principal.user.summary()),
-            organization=None
-            if organization is None
-            else OrganizationBody(
-                id=organization.id,
-                name=organization.name,
-                membership_level=principal.levels[organization.id],
-            ),
-            project=None if project is None else _project(project, request.app.state.now()),
-        )
+        return project_body(changed, now)
 
 
 @cache
@@ -243,7 +201,7 @@ def _ingestion_changes(changes: IngestionChanges) -> dict[str, Any]:
     return given
 
 
-def _project(project: Project, now: datetime) -> ProjectBody:
+def project_body(project: Project, now: datetime) -> ProjectBody:
     return ProjectBody(
         id=project.id,
         uuid=project.uuid,

@@ -99,6 +99,26 @@ UNSUPPORTED_OF_INVITE: Mapping[str, str] = {
     "private_project_access": "Every member reaches all projects of the organization.",
     "combine_pending_invites": "An invite replaces the former one to the same address.",
 }
+MAINTAINED_OF_USER = _EVERYWHERE | {
+    *("uuid", "distinct_id", "date_joined", "is_email_verified", "pending_email", "has_password"),
+    *("is_staff", "is_impersonated", "is_impersonated_until", "is_impersonated_read_only"),
+    *("sensitive_session_expires_at", "team", "project", "organization", "organizations"),
+    *("is_2fa_enabled", "has_social_auth", "has_sso_enforcement", "pending_invites"),
+    *("is_organization_first_user", "requires_credential_review"),
+}
+UNSUPPORTED_OF_USER: Mapping[str, str] = {
+    "last_name": "Set first_name to the whole name.",
+    **dict.fromkeys(
+        (
+            *("notification_settings", "anonymize_data", "allow_impersonation", "toolbar_mode"),
+            *("events_column_config", "has_seen_product_intro_for", "scene_personalisation"),
+            *("theme_mode", "hedgehog_config", "role_at_organization", "shortcut_position"),
+            *("allow_sidebar_suggestions", "passkeys_enabled_for_2fa"),
+        ),
+        "",
+    ),
+}
+
 MAINTAINED_OF_ROLE = _EVERYWHERE | {
     *("created_at", "created_by", "members", "associated_flags", "is_default", "organization"),
 }

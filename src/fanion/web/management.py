@@ -14,7 +14,7 @@ from litestar.openapi import OpenAPIConfig
 from msgspec import Struct
 
 from fanion.accounts.session_service import SessionService
-from fanion.projects.api import ProjectsApi, UsersApi
+from fanion.projects.api import ProjectsApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi
 from fanion.projects.cache import Projects
@@ -152,7 +152,7 @@ def _application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
         **config.dependencies,
     }
     app = Litestar(
-        [ProjectsApi, PersonalKeysApi, UsersApi, *config.controllers, _schema, _documentation],
+        [ProjectsApi, PersonalKeysApi, *config.controllers, _schema, _documentation],
         dependencies={name: _provide(value) for name, value in given.items()},
         guards=[access_guard(config.authentication, config.projects, config.sessions)],
         after_request=encode_response,

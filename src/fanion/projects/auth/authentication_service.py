@@ -4,7 +4,7 @@ source: api.md, "Errors"; capture.md sections 1.5 and 9
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Never, TypeVar
@@ -187,6 +187,11 @@ class Authentication:
         """This process has changed or ended the user's membership of an organization."""
         self._keys.invalidate_all()
         self._bus.publish(Topic.PERSONAL_KEYS, user_id)
+
+    def changed(self, hashes: Iterable[str]) -> None:
+        """This process has changed the owner of these keys. hashes: of the keys"""
+        for hashed in hashes:
+            self._keys.invalidate(hashed)
 
     def forget(self) -> None:
         """Another process of this server has revoked a key."""

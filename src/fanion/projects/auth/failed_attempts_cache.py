@@ -19,7 +19,7 @@ from fanion.projects.auth.keys import hash_key, kind_of, prefix_of
 from fanion.projects.model import Principal
 from fanion.server.forwarded import Caller, Client, TrustedProxies, network_of
 
-Kind = Literal["project", "personal", "secret", "session"]
+Kind = Literal["project", "personal", "secret", "session", "link"]
 Reason = Literal["unknown", "expired", "denied", "throttled"]
 
 # Reads for unknown keys of one address within a window. A key is read once in two seconds, so that

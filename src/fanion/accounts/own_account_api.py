@@ -1,0 +1,227 @@
+"""The caller's own user, over HTTP.
+
+source: PostHog's `/api/users/@me/`; api.md, "Authentication"
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar
+from uuid import UUID
+
+from litestar import Controller, Response, get, patch
+from litestar.di import NamedDependency
+from litestar.params import RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from fanion.accounts.api import device_of
+from fanion.accounts.cookies import set_cookie
+from fanion.accounts.own_account_service import OwnAccounts
+from fanion.accounts.own_account_store import AccountChange, organization_names
+from fanion.errors import Invalid
+from fanion.projects.api import ProjectBody, project_body
+from fanion.projects.cache import Projects
+from fanion.projects.model import FIRST_NAME_CHARS_MAX, LEVELS, Principal, Project, read_email
+from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.rest.posthog_fields import MAINTAINED_OF_USER, UNSUPPORTED_OF_USER
+from fanion.rest.validation import INTEGER_MAX
+
+
+class OrganizationBody(Struct, kw_only=True):
+    id: UUID
+    name: str
+    membership_level: Annotated[int, Meta(description=LEVELS)]
+
+
+class MeBody(Struct, kw_only=True):
+    id: int
+    uuid: UUID
+    distinct_id: str
+    first_name: str
+    email: str
+    is_email_verified: bool
+    has_password: Annotated[
+        bool, Meta(description="False for a user who signs in by other means, or never did.")
+    ]
+    organization: OrganizationBody | None
+    project: ProjectBody | None
+    organizations: Annotated[list[OrganizationBody], Meta(description="All, by name.")]
+
+
+class OwnAccountChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_USER
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_USER
+
+    first_name: Annotated[str, Meta(min_length=1, max_length=FIRST_NAME_CHARS_MAX)] | UnsetType = (
+        UNSET
+    )
+    email: str | UnsetType = UNSET
+    set_current_organization: Annotated[
+        UUID | UnsetType, Meta(description="Its oldest project becomes the current one.")
+    ] = UNSET
+    set_current_team: Annotated[
+        Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | UnsetType,
+        Meta(description="Id of the project that `@current` then refers to."),
+    ] = UNSET
+    password: str | UnsetType = UNSET
+    current_password: str | UnsetType = UNSET
+
+
+class UsersApi(Controller):
+    path = "/api/users"
+    tags = ("Users",)
+    opt = scoped("user")
+
+    @get("/@me", summary="Retrieve the caller's own user")
+    async def me(
+        self,
+        request: ManagementRequest,
+        projects: NamedDependency[Projects],
+        own_accounts: NamedDependency[OwnAccounts],
+    ) -> MeBody:
+        """With the current organization and project, which `@current` refers to."""
+        return await _me(request, request.principal, projects, own_accounts)
+
+    @patch("/@me", summary="Update the caller's own user", own=True)
+    async def change(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[OwnAccountChanges],
+        projects: NamedDependency[Projects],
+        own_accounts: NamedDependency[OwnAccounts],
+    ) -> Response[MeBody]:
+        """A new `password` needs `current_password`, if there is one, and ends all other sessions;
+        the response then begins a new one. `email` and `password` need a fresh sign-in, or an
+        unrestricted key with `current_password`."""
+        principal = request.principal
+        project = await _chosen_project(principal, data, projects)
+        change = await _read(request, data, project, own_accounts)
+        await own_accounts.change(principal, change)
+        headers = {}
+        if change.password_hash is not None and principal.session_id is not None:
+            sessions = own_accounts.sign_in.sessions
+            value = await sessions.start(principal.user.id, "password", device_of(request))
+            headers["set-cookie"] = set_cookie(value, request.origin)
+            headers["cache-control"] = "no-store"
+        after = _changed(principal, change)
+        return Response(await _me(request, after, projects, own_accounts), headers=headers)
+
+
+async def _read(
+    request: ManagementRequest,
+    data: OwnAccountChanges,
+    project: Project | None,
+    own_accounts: OwnAccounts,
+) -> AccountChange:
+    """raises: Invalid; as `OwnAccounts.prove`"""
+    principal = request.principal
+    user, address = principal.user, request.client_address
+    email, password = _email(data.email, user.email), _given(data.password)
+    password_hash = None
+    if email is not None or password is not None:
+        current = _given(data.current_password)
+        always = password is not None
+        await own_accounts.prove(principal, current, address, always=always)
+    if password is not None:
+        hashing = own_accounts.sign_in.passwords
+        password_hash = await hashing.hash_new(password, email or user.email)
+    return AccountChange(
+        user_id=user.id,
+        now=request.app.state.now(),
+        by_user=user.id,
+        first_name=_name(data.first_name),
+        email=email,
+        current_project_id=None if project is None else project.id,
+        password_hash=password_hash,
+        details={"address": address},
+    )
+
+
+async def _chosen_project(
+    principal: Principal, data: OwnAccountChanges, projects: Projects
+) -> Project | None:
+    """None when none is chosen. raises: Invalid for one that the caller cannot reach"""
+    project_id = data.set_current_team
+    if project_id is not UNSET:
+        project = await projects.by_id(project_id)
+        if project is None or project.organization_id not in principal.levels:
+            raise _no_such(project_id, "set_current_team")
+        return project
+    organization_id = data.set_current_organization
+    if organization_id is UNSET:
+        return None
+    if organization_id not in principal.levels:
+        raise _no_such(organization_id, "set_current_organization")
+    oldest, _ = await projects.store.page({organization_id: 0}, 1, 0)
+    if not oldest:
+        raise Invalid("This organization has no project.", attr="set_current_organization")
+    return oldest[0]
+
+
+def _no_such(value: object, attr: str) -> Invalid:
+    """The same for what does not exist and for what belongs to others."""
+    return Invalid(
+        f'Invalid pk "{value}" - object does not exist.', code="does_not_exist", attr=attr
+    )
+
+
+def _given(value: str | UnsetType) -> str | None:
+    return None if value is UNSET else value
+
+
+def _name(value: str | UnsetType) -> str | None:
+    if value is UNSET:
+        return None
+    name = value.strip()
+    if not name:
+        raise Invalid("This field may not be blank.", code="blank", attr="first_name")
+    if not name.isprintable():
+        raise Invalid("Ensure this field has no control characters.", attr="first_name")
+    return name
+
+
+def _email(value: str | UnsetType, present: str) -> str | None:
+    """None for no change."""
+    if value is UNSET:
+        return None
+    try:
+        email = read_email(value)
+    except ValueError:
+        raise Invalid("Enter a valid email address.", attr="email") from None
+    return None if email == present else email
+
+
+def _changed(principal: Principal, change: AccountChange) -> Principal:
+    """As the next request will find it."""
+    named: dict[str, Any] = {
+        "first_name": change.first_name,
+        "email": change.email,
+        "current_project_id": change.current_project_id,
+    }
+    given = {name: value for name, value in named.items() if value is not None}
+    if change.email is not None:
+        given["is_email_verified"] = False
+    return replace(principal, user=replace(principal.user, **given))
+
+
+async def _me(
+    request: ManagementRequest,
+    principal: Principal,
+    projects: Projects,
+    own_accounts: OwnAccounts,
+) -> MeBody:
+    account = await own_accounts.sign_in.accounts.by_id(principal.user.id)
+    project = await projects.current(principal)
+    organization = await projects.organization(principal) if principal.levels else None
+    levels = principal.levels
+    names = await organization_names(own_accounts.records, list(levels))
+    all_of_them = [
+        OrganizationBody(id=one, name=name, membership_level=levels[one]) for one, name in names
+    ]
+    current = [one for one in all_of_them if organization and one.id == organization.id]
+    return MeBody(
+        **structs.asdict(principal.user.summary()),
+        has_password=account is not None and bool(account.password_hash),
+        organization=current[0] if current else None,
+        project=None if project is None else project_body(project, request.app.state.now()),
+        organizations=all_of_them,
+    )

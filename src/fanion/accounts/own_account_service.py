@@ -1,0 +1,89 @@
+"""The caller's own account: name, e-mail address, current project and password."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from fanion.accounts.mail import Mail, email_changed_mail, is_sendable, password_changed_mail
+from fanion.accounts.own_account_store import AccountChange, CredentialHashes, change_account
+from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
+from fanion.accounts.users_store import Account
+from fanion.db.engine import Records
+from fanion.errors import Invalid, PermissionDenied
+from fanion.projects.auth.authentication_service import Authentication
+from fanion.projects.model import Principal
+
+PutMail = Callable[[Mail], bool]
+
+
+def no_mail(mail: Mail) -> bool:
+    """Where no mail server is set."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAccounts:
+    """address: of this server, for its users
+    put_mail: takes a mail that is sent later
+    """
+
+    records: Records
+    sign_in: SignIn
+    authentication: Authentication
+    now: Callable[[], datetime]
+    address: str = ""
+    put_mail: PutMail = no_mail
+
+    async def prove(
+        self, principal: Principal, current_password: str | None, address: str, *, always: bool
+    ) -> None:
+        """Whether the caller may change the address or the password of the account. A session must
+        be fresh. A key may be in the wrong hands, and must not take the account from its owner:
+        it needs the password too, and so does a session with `always`, if there is one.
+
+        raises: FreshSignInRequired, PermissionDenied, Invalid, Throttled
+        """
+        principal.require_fresh_sign_in(self.now())
+        by_key = principal.session_id is None
+        if by_key and not principal.is_unrestricted:
+            raise PermissionDenied("This action does not support Personal API Key access")
+        account = await self.sign_in.accounts.by_id(principal.user.id)
+        has_password = account is not None and bool(account.password_hash)
+        if account is not None and has_password and (by_key or always):
+            await self._require_password(account, current_password, address)
+        elif by_key:
+            raise PermissionDenied("This account has no password yet. Sign in to change it.")
+
+    async def change(self, principal: Principal, change: AccountChange) -> None:
+        """raises: Invalid with code `unique`"""
+        found = await change_account(self.records, change)
+        self.changed(change.user_id, found)
+        self.tell(principal.user.email, change)
+
+    def changed(self, user_id: int, found: CredentialHashes) -> None:
+        """What is cached of an account is read again: by this process at once, by other servers
+        within seconds."""
+        self.authentication.changed(found.keys)
+        self.sign_in.sessions.changed(user_id, found.sessions)
+
+    def tell(self, email: str, change: AccountChange) -> None:
+        """By mail, so that an owner notices what another person did. email: before the change"""
+        if change.email is not None and is_sendable(email):
+            self.put_mail(email_changed_mail(email, self.address))
+        to = change.email or email
+        if change.password_hash is not None and is_sendable(to):
+            self.put_mail(password_changed_mail(to, self.address))
+
+    async def _require_password(
+        self, account: Account, current_password: str | None, address: str
+    ) -> None:
+        if current_password is None:
+            raise Invalid("This field is required.", code="required", attr="current_password")
+        try:
+            await self.sign_in.check_password(account.email, current_password, address)
+        except InvalidCredentials:
+            raise Invalid(
+                "Your current password is incorrect.",
+                code="incorrect_password",
+                attr="current_password",
+            ) from None
