@@ -212,7 +212,7 @@ async def test_a_forged_request_is_refused(workspace: Workspace, headers: dict[s
         elsewhere.cookies.update(browser.cookies)
 
         answer = await elsewhere.post("/api/projects/", json={"name": "Forged"}, headers=headers)
-        read = await elsewhere.get("/api/projects/", headers=headers)
+    read = await workspace.client.get("/api/projects/")
 
     assert (answer.status_code, answer.json()) == (403, FORGED)
     assert (read.status_code, read.json()["count"]) == (200, 1)

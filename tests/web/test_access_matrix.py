@@ -143,6 +143,9 @@ NEEDS_FRESH_SIGN_IN = {
     "DELETE /api/projects/{project_id}/secret_key/",
     "PATCH /api/organizations/{organization}/members/{user_uuid}/",
     "DELETE /api/organizations/{organization}/members/{user_uuid}/",
+    "POST /api/organizations/{organization}/invites/",
+    "POST /api/organizations/{organization}/invites/bulk/",
+    "DELETE /api/organizations/{organization}/invites/{invite_id}/",
 }
 
 Refusal = tuple[int, Json] | None
