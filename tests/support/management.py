@@ -20,6 +20,8 @@ from fanion.accounts.links_store import LinkStore
 from fanion.accounts.own_account_api import UsersApi
 from fanion.accounts.own_account_service import OwnAccounts, PutMail, no_mail
 from fanion.accounts.password_hashing_service import PasswordHashing
+from fanion.accounts.password_links_service import PasswordLinks
+from fanion.accounts.reset_worker import PasswordResets
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.sessions_store import SessionStore
 from fanion.accounts.sign_in_service import SignIn
@@ -34,10 +36,13 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import Level
 from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
+from fanion.web.link_page import LinkPage
 from fanion.web.management import Management, management_app
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 BASE_URL = "http://fanion.test"
+# What links in mails begin with, whatever a request says.
+MAIL_URL = "https://fanion.example.com"
 OWNER_KEY = "phx_owner-of-the-first-organization"
 PROJECT_TOKEN = "phc_first-project"
 OWNER_EMAIL, OWNER_PASSWORD = "owner@example.com", "a long password"
@@ -95,6 +100,7 @@ class Workspace:
     made: SetUp
     app: AsgiApp
     client: httpx.AsyncClient
+    resets: PasswordResets
 
     def client_with(self, key: str | None) -> httpx.AsyncClient:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
@@ -113,7 +119,7 @@ async def open_workspace(
     controllers: Sequence[type[Controller]] = (),
     dependencies: Mapping[str, object] | None = None,
     first: Workspace | None = None,
-    put_mail: PutMail = no_mail,
+    put_mail: PutMail | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Workspace]:
     """first:    another server on the same store, with the same clock
@@ -130,7 +136,10 @@ async def open_workspace(
         SignInAttempts(clock.seconds),
         FailedLogins(records, clock.now, clock.seconds),
     )
-    own_accounts = OwnAccounts(records, sign_in, authentication, clock.now, BASE_URL, put_mail)
+    own_accounts = OwnAccounts(
+        records, sign_in, authentication, clock.now, MAIL_URL, put_mail or no_mail
+    )
+    resets = PasswordResets(records, put_mail, MAIL_URL, clock.now, clock.seconds)
     made = await _set_up(records) if first is None else first.made
     projects.remember(made.project)
     app = management_app(
@@ -143,6 +152,9 @@ async def open_workspace(
             dependencies={
                 "sign_in": sign_in,
                 "own_accounts": own_accounts,
+                "password_links": PasswordLinks(own_accounts),
+                "password_resets": resets,
+                "link_pages": LinkPage(),
                 **(dependencies or {}),
             },
             **settings,
@@ -151,7 +163,9 @@ async def open_workspace(
     headers = {"authorization": f"Bearer {OWNER_KEY}"}
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
-        yield Workspace(records, clock, projects, authentication, sign_in, made, app, client)
+        yield Workspace(
+            records, clock, projects, authentication, sign_in, made, app, client, resets
+        )
 
 
 async def _set_up(records: Records) -> SetUp:

@@ -1,4 +1,4 @@
-"""Builds what people sign in with: accounts, and the mails that they get."""
+"""Builds what people sign in with: accounts, links, and the mails that carry them."""
 
 import time
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fanion.accounts.mail_client import MailClient
 from fanion.accounts.mail_worker import MailWorker
 from fanion.accounts.own_account_service import OwnAccounts, no_mail
+from fanion.accounts.password_links_service import PasswordLinks
+from fanion.accounts.reset_worker import PasswordResets
 from fanion.accounts.sign_in_service import SignIn
 from fanion.app.services import Services
 from fanion.config import read_mailbox
@@ -19,6 +21,8 @@ class AccountServices:
     """
 
     own_accounts: OwnAccounts
+    password_links: PasswordLinks
+    password_resets: PasswordResets
     mails: MailWorker | None
     background: tuple[BackgroundTask, ...]
 
@@ -27,17 +31,21 @@ def build_accounts(public: Services, sign_in: SignIn) -> AccountServices:
     context, records = public.context, public.records
     address, now = context.settings.management_url, context.now
     mails = _build_mails(public)
+    put_mail = None if mails is None else mails.put
     own_accounts = OwnAccounts(
         records,
         sign_in,
         public.flags.authentication,
         now,
         address,
-        no_mail if mails is None else mails.put,
+        put_mail or no_mail,
     )
-    background: tuple[BackgroundTask, ...] = (sign_in.failed_logins.run,)
+    resets = PasswordResets(records, put_mail, address, now)
+    background: tuple[BackgroundTask, ...] = (resets.run, sign_in.failed_logins.run)
     return AccountServices(
         own_accounts=own_accounts,
+        password_links=PasswordLinks(own_accounts),
+        password_resets=resets,
         mails=mails,
         background=background if mails is None else (*background, mails.run),
     )

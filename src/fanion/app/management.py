@@ -5,6 +5,7 @@ from functools import partial
 
 from fanion.accounts.api import LoginApi
 from fanion.accounts.own_account_api import UsersApi
+from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
 from fanion.accounts.preflight_api import PreflightApi
 from fanion.accounts.sessions_api import SessionsApi
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
@@ -53,6 +54,7 @@ from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application
+from fanion.web.link_page import LinkPage
 from fanion.web.management import Management, management_app
 from fanion.web.probes import OK, Check, CheckResult, State
 from fanion.webhooks.api import WebhooksApi
@@ -62,6 +64,8 @@ CONTROLLERS = (
     SessionsApi,
     PreflightApi,
     UsersApi,
+    ResetApi,
+    SignInLinksApi,
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,
@@ -196,7 +200,13 @@ def _rights_changed(server: Server, user_id: int) -> None:
 
 
 def _of_accounts(server: Server) -> dict[str, object]:
-    return {"own_accounts": server.accounts.own_accounts}
+    accounts = server.accounts
+    return {
+        "own_accounts": accounts.own_accounts,
+        "password_links": accounts.password_links,
+        "password_resets": accounts.password_resets,
+        "link_pages": LinkPage(),
+    }
 
 
 def _of_data(server: Server) -> dict[str, object]:

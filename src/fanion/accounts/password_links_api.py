@@ -1,0 +1,190 @@
+"""Links that set a password, and requests for one, over HTTP. To read a link uses nothing up: mail
+scanners and previews fetch what they find.
+
+source: PostHog's `/api/reset/`
+"""
+
+from typing import Annotated, Any, Protocol, runtime_checkable
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.accounts.api import OPEN, SignedIn, signed_in
+from fanion.accounts.model import Purpose
+from fanion.accounts.password_links_service import PasswordLinks
+from fanion.accounts.passwords import PASSWORD_CHARS_MIN
+from fanion.accounts.reset_worker import PasswordResets
+from fanion.errors import AppError, Invalid
+from fanion.projects.model import EMAIL_CHARS_MAX, read_email
+from fanion.projects.request_api import ManagementRequest
+from fanion.rest.endpoints import answers
+
+HTML = "text/html"
+
+
+@runtime_checkable  # by the framework, of what is injected
+class LinkPages(Protocol):
+    """HTML for browsers that open a link, without a console."""
+
+    def is_wanted(self, accept: str) -> bool: ...
+
+    def form(self, email: str, problem: str, status: int) -> Response[Any]:
+        """problem: with the password that was sent; "" for none"""
+
+    def refusal(self, error: AppError) -> Response[Any]: ...
+
+    def done(self, response: Response[Any], base_url: str) -> Response[Any]:
+        """Leads on with the headers of the response, which begin a session."""
+
+
+class ResetRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    email: Annotated[str, Meta(min_length=1, max_length=EMAIL_CHARS_MAX)]
+
+
+class NewPassword(Struct, kw_only=True, forbid_unknown_fields=True):
+    password: Annotated[
+        str, Meta(description=f"{PASSWORD_CHARS_MIN} characters or more, and not a common one.")
+    ]
+
+
+class LinkBody(Struct, kw_only=True):
+    email: Annotated[str, Meta(description="Of the account whose password is set.")]
+
+
+class ResetApi(Controller):
+    path = "/api/reset"
+    tags = ("Sign-in",)
+
+    @post(
+        "/", summary="Request a link for a new password", status_code=204, opt=OPEN, security=[{}]
+    )
+    async def ask(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[ResetRequest],
+        password_resets: NamedDependency[PasswordResets],
+    ) -> Response[None]:
+        """By mail, within a minute, if there is such an account; the response is the same if there
+        is none. The link works once, for an hour. 400 `email_not_available` where the server sends
+        no mail: then the operator makes a link."""
+        try:
+            email = read_email(data.email)
+        except ValueError:
+            raise Invalid("Enter a valid email address.", attr="email") from None
+        password_resets.ask(email, request.client_address)
+        return Response(None, headers={"cache-control": "no-store"})
+
+    @get(
+        "/{token:str}",
+        summary="Check a link for a new password",
+        **OPEN,
+        operation_class=answers(HTML),
+    )
+    async def link(
+        self,
+        request: ManagementRequest,
+        token: FromPath[str],
+        password_links: NamedDependency[PasswordLinks],
+        link_pages: NamedDependency[LinkPages],
+    ) -> Response[LinkBody]:
+        """It can still be used afterwards. 400 `invalid_token` for one that was used or has
+        expired."""
+        return await _read(request, token, Purpose.RESET, password_links, link_pages)
+
+    @post(
+        "/{token:str}",
+        summary="Set a new password with a link",
+        status_code=200,
+        **OPEN,
+    )
+    async def use(
+        self,
+        request: ManagementRequest,
+        token: FromPath[str],
+        data: RequestBody[NewPassword],
+        password_links: NamedDependency[PasswordLinks],
+        link_pages: NamedDependency[LinkPages],
+    ) -> Response[SignedIn]:
+        """Ends all sessions of the account, and begins one: the response sets its cookie. The link
+        cannot be used again."""
+        password = data.password
+        return await _use(request, token, Purpose.RESET, password, password_links, link_pages)
+
+
+class SignInLinksApi(Controller):
+    path = "/api/sign_in_links/{token:str}"
+    tags = ("Sign-in",)
+
+    @get(
+        "/",
+        summary="Check the link of the first start",
+        **OPEN,
+        operation_class=answers(HTML),
+    )
+    async def link(
+        self,
+        request: ManagementRequest,
+        token: FromPath[str],
+        password_links: NamedDependency[PasswordLinks],
+        link_pages: NamedDependency[LinkPages],
+    ) -> Response[LinkBody]:
+        """As of a link for a new password."""
+        return await _read(request, token, Purpose.FIRST_START, password_links, link_pages)
+
+    @post(
+        "/",
+        summary="Sign in with the link of the first start",
+        status_code=200,
+        **OPEN,
+    )
+    async def use(
+        self,
+        request: ManagementRequest,
+        token: FromPath[str],
+        data: RequestBody[NewPassword],
+        password_links: NamedDependency[PasswordLinks],
+        link_pages: NamedDependency[LinkPages],
+    ) -> Response[SignedIn]:
+        """Sets the password of the first owner, and begins a session, once."""
+        password = data.password
+        return await _use(request, token, Purpose.FIRST_START, password, password_links, link_pages)
+
+
+async def _read(
+    request: ManagementRequest, token: str, purpose: Purpose, links: PasswordLinks, pages: LinkPages
+) -> Response[LinkBody]:
+    wants_page = pages.is_wanted(request.headers.get("accept", ""))
+    try:
+        account = await links.account(token, purpose, request.caller)
+    except AppError as error:
+        if not wants_page:
+            raise
+        return pages.refusal(error)
+    if wants_page:
+        return pages.form(account.email, "", 200)
+    return Response(LinkBody(email=account.email), headers={"cache-control": "no-store"})
+
+
+async def _use(
+    request: ManagementRequest,
+    token: str,
+    purpose: Purpose,
+    password: str,
+    links: PasswordLinks,
+    pages: LinkPages,
+) -> Response[SignedIn]:
+    wants_page = pages.is_wanted(request.headers.get("accept", ""))
+    caller, address = request.caller, request.client_address
+    try:
+        account = await links.set_password(token, purpose, password, caller, address)
+    except AppError as error:
+        if not wants_page:
+            raise
+        if error.attr != "password":
+            return pages.refusal(error)
+        account = await links.account(token, purpose, caller)
+        return pages.form(account.email, error.detail, error.status)
+    response = await signed_in(request, links.own_accounts.sign_in, account.user_id, "link")
+    return pages.done(response, request.origin) if wants_page else response

@@ -1,0 +1,104 @@
+"""Links that set a password and sign in, once: of the first start, and of a forgotten password."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection
+
+from fanion.accounts.links_store import create_link, take_link
+from fanion.accounts.model import Purpose
+from fanion.accounts.own_account_service import OwnAccounts
+from fanion.accounts.own_account_store import AccountChange, CredentialHashes, write_change
+from fanion.accounts.security_events import SecurityEvent
+from fanion.accounts.security_events_store import record_security_event
+from fanion.accounts.users_store import Account
+from fanion.db.engine import Records
+from fanion.errors import Invalid
+from fanion.projects.auth.keys import KEY_CHARS_MAX
+from fanion.server.forwarded import Caller
+
+MAILED_LASTS = timedelta(hours=1)
+PRINTED_LASTS = timedelta(hours=24)  # at the first start, and by the operator
+# Where browsers open a link, below the address of this server.
+PATHS = {
+    Purpose.FIRST_START: "/api/sign_in_links/",
+    Purpose.RESET: "/api/reset/",
+}
+
+
+class InvalidLink(Invalid):
+    """The same for an unknown, a used and an expired one, and for one of another purpose."""
+
+    default_code = "invalid_token"
+    default_detail = "This link is not valid: it was used before, or has expired."
+
+    def __init__(self) -> None:
+        super().__init__(attr="token")
+
+
+def link_address(base_url: str, purpose: Purpose, token: str) -> str:
+    """base_url: of this server, without a slash at its end"""
+    return f"{base_url}{PATHS[purpose]}{token}/"
+
+
+async def printed_link(
+    records: Records, base_url: str, purpose: Purpose, event: SecurityEvent
+) -> str:
+    """A link for the operator to hand over, with the event that says so."""
+
+    def create(connection: Connection) -> str:
+        record_security_event(connection, event)
+        return create_link(connection, purpose, event.user_id, event.now, PRINTED_LASTS)
+
+    async with records.write() as connection:
+        return link_address(base_url, purpose, await connection.run_sync(create))
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordLinks:
+    own_accounts: OwnAccounts
+
+    async def account(self, token: str, purpose: Purpose, caller: Caller) -> Account:
+        """Whose link it is; it stays usable. caller: whose guesses are counted
+
+        raises: InvalidLink, Throttled
+        """
+        own, failures = self.own_accounts, self.own_accounts.authentication.failures
+        failures.require_room(token[:KEY_CHARS_MAX], caller, "link")
+        user_id = await own.sign_in.links.find(token, purpose, own.now())
+        account = None if user_id is None else await own.sign_in.accounts.by_id(user_id)
+        if account is None:
+            failures.unknown(token[:KEY_CHARS_MAX], caller, was_read=True, kind="link")
+            raise InvalidLink
+        return account
+
+    async def set_password(
+        self, token: str, purpose: Purpose, password: str, caller: Caller, address: str
+    ) -> Account:
+        """The link is used up once the password is set, and every session ends.
+
+        raises: InvalidLink, Throttled; Invalid for a password that will not do, Unavailable
+        """
+        own = self.own_accounts
+        account = await self.account(token, purpose, caller)
+        hashed = await own.sign_in.passwords.hash_new(password, account.email)
+        change = AccountChange(
+            user_id=account.user_id,
+            now=own.now(),
+            by_user=None,
+            password_hash=hashed,
+            details={"method": "link", "address": address},
+        )
+
+        def use(connection: Connection) -> CredentialHashes | None:
+            if take_link(connection, token, purpose, change.now) is None:
+                return None  # by another request at the same time
+            return write_change(connection, change)
+
+        async with own.records.write() as connection:
+            found = await connection.run_sync(use)
+        if found is None:
+            raise InvalidLink
+        own.changed(account.user_id, found)
+        own.tell(account.email, change)
+        return account
