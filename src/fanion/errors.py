@@ -135,6 +135,29 @@ class FreshSignInRequired(PermissionDenied):
     default_detail = "Confirm your identity: sign in again, then repeat this request."
 
 
+class SecondFactorRequired(AppError):
+    """The password, or what stands for it, is right. cookie: for `Set-Cookie`, by which the browser
+    completes the sign-in"""
+
+    status, type, default_code = 401, "authentication_error", "two_factor_required"
+    default_detail = "Enter a code of your authenticator app, or a recovery code."
+
+    def __init__(self, cookie: str) -> None:
+        super().__init__()
+        self._cookie = cookie
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (*super().headers(), ("set-cookie", self._cookie), ("cache-control", "no-store"))
+
+
+class SecondFactorSetupRequired(PermissionDenied):
+    default_code = "two_factor_setup_required"
+    default_detail = (
+        "Your organization requires a second factor: set one up at "
+        "/api/users/@me/two_factor_start_setup/ first."
+    )
+
+
 class NotFound(AppError):
     status, type, default_code = 404, "invalid_request", "not_found"
     default_detail = "Not found."

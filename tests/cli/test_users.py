@@ -3,11 +3,15 @@
 import asyncio
 
 import pytest
+from pyotp import TOTP
 
+from fanion.accounts.second_factor_store import SecondFactorStore
+from fanion.accounts.totp import totp_secret
 from fanion.db.engine import open_records
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Level, Principal
+from fanion.runtime.clock import utc_now
 from tests.cli.test_keys import printed, reported
 from tests.cli.test_transfer import Fanion, refused
 from tests.cli.test_transfer import fanion as fanion  # the fixture
@@ -212,3 +216,45 @@ def test_ids_are_whole_in_80_columns(fanion: Fanion) -> None:
         done = fanion(name, "list", env={"COLUMNS": "80", "FORCE_COLOR": "1"})
         assert returned in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.every_engine
+def test_a_second_factor_is_removed_by_the_operator(fanion: Fanion, records_url: str) -> None:
+    user_id = printed(fanion, "users", "add", ADA)["id"]
+
+    refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
+    add_second_factor(records_url, user_id)
+    removed = done(fanion, "users", "remove-second-factor", ADA.upper())
+
+    assert removed == "Removed.\n"
+    refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
+    refused(
+        fanion("users", "remove-second-factor", "bob@example.com"),
+        "There is no user bob@example.com; `fanion users list` shows them.",
+    )
+
+
+def test_a_removed_user_leaves_no_way_to_sign_in(fanion: Fanion, records_url: str) -> None:
+    """The address may pass to somebody else."""
+    user_id = printed(fanion, "users", "add", ADA)["id"]
+    add_second_factor(records_url, user_id)
+
+    done(fanion, "users", "remove", ADA)
+    done(fanion, "users", "add", ADA)
+
+    refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
+
+
+def add_second_factor(records_url: str, user_id: int) -> None:
+    secret = totp_secret(b"a secret of the test")
+
+    async def add() -> None:
+        records = await open_records(records_url)
+        try:
+            store, now = SecondFactorStore(records), utc_now()
+            await store.begin_setup(user_id, secret, now)
+            assert await store.confirm(user_id, TOTP(secret).at(now), ["abcd"], now)
+        finally:
+            await records.close()
+
+    asyncio.run(add())

@@ -3,6 +3,7 @@
 source: PostHog's `/api/login` and `/logout`
 """
 
+import secrets
 from typing import Annotated, Any
 
 from litestar import Controller, Response, post
@@ -10,10 +11,12 @@ from litestar.di import NamedDependency
 from litestar.params import RequestBody
 from msgspec import Meta, Struct
 
-from fanion.accounts.cookies import clear_cookie, read_cookie, set_cookie
-from fanion.accounts.model import Device, Method, device
+from fanion.accounts.cookies import ShortCookie, clear_cookie, read_cookie, set_cookie
+from fanion.accounts.model import SESSION_BYTES, Device, Method, device
 from fanion.accounts.passwords import PASSWORD_CHARS_MAX
+from fanion.accounts.second_factor_store import PENDING_LASTS
 from fanion.accounts.sign_in_service import SignIn
+from fanion.errors import SecondFactorRequired
 from fanion.projects.model import EMAIL_CHARS_MAX
 from fanion.projects.request_api import ManagementRequest
 
@@ -24,6 +27,10 @@ OPEN: dict[str, Any] = {"public": True, "body_bytes_max": SIGN_IN_BYTES_MAX, "se
 # Of a handler that needs a session, and changes the caller's own account alone: a personal key is
 # refused, a viewer is not.
 OF_SESSION: dict[str, Any] = {"session": True, "own": True, "security": [{"session": []}]}
+# Of a handler that those may use who have to set up a second factor first.
+WITHOUT_SECOND_FACTOR: dict[str, Any] = {"without_second_factor": True}
+# Of a browser whose sign-in waits for a code.
+PENDING = ShortCookie("second-factor", int(PENDING_LASTS.total_seconds()))
 
 
 Password = Annotated[str, Meta(min_length=1, max_length=PASSWORD_CHARS_MAX)]
@@ -53,8 +60,9 @@ class LoginApi(Controller):
         data: RequestBody[Credentials],
         sign_in: NamedDependency[SignIn],
     ) -> Response[SignedIn]:
-        """Sets the session's cookie. After several failures the account and the client's address
-        have to wait between attempts: 429 with `Retry-After`."""
+        """Sets the session's cookie. An account with a second factor is answered 401 with the code
+        `two_factor_required`, and signs in with `/api/login/token/`. After several failures the
+        account and the client's address have to wait between attempts: 429 with `Retry-After`."""
         client = request.remote_client
         account = await sign_in.check_password(
             data.email, data.password, client.address, client.claimed
@@ -67,6 +75,7 @@ class LoginApi(Controller):
         status_code=200,
         body_bytes_max=SIGN_IN_BYTES_MAX,
         **OF_SESSION,
+        **WITHOUT_SECOND_FACTOR,
     )
     async def reauthenticate(
         self,
@@ -75,12 +84,13 @@ class LoginApi(Controller):
         sign_in: NamedDependency[SignIn],
     ) -> Response[SignedIn]:
         """Admits for ten minutes to what needs a fresh sign-in, which is answered 403 with the code
-        `fresh_sign_in_required` otherwise. The session gets a new cookie."""
+        `fresh_sign_in_required` otherwise. The session gets a new cookie. A user with a second
+        factor is asked for a code, as at sign-in."""
         user, client = request.principal.user, request.remote_client
         await sign_in.check_password(user.email, data.password, client.address, client.claimed)
         return await signed_in(request, sign_in, user.id)
 
-    @post("/logout", summary="Sign out", status_code=204, **OF_SESSION)
+    @post("/logout", summary="Sign out", status_code=204, **OF_SESSION, **WITHOUT_SECOND_FACTOR)
     async def logout(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> Response[None]:
@@ -93,6 +103,22 @@ class LoginApi(Controller):
 
 async def signed_in(
     request: ManagementRequest, sign_in: SignIn, user_id: int, method: Method = "password"
+) -> Response[SignedIn]:
+    """As `begin_session`, unless the account has a second factor: then the sign-in waits for it,
+    and nothing has begun.
+
+    raises: SecondFactorRequired
+    """
+    if await sign_in.factors.is_enabled(user_id):
+        token = secrets.token_urlsafe(SESSION_BYTES)
+        now = request.app.state.now()
+        await sign_in.factors.wait_for_code(user_id, token, method, now)
+        raise SecondFactorRequired(PENDING.set(token, request.origin))
+    return await begin_session(request, sign_in, user_id, method)
+
+
+async def begin_session(
+    request: ManagementRequest, sign_in: SignIn, user_id: int, method: Method
 ) -> Response[SignedIn]:
     """The response that begins a session; one that the browser had is over."""
     former = read_cookie(request.headers.get("cookie"), request.origin)

@@ -71,7 +71,8 @@ class UsersApi(Controller):
     tags = ("Users",)
     opt = scoped("user")
 
-    @get("/@me", summary="Retrieve the caller's own user")
+    # Also of those who have to set up a second factor.
+    @get("/@me", summary="Retrieve the caller's own user", without_second_factor=True)
     async def me(
         self,
         request: ManagementRequest,

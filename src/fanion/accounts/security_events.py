@@ -16,6 +16,8 @@ SecurityActivity = Literal[
     "email_changed",
     "second_factor_added",
     "second_factor_removed",
+    "recovery_codes_replaced",
+    "recovery_code_used",
     "invite_created",
 ]
 SECURITY_ACTIVITIES: tuple[str, ...] = get_args(SecurityActivity)

@@ -76,6 +76,20 @@ class SessionService:
             self._used.setdefault(session_id, now)
         return session.principal
 
+    async def renew(self, user_id: int, session_id: UUID) -> str:
+        """Another cookie for a session whose rights have changed; the other sessions of the user
+        end. Returns its value, which cannot be read later.
+
+        raises: SessionEnded, when that was faster; RecordsUnavailable
+        """
+        value = secrets.token_urlsafe(SESSION_BYTES)
+        former = await self.store.renew(user_id, session_id, hash_key(value))
+        if former is None:
+            raise SessionEnded
+        self._ended(user_id, [former])
+        await self.end_all_of_user(user_id, session_id)
+        return value
+
     async def end_by_cookie(self, value: str) -> None:
         """Nothing happens when it is no session's. raises: RecordsUnavailable"""
         session, _ = await self._cache.look_up(value, None)

@@ -31,7 +31,8 @@ from fanion.accounts.model import (
 )
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions, sign_in_links
-from fanion.db.schema.tables import memberships, users
+from fanion.db.schema.second_factor import second_factors
+from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.auth.personal_keys_store import OWNER_COLUMNS, read_owner
 from fanion.projects.model import Principal
 
@@ -44,11 +45,16 @@ _FOUND = (
         _session.last_used_at,
         _session.expires_at,
         _session.authenticated_at,
+        _session.method,
+        organizations.c.enforce_2fa,
+        second_factors.c.confirmed_at,
         *OWNER_COLUMNS,
     )
     .select_from(sessions)
     .join(users, users.c.id == _session.user_id)
     .outerjoin(memberships, memberships.c.user_id == users.c.id)
+    .outerjoin(organizations, organizations.c.id == memberships.c.organization_id)
+    .outerjoin(second_factors, second_factors.c.user_id == users.c.id)
     .where(_session.hash.in_(bindparam("hashes", expanding=True)), users.c.is_active)
 )
 _LISTED = tuple(_session[name] for name in ListedSession.__dataclass_fields__)
@@ -84,13 +90,16 @@ class SessionStore:
         owner's rights have changed."""
         found: dict[str, Any] = {}
         levels: dict[str, dict[UUID, int]] = {}
+        enforced: set[str] = set()
         for row in await self.records.fetch(_FOUND, {"hashes": hashes}):
             theirs = levels.setdefault(row.hash, {})
             if row.organization_id is not None:
                 theirs[row.organization_id] = row.level
+            if row.enforce_2fa:
+                enforced.add(row.hash)
             found[row.hash] = row
         return {
-            hashed: _session_of(row, levels[hashed])
+            hashed: _session_of(row, levels[hashed], is_enforced=hashed in enforced)
             for hashed, row in found.items()
             if row.rights == rights_of(levels[hashed])
         }
@@ -122,6 +131,15 @@ class SessionStore:
         return await self._delete(
             which if except_id is None else which & (_session.id != except_id)
         )
+
+    async def renew(self, user_id: int, session_id: UUID, hashed: str) -> str | None:
+        """Give a session another cookie. Returns the hash of the former; None when it has ended."""
+        this = (_session.user_id == user_id) & (_session.id == session_id)
+        async with self.records.write() as connection:
+            locked = select(_session.hash).where(this).with_for_update()
+            former: str | None = await connection.scalar(locked)
+            await connection.execute(update(sessions).where(this).values(hash=hashed))
+            return former
 
     async def delete_ended(self, now: datetime) -> None:
         """With links that nobody used in time."""
@@ -189,7 +207,10 @@ def _has_ended(now: datetime) -> ColumnElement[bool]:
     return or_(_session.expires_at <= now, _session.last_used_at <= now - IDLE_MAX)
 
 
-def _session_of(row: Any, levels: Mapping[UUID, int]) -> Session:
+def _session_of(row: Any, levels: Mapping[UUID, int], *, is_enforced: bool) -> Session:
+    """is_enforced: whether one of the organizations asks for a second factor. The provider of a
+    session by OpenID Connect answers for its own factors."""
+    has_none = row.method != "oidc" and row.confirmed_at is None
     principal = Principal(
         read_owner(row),
         None,
@@ -198,5 +219,6 @@ def _session_of(row: Any, levels: Mapping[UUID, int]) -> Session:
         levels,
         session_id=row.session_id,
         authenticated_at=row.authenticated_at,
+        lacks_second_factor=is_enforced and has_none,
     )
     return Session(principal, row.last_used_at, row.expires_at)

@@ -11,9 +11,10 @@ from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
 from fanion.accounts.password_hashing_service import PasswordHashing
+from fanion.accounts.second_factor_store import SecondFactorStore
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.users_store import Account, AccountStore
-from fanion.errors import Invalid, Throttled
+from fanion.errors import Invalid, PermissionDenied, Throttled
 from fanion.projects.auth.failed_attempts_cache import Reason, uncounted
 
 
@@ -22,6 +23,11 @@ class InvalidCredentials(Invalid):
 
     default_code = "invalid_credentials"
     default_detail = "Invalid email or password."
+
+
+class PasswordsOff(PermissionDenied):
+    default_code = "password_sign_in_off"
+    default_detail = "Nobody signs in with a password here. Use your identity provider."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,10 @@ class SignIn:
     options: SignInOptions = DEFAULT_OPTIONS
     count: Callable[[Literal["password"], Reason], None] = uncounted
 
+    @property
+    def factors(self) -> SecondFactorStore:
+        return SecondFactorStore(self.accounts.records)
+
     async def check_password(
         self, email: str, password: str, address: str, claimed: str = ""
     ) -> Account:
@@ -48,8 +58,11 @@ class SignIn:
 
         email:            as it was sent
         address, claimed: as of `Client`
-        raises:           InvalidCredentials, Throttled, Unavailable, RecordsUnavailable
+        raises:           InvalidCredentials, PasswordsOff, Throttled, Unavailable,
+                          RecordsUnavailable
         """
+        if not self.options.password:
+            raise PasswordsOff
         named = email.strip().lower()
         try:
             attempt = self.attempts.begin(named, address, claimed)

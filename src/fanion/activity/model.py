@@ -28,6 +28,7 @@ Scope = Literal[
     "ResourceAccess",
     "PersonalAPIKey",
     "OrganizationMembership",
+    "Organization",
     "User",
     "OrganizationInvite",
 ]
@@ -118,6 +119,7 @@ class OrganizationChange:
         "PersonalAPIKey",
         "OrganizationMembership",
         "OrganizationInvite",
+        "Organization",
         "User",
     ]
     before: ItemState | None

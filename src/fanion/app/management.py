@@ -7,6 +7,7 @@ from fanion.accounts.api import LoginApi
 from fanion.accounts.own_account_api import UsersApi
 from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
 from fanion.accounts.preflight_api import PreflightApi
+from fanion.accounts.second_factor_api import SecondFactorApi, SecondFactorLoginApi
 from fanion.accounts.sessions_api import SessionsApi
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
 from fanion.app.server import Server
@@ -66,6 +67,8 @@ CONTROLLERS = (
     UsersApi,
     ResetApi,
     SignInLinksApi,
+    SecondFactorLoginApi,
+    SecondFactorApi,
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,

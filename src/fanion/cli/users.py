@@ -8,6 +8,7 @@ from uuid import UUID
 
 import typer
 
+from fanion.accounts.second_factor_store import SecondFactorStore
 from fanion.cli.output import (
     NOT_SET_UP,
     AsJson,
@@ -131,6 +132,19 @@ def remove_user(email: Email, data: Data = None) -> None:
         await _members(records).remove(organization_id, _stored(email), utc_now())
 
     _of_user(data, email, work)
+    print("Removed.")
+
+
+@users.command("remove-second-factor")
+def remove_second_factor(email: Email, data: Data = None) -> None:
+    """Let a user who has lost phone and recovery codes sign in with the password alone."""
+
+    async def work(records: Records, organization_id: UUID) -> bool:
+        member = await _members(records).find(organization_id, _stored(email))
+        return await SecondFactorStore(records).remove(member.user_id, None, utc_now())
+
+    if not _of_user(data, email, work):
+        refuse(printable(f"{email} has no second factor."))
     print("Removed.")
 
 

@@ -18,6 +18,7 @@ from fanion.activity.model import ItemState, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
+from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes, second_factors
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.admin_store import NO_PASSWORD
@@ -75,6 +76,11 @@ class MemberStore:
         async with self.records.read() as connection:
             found = await connection.execute(_members(organization_id))
             return [_read(row) for row in found]
+
+    async def find(self, organization_id: UUID, email: str) -> Member:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_find, organization_id, email)
 
     async def add(
         self, organization_id: UUID, new: NewMember, now: datetime
@@ -339,6 +345,7 @@ def _remove_member(
     end_sessions_of(connection, gone.user_id)
     if _organizations_of(connection, gone.user_id) == [organization_id]:
         revoke_keys_of(connection, gone.user_id, now, by)
+        _forget_sign_in(connection, gone.user_id)
         connection.execute(update(users).where(_user.id == gone.user_id).values(is_active=False))
     connection.execute(
         delete(memberships)
@@ -351,6 +358,12 @@ def _remove_member(
 def end_sessions_of(connection: Connection, user_id: int) -> None:
     """Of a user whose rights change: a new session is begun with the new ones."""
     connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
+
+
+def _forget_sign_in(connection: Connection, user_id: int) -> None:
+    """The second factor: the address may pass to somebody else, who is added anew."""
+    for table in (pending_sign_ins, recovery_codes, second_factors):
+        connection.execute(delete(table).where(table.c.user_id == user_id))
 
 
 def record_joined(

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from fanion.errors import FreshSignInRequired, PermissionDenied
+from fanion.errors import FreshSignInRequired, PermissionDenied, SecondFactorSetupRequired
 
 EMAIL_CHARS_MAX = 254  # source: RFC 5321 section 4.5.3.1.3, without the angle brackets
 FIRST_NAME_CHARS_MAX = 150  # as PostHog has it
@@ -64,8 +64,11 @@ def read_level(text: str) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Organization:
+    """enforce_2fa: whether members need a second factor"""
+
     id: UUID
     name: str
+    enforce_2fa: bool = False
 
 
 class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -216,6 +219,8 @@ class Principal:
     levels:           membership level by organization
     session_id:       None for a personal key
     authenticated_at: when the owner of the session last signed in or confirmed who they are
+    lacks_second_factor: whether an organization of the session's owner requires one that the owner
+                         does not have
     """
 
     user: User
@@ -226,6 +231,7 @@ class Principal:
     key_expires_at: datetime | None = None
     session_id: UUID | None = None
     authenticated_at: datetime | None = None
+    lacks_second_factor: bool = False
 
     @property
     def credential(self) -> str:
@@ -258,6 +264,11 @@ class Principal:
         """Nothing is asked of a personal key. raises: FreshSignInRequired"""
         if self.authenticated_at is not None and now - self.authenticated_at > FRESH_FOR:
             raise FreshSignInRequired
+
+    def require_second_factor(self) -> None:
+        """raises: SecondFactorSetupRequired"""
+        if self.lacks_second_factor:
+            raise SecondFactorSetupRequired
 
     def require_access(
         self,

@@ -20,7 +20,10 @@ from fanion.projects.invite_mail import MailSender
 from fanion.projects.invites_store import InviteStore
 from fanion.projects.members_store import MemberStore
 from fanion.projects.model import LEVELS, Level, Organization, Principal, ResourceAccess
-from fanion.projects.organizations_store import ResourceAccessStore
+from fanion.projects.organizations_store import (
+    ResourceAccessStore,
+    enforce_second_factor,
+)
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.projects.roles_store import RevokeFlags, RoleStore
 from fanion.rest.endpoints import ObjectId
@@ -85,10 +88,18 @@ class Organizations:
         return organization
 
 
+class OrganizationChanges(Struct, kw_only=True, forbid_unknown_fields=True):
+    enforce_2fa: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether members who sign in with a password need a second factor."),
+    ] = UNSET
+
+
 class OrganizationSummary(Struct, kw_only=True):
     id: UUID
     name: str
     membership_level: Annotated[int, Meta(description=LEVELS)]
+    enforce_2fa: Annotated[bool, Meta(description="Whether members need a second factor.")]
 
 
 class NewResourceAccess(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -117,9 +128,26 @@ class OrganizationsApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> OrganizationSummary:
-        found = await organizations.of(request.principal, organization)
-        level = request.principal.levels[found.id]
-        return OrganizationSummary(id=found.id, name=found.name, membership_level=level)
+        return _summary(await organizations.of(request.principal, organization), request)
+
+    @patch("/", summary="Update an organization", fresh_sign_in=True)
+    async def change(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        data: RequestBody[OrganizationChanges],
+        organizations: NamedDependency[Organizations],
+    ) -> OrganizationSummary:
+        """Requires an administrator. With `enforce_2fa`, members who sign in with a password and
+        have no second factor can only set one up, until they have it. Personal API keys stay valid,
+        and who signs in by OpenID Connect uses the factors of the provider."""
+        found = await organizations.administered(request.principal, organization)
+        if data.enforce_2fa is not UNSET:
+            now, user = request.app.state.now(), request.principal.user
+            found = await enforce_second_factor(
+                organizations.records, found, data.enforce_2fa, user.id, now
+            )
+        return _summary(found, request)
 
     @get("/resource_access", summary="List the default access levels of an organization")
     async def settings(
@@ -187,3 +215,12 @@ class OrganizationsApi(Controller):
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         await organizations.access.remove(found.id, setting_id, user.id, now)
+
+
+def _summary(organization: Organization, request: ManagementRequest) -> OrganizationSummary:
+    return OrganizationSummary(
+        id=organization.id,
+        name=organization.name,
+        membership_level=request.principal.levels[organization.id],
+        enforce_2fa=organization.enforce_2fa,
+    )

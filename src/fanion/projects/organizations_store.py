@@ -1,7 +1,7 @@
 """Members of an organization, and its settings for access to resources, in the records store."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -21,6 +21,7 @@ from fanion.projects.model import (
     FEATURE_FLAGS,
     LEVELS,
     AccessLevel,
+    Organization,
     ResourceAccess,
     UserSummary,
     user_summary,
@@ -88,6 +89,40 @@ def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> M
 
 def _read_member(row: Any) -> OrganizationMember:
     return OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
+
+
+async def enforce_second_factor(
+    records: Records, organization: Organization, is_enforced: bool, user_id: int, now: datetime
+) -> Organization:
+    """Require a second factor of the members, or no more. user_id: who decides it"""
+    async with records.write() as connection:
+        await connection.run_sync(_enforce, organization, is_enforced, user_id, now)
+    return replace(organization, enforce_2fa=is_enforced)
+
+
+def _enforce(
+    connection: Connection,
+    organization: Organization,
+    is_enforced: bool,
+    user_id: int,
+    now: datetime,
+) -> None:
+    this, enforced = organizations.c.id == organization.id, organizations.c.enforce_2fa
+    before = connection.scalar(select(enforced).where(this).with_for_update())
+    connection.execute(update(organizations).where(this).values(enforce_2fa=is_enforced))
+    change = OrganizationChange(
+        organization_id=organization.id,
+        scope="Organization",
+        before=_organization_state(organization, bool(before)),
+        after=_organization_state(organization, is_enforced),
+        user_id=user_id,
+        now=now,
+    )
+    record_in_organization(connection, change)
+
+
+def _organization_state(organization: Organization, is_enforced: bool) -> ItemState:
+    return ItemState(str(organization.id), organization.name, {"enforce_2fa": is_enforced})
 
 
 _access = resource_access.c

@@ -76,8 +76,9 @@ _PAGE = (
     .offset(bindparam("start"))
 )
 _COUNT = select(func.count()).select_from(projects).where(_OF_ORGANIZATIONS)
-_ORGANIZATION = select(organizations.c.id, organizations.c.name).where(
-    organizations.c.id == bindparam("organization")
+_organization = organizations.c
+_ORGANIZATION = select(_organization.id, _organization.name, _organization.enforce_2fa).where(
+    _organization.id == bindparam("organization")
 )
 
 
@@ -112,7 +113,10 @@ class ProjectStore:
 
     async def organization(self, organization_id: UUID) -> Organization | None:
         rows = await self._records.fetch(_ORGANIZATION, {"organization": organization_id})
-        return Organization(rows[0].id, rows[0].name) if rows else None
+        if not rows:
+            return None
+        [row] = rows
+        return Organization(row.id, row.name, bool(row.enforce_2fa))
 
     async def create(
         self,

@@ -46,8 +46,8 @@ def access_guard(
     """A function in place of an object, which the framework would copy.
 
     Of a handler's `opt` it reads `public` (neither key nor session), `scope`, `session` (a key is
-    refused), `reads` and `own` (viewers may call it), `fresh_sign_in`, `project`, `body_names` and
-    `query_names`.
+    refused), `reads` and `own` (viewers may call it), `fresh_sign_in`, `without_second_factor`
+    (open to those who have to set one up), `project`, `body_names` and `query_names`.
     """
 
     async def check_access(
@@ -90,6 +90,8 @@ def access_guard(
         except PermissionDenied:
             authentication.failures.denied(principal, caller)
             raise
+        if not handler.opt.get("without_second_factor"):
+            principal.require_second_factor()
         if handler.opt.get("fresh_sign_in"):
             principal.require_fresh_sign_in(connection.app.state.now())
         if project is not None:

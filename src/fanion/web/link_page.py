@@ -9,7 +9,8 @@ from litestar.enums import MediaType
 from fanion.accounts.passwords import PASSWORD_CHARS_MIN
 from fanion.errors import AppError
 from fanion.web.landing_page import prefers_html
-from fanion.web.pages import content_security_policy, html_document
+from fanion.web.pages import html_document
+from fanion.web.security_headers import content_security_policy, own_style
 
 _STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1c2024; --line: #6b7280; --bad: #b3261e;
@@ -28,7 +29,7 @@ button { padding: .6rem; border: 0; border-radius: .35rem; color: #fff; backgrou
 # The address holds the token: it must not be told to other sites, kept, or framed.
 _HEADERS = {
     "cache-control": "no-store",
-    "content-security-policy": content_security_policy(_STYLE, "img-src data:").replace(
+    "content-security-policy": content_security_policy(own_style(_STYLE), "img-src data:").replace(
         "form-action 'none'", "form-action 'self'"
     ),
     "referrer-policy": "no-referrer",

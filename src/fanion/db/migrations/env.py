@@ -25,6 +25,7 @@ from fanion.db.schema import (
     insights,
     organizations,
     persons,
+    second_factor,
     webhooks,
 )
 from fanion.db.schema.tables import ID, metadata
@@ -42,6 +43,7 @@ TABLES = (
     organizations,
     activity,
     webhooks,
+    second_factor,
 )
 
 

@@ -38,6 +38,8 @@ organizations = Table(
     Column("id", Uuid, primary_key=True),
     Column("name", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    # Whether members must have a second factor; null for no.
+    Column("enforce_2fa", Boolean, nullable=True),
 )
 
 users = Table(

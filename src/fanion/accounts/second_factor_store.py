@@ -1,0 +1,339 @@
+"""Second factors of users, and sign-ins that wait for one, in the records store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from fanion.accounts.code_delays import wait_s
+from fanion.accounts.model import Method
+from fanion.accounts.security_events import SecurityActivity, SecurityEvent
+from fanion.accounts.security_events_store import record_security_event
+from fanion.accounts.totp import (
+    hash_recovery_code,
+    is_recovery_code,
+    is_totp_code,
+    matching_step,
+    plain_code,
+)
+from fanion.db.engine import Records
+from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes, second_factors
+from fanion.db.schema.tables import memberships, organizations, users
+from fanion.projects.auth.keys import hash_key
+
+# From the first look at the secret to the code that confirms it.
+SETUP_LASTS = timedelta(minutes=15)
+# From the password to the code.
+PENDING_LASTS = timedelta(minutes=10)
+PENDING_PER_USER_MAX = 5
+ATTEMPTS_MAX = 10  # wrong codes of one sign-in; then it begins again with the password
+
+_factor, _recovery, _pending = second_factors.c, recovery_codes.c, pending_sign_ins.c
+_organization = organizations.c
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactorStatus:
+    """confirmed_at: None while the user has none; recovery_codes: that are left"""
+
+    confirmed_at: datetime | None
+    recovery_codes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCode:
+    """wait_s: of a code that was not looked at, because wrong ones came before it
+    by_recovery_code: whether one of the recovery codes is used up now
+    """
+
+    is_valid: bool
+    wait_s: int = 0
+    by_recovery_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSignIn:
+    """user_id: None when no sign-in waits under this token; method: of the first factor"""
+
+    user_id: int | None
+    method: Method = "password"
+    code: CheckedCode = CheckedCode(False)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactorStore:
+    """Wrong codes are counted in the transaction that checks them, so that servers that share the
+    store, and requests at the same time, count together; so is what a code uses up."""
+
+    records: Records
+
+    async def status(self, user_id: int) -> SecondFactorStatus:
+        codes = select(func.count()).where(_recovery.user_id == user_id).scalar_subquery()
+        rows = await self.records.fetch(
+            select(_factor.confirmed_at, codes.label("codes")).where(_factor.user_id == user_id)
+        )
+        if not rows:
+            return SecondFactorStatus(None, 0)
+        return SecondFactorStatus(rows[0].confirmed_at, rows[0].codes)
+
+    async def is_enabled(self, user_id: int) -> bool:
+        return (await self.status(user_id)).confirmed_at is not None
+
+    async def begin_setup(self, user_id: int, secret: str, now: datetime) -> datetime:
+        """Keep a secret until a code confirms it. returns: when it expires"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_begin_setup, user_id, secret, now)
+
+    async def confirm(
+        self, user_id: int, code: str, new: Sequence[str], now: datetime, address: str = ""
+    ) -> bool:
+        """Whether the code is one of the secret that is being set up; then it is the second
+        factor, in place of a former one.
+
+        new:     recovery codes, in place of former ones
+        address: of the client, for the activity
+        """
+        async with self.records.write() as connection:
+            return await connection.run_sync(_confirm, user_id, code, new, now, address)
+
+    async def replace_recovery_codes(
+        self, user_id: int, new: Sequence[str], now: datetime, address: str = ""
+    ) -> bool:
+        """False for a user without a second factor."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_replace_codes_of, user_id, new, now, address)
+
+    async def remove(
+        self, user_id: int, by_user: int | None, now: datetime, address: str = ""
+    ) -> bool:
+        """With its recovery codes. False when there was none. by_user: None for the operator"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_remove, user_id, by_user, now, address)
+
+    async def is_required(self, user_id: int) -> bool:
+        """Whether an organization of the user requires one."""
+        rows = await self.records.fetch(
+            select(_organization.id)
+            .join(memberships, memberships.c.organization_id == _organization.id)
+            .where(memberships.c.user_id == user_id, _organization.enforce_2fa)
+            .limit(1)
+        )
+        return bool(rows)
+
+    async def check(self, user_id: int, code: str, now: datetime) -> CheckedCode:
+        """Of a user who is signed in."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_check, user_id, code, now)
+
+    async def wait_for_code(self, user_id: int, token: str, method: Method, now: datetime) -> None:
+        """The first factor is accepted; the sign-in is completed with this token and a code."""
+        async with self.records.write() as connection:
+            await connection.run_sync(_wait_for_code, user_id, token, method, now)
+
+    async def waiting(self, token: str, now: datetime) -> int | None:
+        """The user whose sign-in waits under this token."""
+        rows = await self.records.fetch(
+            select(_pending.user_id).where(
+                _pending.hash == hash_key(token), _pending.expires_at > now
+            )
+        )
+        return rows[0].user_id if rows else None
+
+    async def complete(
+        self, token: str, code: str, now: datetime, address: str = ""
+    ) -> CheckedSignIn:
+        """A valid code ends the wait: of requests at the same time one alone succeeds."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_complete, token, code, now, address)
+
+
+def _remove(
+    connection: Connection, user_id: int, by_user: int | None, now: datetime, address: str
+) -> bool:
+    if not remove_second_factor(connection, user_id):
+        return False
+    _record(connection, "second_factor_removed", user_id, by_user, now, address)
+    return True
+
+
+def remove_second_factor(connection: Connection, user_id: int) -> bool:
+    """With sign-ins that wait for a code of it. False when there was none."""
+    _locked(connection, user_id)
+    connection.execute(delete(pending_sign_ins).where(_pending.user_id == user_id))
+    connection.execute(delete(recovery_codes).where(_recovery.user_id == user_id))
+    gone = delete(second_factors).where(_factor.user_id == user_id).returning(_factor.confirmed_at)
+    confirmed = connection.execute(gone).first()
+    return confirmed is not None and confirmed.confirmed_at is not None
+
+
+def _locked(connection: Connection, user_id: int) -> Row[Any] | None:
+    wanted = select(second_factors).where(_factor.user_id == user_id)
+    return connection.execute(wanted.with_for_update()).first()
+
+
+def _begin_setup(connection: Connection, user_id: int, secret: str, now: datetime) -> datetime:
+    # The row may not exist yet: of two requests the second one waits for that of the user.
+    connection.execute(select(users.c.id).where(users.c.id == user_id).with_for_update())
+    until = now + SETUP_LASTS
+    pending = {"pending_secret": secret, "pending_until": until}
+    if _locked(connection, user_id) is None:
+        connection.execute(
+            insert(second_factors).values(user_id=user_id, last_step=0, failures=0, **pending)
+        )
+    else:
+        connection.execute(
+            update(second_factors).where(_factor.user_id == user_id).values(**pending)
+        )
+    return until
+
+
+def _confirm(
+    connection: Connection,
+    user_id: int,
+    code: str,
+    new: Sequence[str],
+    now: datetime,
+    address: str,
+) -> bool:
+    row = _locked(connection, user_id)
+    if row is None or row.pending_secret is None or row.pending_until <= now:
+        return False
+    step = matching_step(row.pending_secret, plain_code(code), now, after=0)
+    if step is None:
+        return False
+    connection.execute(
+        update(second_factors)
+        .where(_factor.user_id == user_id)
+        .values(
+            secret=row.pending_secret,
+            confirmed_at=now,
+            last_step=step,
+            failures=0,
+            failed_at=None,
+            pending_secret=None,
+            pending_until=None,
+        )
+    )
+    connection.execute(delete(pending_sign_ins).where(_pending.user_id == user_id))
+    _replace_codes(connection, user_id, new)
+    _record(connection, "second_factor_added", user_id, user_id, now, address)
+    return True
+
+
+def _replace_codes_of(
+    connection: Connection, user_id: int, new: Sequence[str], now: datetime, address: str
+) -> bool:
+    row = _locked(connection, user_id)
+    if row is None or row.secret is None:
+        return False
+    _replace_codes(connection, user_id, new)
+    _record(connection, "recovery_codes_replaced", user_id, user_id, now, address)
+    return True
+
+
+def _replace_codes(connection: Connection, user_id: int, new: Sequence[str]) -> None:
+    connection.execute(delete(recovery_codes).where(_recovery.user_id == user_id))
+    rows = [{"user_id": user_id, "hash": hash_recovery_code(plain_code(code))} for code in new]
+    connection.execute(insert(recovery_codes), rows)
+
+
+def _check(connection: Connection, user_id: int, text: str, now: datetime) -> CheckedCode:
+    """The delay is for codes that can be guessed: whoever is kept waiting by somebody else's
+    guesses signs in with a recovery code."""
+    row, code = _locked(connection, user_id), plain_code(text)
+    if row is None or row.secret is None:
+        return CheckedCode(False)
+    if is_recovery_code(code):
+        return _use_recovery_code(connection, user_id, code)
+    if not is_totp_code(code):
+        return CheckedCode(False)
+    wait = wait_s(row.failures, row.failed_at, now)
+    if wait:
+        return CheckedCode(False, wait)
+    step = matching_step(row.secret, code, now, row.last_step)
+    values: dict[str, Any] = (
+        {"failures": row.failures + 1, "failed_at": now}
+        if step is None
+        else {"failures": 0, "failed_at": None, "last_step": step}
+    )
+    connection.execute(update(second_factors).where(_factor.user_id == user_id).values(**values))
+    return CheckedCode(step is not None)
+
+
+def _use_recovery_code(connection: Connection, user_id: int, code: str) -> CheckedCode:
+    used = connection.execute(
+        delete(recovery_codes).where(
+            _recovery.user_id == user_id, _recovery.hash == hash_recovery_code(code)
+        )
+    )
+    is_valid = bool(used.rowcount)
+    return CheckedCode(is_valid, by_recovery_code=is_valid)
+
+
+def _wait_for_code(
+    connection: Connection, user_id: int, token: str, method: str, now: datetime
+) -> None:
+    connection.execute(delete(pending_sign_ins).where(_pending.expires_at <= now))
+    newest = (
+        select(_pending.hash)
+        .where(_pending.user_id == user_id)
+        .order_by(_pending.created_at.desc(), _pending.hash)
+        .limit(PENDING_PER_USER_MAX - 1)
+    )
+    kept = list(connection.scalars(newest))
+    connection.execute(
+        delete(pending_sign_ins).where(_pending.user_id == user_id, _pending.hash.not_in(kept))
+    )
+    connection.execute(
+        insert(pending_sign_ins).values(
+            hash=hash_key(token),
+            user_id=user_id,
+            method=method,
+            attempts=0,
+            created_at=now,
+            expires_at=now + PENDING_LASTS,
+        )
+    )
+
+
+def _complete(
+    connection: Connection, token: str, code: str, now: datetime, address: str
+) -> CheckedSignIn:
+    this = _pending.hash == hash_key(token)
+    user_id = connection.scalar(select(_pending.user_id).where(this))
+    if user_id is None:
+        return CheckedSignIn(None)
+    # Whatever ends a wait locks the factor first: what is read next is so until the end.
+    _locked(connection, user_id)
+    waiting = connection.execute(select(pending_sign_ins).where(this)).first()
+    if waiting is None or waiting.expires_at <= now or not _is_active(connection, user_id):
+        return CheckedSignIn(None)
+    checked, attempts = _check(connection, user_id, code, now), waiting.attempts + 1
+    if checked.is_valid or (attempts >= ATTEMPTS_MAX and not checked.wait_s):
+        connection.execute(delete(pending_sign_ins).where(this))
+        if checked.by_recovery_code:
+            _record(connection, "recovery_code_used", user_id, user_id, now, address)
+    elif not checked.wait_s:
+        connection.execute(update(pending_sign_ins).where(this).values(attempts=attempts))
+    return CheckedSignIn(user_id, waiting.method, checked)
+
+
+def _record(
+    connection: Connection,
+    activity: SecurityActivity,
+    user_id: int,
+    by_user: int | None,
+    now: datetime,
+    address: str,
+) -> None:
+    details = {"address": address} if address else {}
+    event = SecurityEvent(
+        activity=activity, user_id=user_id, by_user=by_user, now=now, details=details
+    )
+    record_security_event(connection, event)
+
+
+def _is_active(connection: Connection, user_id: int) -> bool:
+    return bool(connection.scalar(select(users.c.is_active).where(users.c.id == user_id)))

@@ -1,0 +1,88 @@
+"""Codes of an authenticator app (TOTP), and recovery codes. Clock and randomness are passed in.
+
+source: RFC 6238; RFC 4226
+"""
+
+import re
+from base64 import b32encode
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from hmac import compare_digest
+
+from pyotp import TOTP
+
+SECRET_BYTES = 20  # source: RFC 4226 section 4, R6
+STEP_S = 30
+# Codes of the steps before and after the present one are accepted: clocks of phones differ.
+STEPS_AROUND = 1
+ISSUER = "Fanion"  # as the app shows it
+
+RECOVERY_CODES = 10
+# 16 characters: long enough that the hash needs no salt, and that guessing needs no delay.
+RECOVERY_BYTES = 10
+_GROUP_CHARS = 4
+
+# Codes are typed by people: apps show them with a space.
+CODE_CHARS_MAX = 40
+_TOTP_CODE = re.compile(r"[0-9]{6}")
+_RECOVERY_CODE = re.compile(r"[a-z2-7]{16}")
+_SEPARATORS = str.maketrans("", "", " -")
+
+
+def totp_secret(random: bytes) -> str:
+    """In base32, as apps read it. random: SECRET_BYTES random bytes"""
+    return b32encode(random).decode()
+
+
+def provisioning_uri(secret: str, email: str) -> str:
+    """What the QR code for the app holds: `otpauth://totp/…`."""
+    return TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER)
+
+
+def plain_code(text: str) -> str:
+    """Without the separators that people type, in lower case."""
+    return text[:CODE_CHARS_MAX].translate(_SEPARATORS).lower()
+
+
+def is_totp_code(code: str) -> bool:
+    """code: as of `plain_code`"""
+    return bool(_TOTP_CODE.fullmatch(code))
+
+
+def is_recovery_code(code: str) -> bool:
+    """code: as of `plain_code`"""
+    return bool(_RECOVERY_CODE.fullmatch(code))
+
+
+def matching_step(secret: str, code: str, now: datetime, after: int) -> int | None:
+    """The time step whose code this is; None for a wrong one.
+
+    after: the step of the code that was accepted last: it and those before it are used up
+    source: RFC 6238 section 5.2
+    """
+    if not is_totp_code(code):
+        return None
+    totp, present = TOTP(secret), int(now.timestamp()) // STEP_S
+    steps = range(present - STEPS_AROUND, present + STEPS_AROUND + 1)
+    matching = [step for step in steps if compare_digest(totp.generate_otp(step), code)]
+    return next((step for step in matching if step > after), None)
+
+
+def recovery_code(random: bytes) -> str:
+    """`abcd-efgh-ijkl-mnop`. random: RECOVERY_BYTES random bytes"""
+    text = b32encode(random).decode().lower()
+    return "-".join(text[at : at + _GROUP_CHARS] for at in range(0, len(text), _GROUP_CHARS))
+
+
+def recovery_codes(random: bytes) -> Sequence[str]:
+    """random: RECOVERY_CODES * RECOVERY_BYTES random bytes"""
+    return [
+        recovery_code(random[at : at + RECOVERY_BYTES])
+        for at in range(0, len(random), RECOVERY_BYTES)
+    ]
+
+
+def hash_recovery_code(code: str) -> str:
+    """Stored in its place. code: as of `plain_code`"""
+    return "sha256$" + sha256(code.encode()).hexdigest()
