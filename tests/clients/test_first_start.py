@@ -315,12 +315,12 @@ async def test_an_owner_without_a_password_has_none(installed: tuple[Path, Any])
 
 
 GIVEN = [
-    (("--password-stdin",), "p w é\n", ""),
-    (("--password", "-"), "p w é", ""),
-    (("--password-file", "-"), "p w é\r\n", ""),
+    (("--password-stdin",), "p w é of the owner\n", ""),
+    (("--password", "-"), "p w é of the owner", ""),
+    (("--password-file", "-"), "p w é of the owner\r\n", ""),
     (("--password-file", "FILE"), "", ""),
     (
-        ("--password", "p w é"),
+        ("--password", "p w é of the owner"),
         "",
         "fanion: a password on the command line is visible in the process list; "
         "use --password-stdin.\n",
@@ -333,7 +333,7 @@ async def test_a_password_is_read_from_hidden_sources(
     arguments: tuple[str, ...], typed: str, reported: str, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
-    secret.write_text("p w é\n")
+    secret.write_text("p w é of the owner\n")
     named = tuple(str(secret) if one == "FILE" else one for one in arguments)
 
     done = await asyncio.to_thread(
@@ -345,7 +345,7 @@ async def test_a_password_is_read_from_hidden_sources(
 
     assert (done.code, done.err) == (0, reported)
     assert "password" not in json.loads(done.out)
-    assert password_matches(row.password_hash, "p w é")
+    assert password_matches(row.password_hash, "p w é of the owner")
 
 
 NO_PASSWORD: dict[str, tuple[tuple[str, ...], bytes, str]] = {
@@ -353,6 +353,16 @@ NO_PASSWORD: dict[str, tuple[tuple[str, ...], bytes, str]] = {
     "nothing on standard input": (("--password-stdin",), b"\n", "The password is empty."),
     "two lines": (("--password-stdin",), b"a\nb\n", "The password is not one line of text."),
     "no text": (("--password-stdin",), b"\xff", "The password is not UTF-8."),
+    "too short": (
+        ("--password-stdin",),
+        b"elevenchars\n",
+        "The password: Ensure this field has at least 12 characters.",
+    ),
+    "too common": (
+        ("--password-stdin",),
+        b"qwerty123456\n",
+        "The password: This password is too common.",
+    ),
     "endless": (
         ("--password-file", "/dev/zero"),
         b"",

@@ -10,6 +10,7 @@ from zoneinfo import available_timezones
 import typer
 
 from fanion import __version__
+from fanion.accounts.passwords import check_password
 from fanion.cli.doctor import doctor
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
@@ -32,6 +33,7 @@ from fanion.cli.transfer import export_project, import_project
 from fanion.cli.users import roles, users
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
+from fanion.errors import Invalid
 from fanion.observability.logging import open_command_logs
 from fanion.projects.admin_store import (
     AlreadySetUp,
@@ -110,11 +112,12 @@ def setup(
     as_json: AsJson = False,
 ) -> None:
     """Create the organization with its owner, project and keys, as the first start does, and print
-    the keys. Fails if they exist. A password is stored as a hash for a later version; this one has
-    no sign-in."""
+    the keys. Fails if they exist. With a password the owner can sign in."""
     if not 1 <= len(project) <= NAME_CHARS_MAX:
         refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
     given = given_password(password, password_file, from_stdin=password_stdin)
+    if given is not None:
+        _require_good(given, email)
     wanted = Installation(email=email, first_name="Admin", password=given, project=project)
 
     async def work(records: Records) -> dict[str, Any]:
@@ -132,6 +135,13 @@ def setup(
     except AlreadySetUp:
         refuse("Already set up. `fanion keys create` makes another key.")
     show(made, as_json)
+
+
+def _require_good(password: str, email: str) -> None:
+    try:
+        check_password(password, email)
+    except Invalid as error:
+        refuse(f"The password: {error.detail}")
 
 
 @app.command()
