@@ -127,6 +127,15 @@ def test_success_forgives_the_account_and_not_the_address() -> None:
     attempts.begin("own", HERE)
 
 
+def test_an_attempt_that_was_not_looked_at_does_not_count() -> None:
+    attempts = SignInAttempts(Clock().seconds)
+
+    for _ in range(10 * ADDRESS_FREE):
+        attempts.withdraw(attempts.begin("ada", HERE, THERE))
+
+    attempts.begin("ada", HERE, THERE)
+
+
 def test_failures_are_forgotten_in_time() -> None:
     clock = Clock()
     attempts = SignInAttempts(clock.seconds)

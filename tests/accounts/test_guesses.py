@@ -3,13 +3,15 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
 
 from fanion.accounts.api import LoginApi
 from fanion.accounts.attempts_cache import ACCOUNT_FREE, ADDRESS_DELAY_S_MAX
-from fanion.db.engine import Records
+from fanion.accounts.users_store import Account, AccountStore
+from fanion.db.engine import Records, RecordsUnavailable
 from tests.support.application import Home
 from tests.support.management import (
     OWNER_EMAIL,
@@ -22,6 +24,11 @@ from tests.support.management import (
 LOGIN = "/api/login/"
 RIGHT = {"email": OWNER_EMAIL, "password": OWNER_PASSWORD}
 GUESSES = 1_000
+
+
+class Down(AccountStore):
+    async def by_email(self, email: str) -> Account | None:
+        raise RecordsUnavailable("the store is down")
 
 
 @pytest.fixture
@@ -92,6 +99,17 @@ async def test_an_account_that_does_not_exist_is_delayed_as_one_that_does(
         bodies.append([(answer.status_code, answer.content) for answer in answers])
 
     assert bodies[0] == bodies[1]
+
+
+async def test_a_store_that_is_down_delays_nobody(workspace: Workspace) -> None:
+    accounts = Down(workspace.records)
+    sign_in = replace(workspace.sign_in, accounts=accounts)
+    for _ in range(3 * ACCOUNT_FREE):
+        with pytest.raises(RecordsUnavailable):
+            await sign_in.check_password(OWNER_EMAIL, OWNER_PASSWORD, "203.0.113.9")
+
+    async with workspace.browser("203.0.113.9") as browser:
+        assert (await browser.post(LOGIN, json=RIGHT)).status_code == 200
 
 
 async def test_a_refused_attempt_is_logged_without_what_was_typed(workspace: Workspace) -> None:

@@ -15,7 +15,7 @@ from fanion.accounts.cookies import ShortCookie, clear_cookie, read_cookie, set_
 from fanion.accounts.model import SESSION_BYTES, Device, Method, device
 from fanion.accounts.passwords import PASSWORD_CHARS_MAX
 from fanion.accounts.second_factor_store import PENDING_LASTS
-from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
 from fanion.errors import SecondFactorRequired
 from fanion.projects.model import EMAIL_CHARS_MAX
 from fanion.projects.request_api import ManagementRequest
@@ -87,7 +87,11 @@ class LoginApi(Controller):
         `fresh_sign_in_required` otherwise. The session gets a new cookie. A user with a second
         factor is asked for a code, as at sign-in."""
         user, client = request.principal.user, request.remote_client
-        await sign_in.check_password(user.email, data.password, client.address, client.claimed)
+        account = await sign_in.check_password(
+            user.email, data.password, client.address, client.claimed
+        )
+        if account.user_id != user.id:  # the address has become another user's just now
+            raise InvalidCredentials
         return await signed_in(request, sign_in, user.id)
 
     @post("/logout", summary="Sign out", status_code=204, **OF_SESSION, **WITHOUT_SECOND_FACTOR)

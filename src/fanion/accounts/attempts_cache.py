@@ -4,6 +4,7 @@ No account is ever locked: who has signed in from an address lately waits there 
 mistakes alone, whatever others try. A refused attempt costs no hash and counts for nothing.
 """
 
+import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ ADDRESS_FREE, ADDRESS_DELAY_S_MAX = 20, 900.0
 # that the operator has not named, or invent them.
 PEER_FREE, PEER_DELAY_S_MAX = 200, 60.0
 FORGOTTEN_S = 3600.0  # after the last failure
-COUNTED_MAX = 40_000  # accounts and addresses at a time: 20 MB
+COUNTED_MAX = 40_000  # accounts and addresses at a time: 16 MB
 KNOWN_S = 30 * 86_400.0  # how long an address is known to an account
 KNOWN_MAX = 20_000
 
@@ -39,7 +40,10 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One that has been admitted, and counts as failed until it `succeeded`."""
+    """One that has been admitted, and counts as failed until it `succeeded`.
+
+    account: digest, so that a long name takes no more memory than a short one
+    """
 
     account: str
     network: str
@@ -72,6 +76,9 @@ class SignInAttempts:
         address, claimed: as of `Client`
         raises:           Throttled
         """
+        account = hashlib.blake2b(
+            account.encode(errors="surrogatepass"), digest_size=16
+        ).hexdigest()
         peer = network_of(address) if address else ""
         network = f"{peer} {network_of(claimed)}" if peer and claimed else peer
         keys = self._keys(account, network, peer)
@@ -81,6 +88,11 @@ class SignInAttempts:
         for key in keys:
             self._add(key)
         return Attempt(account, network, keys)
+
+    def withdraw(self, attempt: Attempt) -> None:
+        """The password was not looked at, because a store or the processor had no time."""
+        for key in attempt.counted:
+            self._take_back(key)
 
     def succeeded(self, attempt: Attempt) -> None:
         """What failed before is forgiven to the account, and not to the address: another account

@@ -14,7 +14,8 @@ from fanion.accounts.password_hashing_service import PasswordHashing
 from fanion.accounts.second_factor_store import SecondFactorStore
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.users_store import Account, AccountStore
-from fanion.errors import Invalid, PermissionDenied, Throttled
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import Invalid, PermissionDenied, Throttled, Unavailable
 from fanion.projects.auth.failed_attempts_cache import Reason, uncounted
 
 
@@ -69,9 +70,14 @@ class SignIn:
         except Throttled:
             self._refused("throttled", address)
             raise
-        account = await self.accounts.by_email(named)
-        stored = account.password_hash if account is not None else None
-        if not await self.passwords.verify(stored, password) or account is None:
+        try:
+            account = await self.accounts.by_email(named)
+            stored = account.password_hash if account is not None else None
+            matches = await self.passwords.verify(stored, password)
+        except (RecordsUnavailable, Unavailable):
+            self.attempts.withdraw(attempt)
+            raise
+        if account is None or not matches:
             self._refused("unknown", address, None if account is None else account.user_id)
             if account is not None:
                 self.failed_logins.add(account.user_id, address)
