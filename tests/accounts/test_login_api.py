@@ -269,4 +269,9 @@ async def test_the_body_of_a_sign_in_is_small(workspace: Workspace) -> None:
             "/api/login/", json={**CREDENTIALS, "more": "x" * SIGN_IN_BYTES_MAX}
         )
 
-    assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
+        form = await browser.post("/api/login/", files={"email": b"x" * SIGN_IN_BYTES_MAX})
+        plain = await browser.post("/api/login/", data=CREDENTIALS)
+
+    for refused in (answer, form):
+        assert (refused.status_code, refused.json()["code"]) == (413, "payload_too_large")
+    assert plain.status_code == 200

@@ -62,6 +62,21 @@ def form(csv: bytes, **fields: Any) -> dict[str, Any]:
     return {"data": {"is_static": "true", **fields}, "files": {"csv": ("a.csv", csv, "text/csv")}}
 
 
+async def test_a_session_uploads_what_a_key_may(small: Home) -> None:
+    """A form is read before the caller is known only for a key in it."""
+    content = form(b"\n".join(b"nobody-%d" % number for number in range(BODY_MAX // 5)))
+    path = f"/api/projects/{small.project_id}"
+    async with (
+        await small.site.browser(small.user_id, path) as browser,
+        small.site.browser_with("A" * 43, path) as stranger,
+    ):
+        taken = await browser.post("/cohorts/", **content)
+        refused = await stranger.post("/cohorts/", **content)
+
+    assert taken.status_code == 201, taken.text
+    assert refused.status_code == 401
+
+
 @pytest.mark.parametrize("announced", [True, False])
 async def test_a_file_beyond_its_limit_is_refused(small: Home, announced: bool) -> None:
     request = small.api.build_request("POST", "/cohorts/", **form(b"x\n" * UPLOAD_MAX))
