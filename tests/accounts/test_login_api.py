@@ -15,6 +15,7 @@ from fanion.db.schema.tables import memberships, users
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.members_store import MemberStore, NewMember
 from fanion.projects.model import Level
+from fanion.server.forwarded import ALL_NETWORKS, BaseUrl, TrustedProxies
 from tests.support.management import (
     OWNER_EMAIL,
     OWNER_PASSWORD,
@@ -247,6 +248,30 @@ async def test_a_program_may_sign_in(workspace: Workspace) -> None:
         answer = await program.post("/api/login/", json=CREDENTIALS)
 
     assert answer.status_code == 200
+
+
+async def test_behind_a_trusted_proxy_with_tls_the_cookie_is_secure(records: Records) -> None:
+    base_url = BaseUrl(TrustedProxies(ALL_NETWORKS))
+    forwarded = {"x-forwarded-proto": "https", "x-forwarded-host": "fanion.example"}
+    own = {**forwarded, "origin": "https://fanion.example", "x-fanion-console": "1"}
+    async with (
+        open_workspace(records, (LoginApi,), base_url=base_url) as workspace,
+        workspace.client_with(None) as client,
+    ):
+        answer = await client.post("/api/login/", json=CREDENTIALS, headers=own)
+        [cookie] = answer.headers.get_list("set-cookie")
+        value = cookie.partition("=")[2].partition(";")[0]
+        secure, plain = {"cookie": f"__Host-fanion={value}"}, {"cookie": f"fanion={value}"}
+        admitted = await client.post(
+            "/api/projects/", json={"name": "A"}, headers={**own, **secure}
+        )
+        from_plain_page = {**own, **secure, "origin": "http://fanion.example"}
+        refused = await client.post("/api/projects/", json={"name": "B"}, headers=from_plain_page)
+        unnamed = await client.get(ME, headers={**forwarded, **plain})
+
+    assert cookie.startswith("__Host-fanion=") and cookie.endswith("; Secure")
+    assert "Path=/;" in cookie and "Domain" not in cookie
+    assert (admitted.status_code, refused.status_code, unnamed.status_code) == (201, 403, 401)
 
 
 async def test_a_key_goes_before_the_session(workspace: Workspace) -> None:
