@@ -95,6 +95,26 @@ async def test_members_are_documented_as_json_and_csv(paths: Json) -> None:
     }
 
 
+async def test_a_stream_of_events_is_documented_as_one(paths: Json) -> None:
+    operation = paths["/api/projects/{project_id}/events/stream/"]["get"]
+
+    assert operation["responses"]["200"]["content"] == {
+        "text/event-stream": {"schema": {"type": "string"}}
+    }
+    assert query(operation).keys() == {"event", "distinct_id", "person_id"}
+    assert {one["name"] for one in operation["parameters"] if one["in"] == "header"} == {
+        "Last-Event-ID"
+    }
+
+
+async def test_values_of_properties_are_documented_as_a_list(paths: Json) -> None:
+    for path in ("events/values", "persons/values", "groups/property_values"):
+        operation = paths[f"/api/projects/{{project_id}}/{path}/"]["get"]
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+
+        assert schema == {"type": "array", "items": {"$ref": "#/components/schemas/PropertyValue"}}
+
+
 async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
     one = COHORTS + "{cohort_id}/"
     for method, path, body in (("post", COHORTS, "NewCohort"), ("patch", one, "CohortFields")):

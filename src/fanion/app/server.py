@@ -27,6 +27,7 @@ from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore, FlagChecks
 from fanion.events.definitions.model import PropertyCache
+from fanion.events.live.follow_worker import LiveFollower
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
@@ -138,6 +139,7 @@ def build_server(public: Services, events: EventStore) -> Server:
         scheduler.run,
         rollbacks.run,
         deliverer.run,
+        *_followers(public, events, live, consumers[0]),
     )
     return Server(
         public=public,
@@ -187,6 +189,16 @@ def _build_live(public: Services) -> LiveEvents:
     for topic in (Topic.PERSONAL_KEYS, Topic.SESSIONS):
         public.flags.bus.subscribe(topic, live.check_access)
     return live
+
+
+def _followers(
+    public: Services, events: EventStore, live: LiveEvents, consumer: Consumer
+) -> tuple[BackgroundTask, ...]:
+    """Where another server may ingest. consumer: of the lane that is shown"""
+    if public.records.dialect == "sqlite":
+        return ()
+    follower = LiveFollower(live, events, lambda: consumer.is_ingesting, public.context.now)
+    return (follower.run,)
 
 
 def _build_consumers(

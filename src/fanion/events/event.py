@@ -41,6 +41,7 @@ class EventQuery(Struct, frozen=True):
     properties: conditions on the event or its person, all of which hold
     cursor:     last row of the previous page: of the instant of `before` (ascending: of `after`),
                 events behind this one in the order are included
+    received_after: exclusive; of the acceptance
     """
 
     event: str | None = None
@@ -52,6 +53,7 @@ class EventQuery(Struct, frozen=True):
     ascending: bool = False
     properties: tuple[Property, ...] = ()
     cursor: UUID | None = None
+    received_after: datetime | None = None
 
 
 class PersonRow(Struct, frozen=True):

@@ -37,7 +37,7 @@ class ValueSearch(Struct, frozen=True):
 
 
 class PropertyValue(Struct, frozen=True):
-    name: Annotated[str | int | float, Meta(description="Booleans and objects are texts.")]
+    name: Annotated[str | float, Meta(description="Booleans and objects are texts.")]
     count: int
 
 

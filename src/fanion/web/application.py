@@ -62,9 +62,10 @@ class Application:
         request_id = self.telemetry.request_id(headers)
         route = self.routes.find(path)
         name = "management" if route is None else route.name
+        state: dict[str, Any] = {"request_id": request_id, "is_head": method == "HEAD"}
         try:
             if route is None:
-                status = await self._manage(request, request_id)
+                status = await self._manage(request, request_id, state)
             else:
                 response = await self._respond(route, request, request_id)
                 lines = [("content-type", response.content_type), ("x-request-id", request_id)]
@@ -84,6 +85,8 @@ class Application:
             status = CLIENT_GONE
         if route is None:
             path = without_token(path)
+        if state.get("is_endless"):
+            started = perf_counter()
         seconds = perf_counter() - started
         client = self.telemetry.proxies.client_address(request.peer, headers)
         self.telemetry.answered(
@@ -131,9 +134,11 @@ class Application:
         finally:
             await chunks.aclose()
 
-    async def _manage(self, request: Request, request_id: str) -> int:
-        """returns: the status"""
-        state: dict[str, Any] = {"request_id": request_id, "is_head": request.method == "HEAD"}
+    async def _manage(self, request: Request, request_id: str, state: dict[str, Any]) -> int:
+        """state: of the request; a handler that streams until the client leaves sets `is_endless`
+
+        returns: the status
+        """
         extra = [("x-request-id", request_id), *MANAGEMENT_HEADERS]
         try:
             if request.path == WHOLE_SERVER:

@@ -29,7 +29,12 @@ class LiveEventsApi(Controller):
     tags = ("Events",)
     opt = scoped("event")
 
-    @get("/stream", summary="Stream events as they are stored", operation_class=answers(MEDIA_TYPE))
+    @get(
+        "/stream",
+        summary="Stream events as they are stored",
+        media_type=MEDIA_TYPE,
+        operation_class=answers(MEDIA_TYPE),
+    )
     async def stream(
         self,
         request: ManagementRequest,
@@ -65,7 +70,9 @@ class LiveEventsApi(Controller):
             request.client_left,
         )
         messages = live.messages(subscription)
-        pieces = nothing() if request.scope["state"].get("is_head") else messages
+        state = request.scope["state"]
+        state["is_endless"] = True
+        pieces = nothing() if state.get("is_head") else messages
         return Streamed(pieces, MEDIA_TYPE, headers=_HEADERS)
 
 

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from fanion.events.event import Event
+
 EVENTS_MAX: Final = 1_000
 # Of the properties and names that a ring holds, as JSON; an event has 1 to 2 KB.
 BYTES_MAX: Final = 8 * 2**20
@@ -57,6 +59,21 @@ class LiveEvent(Struct, frozen=True, gc=False):
         """In bytes of memory."""
         texts = 4 * (len(self.event) + len(self.distinct_id))
         return OVERHEAD_BYTES + len(self.properties) + len(self.elements_chain) + texts
+
+
+def live_event(place: str, event: Event, elements_chain: bytes) -> LiveEvent:
+    """elements_chain: JSON"""
+    size = len(event.properties) + len(elements_chain)
+    properties = b"" if size > EVENT_BYTES_MAX else event.properties
+    return LiveEvent(
+        place,
+        event.uuid,
+        event.event,
+        event.distinct_id,
+        event.timestamp,
+        properties,
+        elements_chain if properties else b'""',
+    )
 
 
 class Budget(Protocol):

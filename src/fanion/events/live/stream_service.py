@@ -123,6 +123,10 @@ class LiveEvents:
         places = self._places.get(project_id)
         return tuple(places) if places else ()
 
+    def watched(self) -> Sequence[tuple[int, LiveFilter]]:
+        """Projects with the filters for which there is a ring."""
+        return [(one, found) for one, places in self._places.items() for found in places]
+
     def put(
         self, project_id: int, found: LiveFilter, events: Iterable[LiveEvent], earlier: int
     ) -> None:

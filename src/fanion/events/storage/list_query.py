@@ -13,7 +13,6 @@ from fanion.events.storage.client import Lanes, Rows, read_rows
 from fanion.events.storage.filters_sql import event_condition
 from fanion.events.storage.native_format import MICROS_MAX, MICROS_MIN, micros
 from fanion.properties.cohort_sql import Bindings
-from fanion.properties.filters import Property
 
 KEYS_READ_MAX = 1_000  # bounds the text of one statement; longer pages are read in turns
 
@@ -148,7 +147,7 @@ class Listing:
             "persons": persons or [],
             "limit": query.limit,
         }
-        conditions, values = _conditions(project_id, query.properties)
+        conditions, values = _conditions(project_id, query)
         behind, place = _behind(query)
         asked |= values | place
         if query.distinct_id is not None or persons is not None:
@@ -242,11 +241,13 @@ def _behind(query: EventQuery) -> tuple[str, dict[str, Any]]:
     return condition, {"cursor": query.cursor, "cursor_time": micros(bound)}
 
 
-def _conditions(project_id: int, properties: Sequence[Property]) -> tuple[str, dict[str, Any]]:
+def _conditions(project_id: int, query: EventQuery) -> tuple[str, dict[str, Any]]:
     """The end of a statement's WHERE clause, and its values."""
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
-    found = [event_condition(leaf, bindings, project) for leaf in properties]
+    found = [event_condition(leaf, bindings, project) for leaf in query.properties]
+    if query.received_after is not None:
+        found.append(f"received_at > {bindings.time(query.received_after)}")
     return "".join(f"     AND {one}\n" for one in found), bindings.values
 
 

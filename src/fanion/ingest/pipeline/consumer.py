@@ -104,6 +104,7 @@ class Consumer:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
         self.position = 0
+        self.is_ingesting = False  # while this server holds the lease
         self._progress: EnvelopeProgress | None = None
         self._renew_at = LONG_AGO
 
@@ -116,6 +117,7 @@ class Consumer:
                     await self._resume()
                     await self._follow(stopping)
                 except NotLeaseHolder:
+                    self.is_ingesting = False
                     await asyncio.wait({stopping}, timeout=STAND_BY_S)
         finally:
             stopping.cancel()
@@ -168,6 +170,7 @@ class Consumer:
         """Acquire the lease, and repeat the batch that was claimed but not completed when the
         previous process died. raises: NotLeaseHolder"""
         position = await self._retry.call(lambda: self._store.acquire(self._now()))
+        self.is_ingesting = True
         await self._deduplicator.recall(self._now())
         self._store.recent.clear()
         self.position, self._progress = position.at, position.progress

@@ -13,7 +13,7 @@ import structlog
 
 from fanion.accept_log.port import LogEntry
 from fanion.events.event import NO_PERSON
-from fanion.events.live.ring import EVENT_BYTES_MAX, EVENTS_MAX, LiveEvent, LiveFilter
+from fanion.events.live.ring import EVENTS_MAX, LiveEvent, LiveFilter, live_event
 from fanion.events.live.stream_service import LiveEvents
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.prepare import ReceivedEvent
@@ -153,17 +153,7 @@ def _live_event(
     person = _owner(resolved, prepared.distinct_id)
     event = stored_event(resolved.project_id, arrived, person, types)
     chain = _encode(prepared.properties.get("$elements_chain", ""))
-    is_too_large = len(event.properties) + len(chain) > EVENT_BYTES_MAX
-    properties, chain = (b"", b'""') if is_too_large else (event.properties, chain)
-    return LiveEvent(
-        place,
-        event.uuid,
-        event.event,
-        event.distinct_id,
-        event.timestamp,
-        properties,
-        chain,
-    )
+    return live_event(place, event, chain)
 
 
 def _owner(resolved: Resolved, distinct_id: str) -> UUID:

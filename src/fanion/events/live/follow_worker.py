@@ -1,0 +1,92 @@
+"""Live events on a server that does not ingest: they are read from the event store.
+
+Another server stores them, so that this one cannot tell their places in the log. It looks for what
+was accepted since the last look, and a little before, because batches are stored out of order.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Final, Never
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from fanion.events.event import Event, EventQuery, EventStoreUnavailable
+from fanion.events.live.ring import EVENTS_MAX, LiveEvent, LiveFilter, live_event
+from fanion.events.live.stream_service import LiveEvents
+from fanion.events.storage.store import EventStore
+from fanion.runtime.background import run_loop
+
+POLL_S: Final = 0.5
+OVERLAP: Final = timedelta(seconds=5)
+
+
+class _Cursor(Struct):
+    """upto: the latest acceptance seen; seen: events from OVERLAP before it on"""
+
+    upto: datetime
+    seen: set[UUID]
+
+
+class LiveFollower:
+    """is_ingesting: whether this server stores the events itself, and shows them"""
+
+    def __init__(
+        self,
+        live: LiveEvents,
+        events: EventStore,
+        is_ingesting: Callable[[], bool],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._live = live
+        self._events = events
+        self._is_ingesting = is_ingesting
+        self._now = now
+        self._cursors: dict[tuple[int, LiveFilter], _Cursor] = {}
+
+    async def run(self) -> Never:
+        """Until cancelled."""
+        await run_loop(self.look, POLL_S, "live_events_not_read", (EventStoreUnavailable,))
+
+    async def look(self) -> None:
+        """raises: EventStoreUnavailable"""
+        if self._is_ingesting() or not self._live.is_watched:
+            self._cursors.clear()
+            return
+        watched = self._live.watched()
+        for gone in self._cursors.keys() - set(watched):
+            del self._cursors[gone]
+        for project_id, wanted in watched:
+            await self._look(project_id, wanted)
+
+    async def _look(self, project_id: int, wanted: LiveFilter) -> None:
+        key = project_id, wanted
+        cursor = self._cursors.get(key)
+        upto = self._now() if cursor is None else cursor.upto
+        query = EventQuery(
+            wanted.event,
+            wanted.distinct_id,
+            wanted.person_id,
+            received_after=upto - OVERLAP,
+            limit=EVENTS_MAX,
+        )
+        found = await self._events.list(project_id, query)
+        if cursor is not None:
+            new = [event for event in found if event.uuid not in cursor.seen]
+            self._live.put(project_id, wanted, map(_shown, _in_order(new)), 0)
+        upto = max([upto, *(event.received_at for event in found)])
+        self._cursors[key] = _Cursor(upto, {event.uuid for event in found})
+
+
+def _in_order(events: Iterable[Event]) -> list[Event]:
+    return sorted(events, key=lambda event: (event.received_at, event.timestamp))
+
+
+class _Properties(Struct):
+    chain: msgspec.Raw = msgspec.field(name="$elements_chain", default=msgspec.Raw(b'""'))
+
+
+def _shown(event: Event) -> LiveEvent:
+    chain = msgspec.json.decode(event.properties, type=_Properties).chain
+    return live_event(str(event.uuid), event, bytes(chain))

@@ -1,0 +1,164 @@
+"""Live events on a server that does not ingest, while another one on the same stores does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import httpx
+import pytest
+
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.live.follow_worker import LiveFollower
+from fanion.events.storage.store import EventStore
+from tests.support.application import Home, Site, open_home, open_site
+from tests.support.awaited import until_soon
+from tests.support.sse import Message, messages
+
+SOON_S = 20
+pytestmark = pytest.mark.postgresql
+
+
+@dataclass
+class Pair:
+    """home: of the server that ingests; second: does not"""
+
+    home: Home
+    second: Site
+    follower: LiveFollower
+    client: httpx.AsyncClient
+
+    @asynccontextmanager
+    async def looking(self, query: str = "", last: str = "") -> AsyncIterator["Viewer"]:
+        """At the second server, which has looked once."""
+        headers = {"last-event-id": last} if last else {}
+        asked = self.client.build_request("GET", f"/events/stream/{query}", headers=headers)
+        answer = await self.client.send(asked, stream=True)
+        pieces = answer.aiter_raw()
+        async with asyncio.timeout(SOON_S):
+            await anext(pieces)
+            await self.follower.look()
+            yield Viewer(pieces)
+        await answer.aclose()
+
+
+@dataclass
+class Viewer:
+    pieces: AsyncIterator[bytes]
+
+    async def read(self, number: int) -> list[Message]:
+        found: list[Message] = []
+        while len(found) < number:
+            found += messages((await anext(self.pieces)).decode())
+        return found
+
+
+def consumes(site: Site) -> bool:
+    return site.running.consumers[0].is_ingesting
+
+
+@pytest.fixture
+async def pair(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> AsyncIterator[Pair]:
+    async with (
+        open_site(records_url, events, tmp_path / "a") as site,
+        open_home(site, project_id) as home,
+    ):
+
+        async def is_first() -> bool:
+            return consumes(site)
+
+        await until_soon(is_first, "nobody ingests")
+        async with (
+            open_site(records_url, events, tmp_path / "b") as second,
+            second.client(home.key, f"/api/projects/{project_id}") as client,
+        ):
+            store = cast(EventStore, second.events)
+            follower = LiveFollower(
+                second.running.live, store, lambda: consumes(second), second.clock.now
+            )
+            yield Pair(home, second, follower, client)
+
+
+async def test_only_the_server_with_the_lease_ingests(pair: Pair) -> None:
+    assert (consumes(pair.home.site), consumes(pair.second)) == (True, False)
+
+
+async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair) -> None:
+    await pair.home.capture({"event": "before", "distinct_id": "ann"})
+    async with pair.looking() as viewer:
+        await pair.home.capture({"event": "a", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
+        await pair.follower.look()
+        pair.home.site.clock.move(seconds=1)
+        await pair.home.capture(
+            {"event": "b", "distinct_id": "ann", "properties": {"$elements_chain": "a:b"}}
+        )
+        await pair.follower.look()
+        await pair.follower.look()
+
+        found = await viewer.read(2)
+
+    listed = await pair.home.events()
+    assert [one.data for one in found] == [listed[1], listed[0]]
+    assert [one.id for one in found] == [one.data["id"] for one in found]
+
+
+async def test_filters_count_merged_persons(pair: Pair) -> None:
+    await pair.home.capture({"event": "seen", "distinct_id": "ann"})
+    person = (await pair.home.person("ann"))["id"]
+    async with pair.looking(f"?person_id={person}") as viewer:
+        await pair.home.capture(
+            {"event": "other", "distinct_id": "bob"},
+            {
+                "event": "$identify",
+                "distinct_id": "ann",
+                "properties": {"$anon_distinct_id": "device"},
+            },
+            {"event": "paid", "distinct_id": "device"},
+        )
+        await pair.follower.look()
+
+        assert {one.data["event"] for one in await viewer.read(2)} == {"$identify", "paid"}
+
+
+async def test_a_stream_goes_on_behind_its_last_event(pair: Pair) -> None:
+    async with pair.looking() as viewer:
+        await pair.home.capture({"event": "a", "distinct_id": "x"})
+        await pair.follower.look()
+        [seen] = await viewer.read(1)
+    await pair.home.capture({"event": "b", "distinct_id": "x"})
+
+    async with pair.looking(last=seen.id) as viewer:
+        assert [one.data["event"] for one in await viewer.read(1)] == ["b"]
+
+
+async def test_a_place_of_the_other_server_is_unknown(pair: Pair) -> None:
+    async with pair.looking(last="17-0") as viewer:
+        [told] = await viewer.read(1)
+
+    assert told.data == {"events": None, "reason": "reconnected"}
+
+
+async def test_nothing_is_read_where_nobody_looks_or_the_server_ingests(pair: Pair) -> None:
+    pair.second.events.is_down = True
+
+    await pair.follower.look()
+
+    stream = pair.client.build_request("GET", "/events/stream/")
+    answer = await pair.client.send(stream, stream=True)
+    try:
+        await anext(answer.aiter_raw())
+        with pytest.raises(EventStoreUnavailable):
+            await pair.follower.look()
+        own = LiveFollower(
+            pair.second.running.live,
+            cast(EventStore, pair.second.events),
+            lambda: True,
+            pair.second.clock.now,
+        )
+        await own.look()
+    finally:
+        await answer.aclose()
