@@ -8,7 +8,10 @@ import pytest
 
 from fanion.errors import Unavailable
 from fanion.events import values_service
+from fanion.events.event import StatementFailed
 from fanion.events.storage import values_query
+from fanion.events.storage.store import EventStore
+from fanion.events.storage.values_query import ROWS_MAX
 from fanion.events.values_service import PropertyValues
 from fanion.groups import values_store
 from fanion.projects.request_api import ManagementRequest
@@ -18,6 +21,7 @@ from fanion.properties.value_counts import (
     SEARCH_CHARS_MAX,
     VALUE_CHARS_MAX,
     VALUES_MAX,
+    PropertyValue,
     ValueCounter,
     ValueSearch,
 )
@@ -184,7 +188,7 @@ async def test_old_events_are_not_looked_at(home: Home) -> None:
 async def test_the_newest_events_are_looked_at_first(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(values_query, "EVENTS_MAX", 3)
+    monkeypatch.setattr(values_service, "ROWS_MAX", (3, 1))
     start = home.site.clock.now().timestamp()
     await home.capture(
         *[
@@ -280,6 +284,35 @@ async def test_groups_need_the_index_of_their_type(
 # ── Under load ───────────────────────────────────────────────────────────────────────────
 
 
+async def test_when_it_takes_too_long_fewer_rows_are_looked_at() -> None:
+    asked: list[str] = []
+
+    class SlowStore:
+        async def values(self, statement: str, _: object) -> list[tuple[int, str, int]]:
+            asked.append(statement)
+            if len(asked) == 1:
+                raise StatementFailed("TIMEOUT_EXCEEDED (159)")
+            return [(0, "5", 2)]
+
+    values = PropertyValues(SlowStore())  # type: ignore[arg-type]  # as much as it needs
+
+    found = await values.of_persons(1, ValueSearch("p"))
+
+    assert found == [PropertyValue(5, 2)]
+    assert [f"LIMIT {rows}\n" in one for rows, one in zip(ROWS_MAX, asked, strict=True)] == [
+        True
+    ] * 2
+
+
+async def test_the_store_refuses_what_takes_too_long(
+    events: EventStore, project_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values_query, "SECONDS_MAX", 0.2)
+
+    with pytest.raises(StatementFailed):
+        await events.values("SELECT sleepEachRow(0.1) FROM numbers(30)", {})
+
+
 class HeldStore:
     """Answers when it may."""
 
@@ -298,18 +331,18 @@ async def test_questions_take_turns_and_those_that_are_cancelled_are_not_asked()
     values = PropertyValues(store)  # type: ignore[arg-type]  # as much as it needs
     asking = [
         asyncio.ensure_future(values.of_persons(1, ValueSearch("p")))
-        for _ in range(values_service.WAITING_MAX)
+        for _ in range(1 + values_service.WAITING_MAX)
     ]
     await asyncio.sleep(0)
     with pytest.raises(Unavailable):
         await values.of_persons(1, ValueSearch("p"))
-    for one in asking[2:]:
+    for one in (asking[0], *asking[2:]):
         one.cancel()
-    await asyncio.gather(*asking[2:], return_exceptions=True)
+    await asyncio.gather(asking[0], *asking[2:], return_exceptions=True)
     assert store.asked == 1
 
     store.may_answer.set()
-    await asyncio.gather(*asking[:2])
+    await asking[1]
 
     assert store.asked == 2
 

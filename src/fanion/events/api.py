@@ -111,7 +111,8 @@ class EventsApi(Controller):
         `value` is a part of the value, in any case; `event_name` may be repeated. The key
         `custom_event` lists names of events that do not begin with `$`.
 
-        Of the last 30 days, and of the newest 500,000 events. Each of the first 100 members of a
+        Of the last 30 days, and of the newest 500,000 events, or 50,000 when that takes longer
+        than 3 seconds. Each of the first 100 members of a
         list counts as a value. A value with more than 400 characters is cut, and ends with `…`."""
         search = read_value_search(key, value)
         names = event_name or []

@@ -1,14 +1,17 @@
 """Values of properties of events and persons, to choose from: a few questions at a time."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from fanion.errors import Unavailable
+from fanion.events.event import StatementFailed
+from fanion.events.storage.client import Rows
 from fanion.events.storage.store import EventStore
-from fanion.events.storage.values_query import Statement, event_values, person_values
+from fanion.events.storage.values_query import ROWS_MAX, Statement, event_values, person_values
 from fanion.properties.value_counts import PropertyValue, ValueSearch, shown
 
 # The store has two lanes: the other one is left for insights and lists.
@@ -18,7 +21,8 @@ WAITING_MAX: Final = 50
 
 @dataclass(slots=True)
 class PropertyValues:
-    """A question that is cancelled while it waits is not asked."""
+    """A question that is cancelled while it waits is not asked; one that the store has begun keeps
+    its turn until it ends, after a few times `values_query.SECONDS_MAX` at most."""
 
     _events: EventStore
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -28,19 +32,34 @@ class PropertyValues:
         self, project_id: int, search: ValueSearch, events: Sequence[str], now: datetime
     ) -> list[PropertyValue]:
         """events: only of these, if there are any. raises: Unavailable, EventStoreUnavailable"""
-        return await self._ask(event_values(project_id, search, events, now))
+        return await self._ask(partial(event_values, project_id, search, events, now))
 
     async def of_persons(self, project_id: int, search: ValueSearch) -> list[PropertyValue]:
         """raises: Unavailable, EventStoreUnavailable"""
-        return await self._ask(person_values(project_id, search))
+        return await self._ask(partial(person_values, project_id, search))
 
-    async def _ask(self, statement: Statement) -> list[PropertyValue]:
+    async def _ask(self, statement: Callable[[int], Statement]) -> list[PropertyValue]:
+        """statement: which looks at so many rows"""
         if self._waiting >= WAITING_MAX:
             raise Unavailable("Too many lists of values are being made.", retry_after_s=1)
         self._waiting += 1
         try:
-            async with self._turns:
-                rows = await self._events.values(*statement)
+            await self._turns.acquire()
         finally:
             self._waiting -= 1
+        asked = asyncio.ensure_future(self._answer(statement))
+        asked.add_done_callback(self._end_turn)
+        rows = await asyncio.shield(asked)
         return [shown((bool(is_text), text), count) for is_text, text, count in rows]
+
+    async def _answer(self, statement: Callable[[int], Statement]) -> Rows:
+        most, fewer = ROWS_MAX
+        try:
+            return await self._events.values(*statement(most))
+        except StatementFailed:
+            return await self._events.values(*statement(fewer))
+
+    def _end_turn(self, asked: "asyncio.Future[Rows]") -> None:
+        self._turns.release()
+        if not asked.cancelled():
+            asked.exception()  # known to the caller, unless it has been cancelled

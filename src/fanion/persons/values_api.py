@@ -25,7 +25,8 @@ class PersonValuesApi(Controller):
         """The 20 most frequent ones, to choose from, with the number of persons that have them.
         `value` is a part of the value, in any case.
 
-        Of 500,000 persons; which ones is the same each time. Each of the first 100 members of a
+        Of 500,000 persons, or 50,000 when that takes longer than 3 seconds; which ones is the same
+        each time. Each of the first 100 members of a
         list counts as a value. A value with more than 400 characters is cut, and ends with `…`."""
         search = read_value_search(key, value)
         asking = property_values.of_persons(request.project.id, search)

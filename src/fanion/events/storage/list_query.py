@@ -145,6 +145,7 @@ class Listing:
             "distinct_id": query.distinct_id or "",
             "any_person": persons is None,
             "persons": persons or [],
+            "any_acceptance": query.received_after is None,
             "limit": query.limit,
         }
         conditions, values = _conditions(project_id, query)
@@ -177,7 +178,7 @@ class Listing:
 
     async def _keys(self, asked: dict[str, Any], conditions: str, ascending: bool) -> Rows:
         statement = CHOSEN + conditions + (_OLDEST_FIRST if ascending else _NEWEST_FIRST)
-        if not (asked["any_distinct_id"] and asked["any_person"]):
+        if not (asked["any_distinct_id"] and asked["any_person"] and asked["any_acceptance"]):
             return await self._read(statement, asked)  # found by index, in any time
         outermost = await self._read(OLDEST_DAY if ascending else NEWEST_DAY, asked)
         if not outermost:

@@ -282,7 +282,10 @@ class EventStore:
         return await self._reads.run(_query, statement, parameters, seconds_max, estimated)
 
     async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
-        """Run a statement of `values_query`. raises: EventStoreUnavailable"""
+        """Run a statement of `values_query`.
+
+        raises: EventStoreUnavailable, of which StatementFailed is for what takes too long
+        """
         return await self._reads.run(read_values, statement, parameters)
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
