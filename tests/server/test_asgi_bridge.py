@@ -121,3 +121,21 @@ async def test_a_client_that_disconnects_ends_the_pieces() -> None:
         await answered(serving(pieces), Leaving)
 
     assert closed == [True]
+
+
+async def test_an_application_that_waits_for_it_is_told_that_the_client_has_left() -> None:
+    told: list[str] = []
+    request = MemoryRequest("POST", "/api/x", "", {}, "127.0.0.1:50000")
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        told.append((await receive())["type"])
+        asyncio.get_running_loop().call_soon(request.end_input)
+        told.append((await receive())["type"])
+        await send({"type": "http.response.start", "status": 503, "headers": []})
+        await send({"type": "http.response.body", "body": b"too late"})
+
+    with pytest.raises(ClientDisconnected):
+        await answer(app, request, b"body", {}, path="/api/x", headers=[])
+
+    assert told == ["http.request", "http.disconnect"]
+    assert request.status == 0

@@ -43,6 +43,8 @@ async def answer(
         if exchange.is_streaming:
             raise ResponseAborted from error
         raise
+    if exchange.is_disconnected and not exchange.is_streaming:
+        raise ClientDisconnected  # `app` was told, and its response could not be sent
     return exchange.status
 
 
@@ -94,6 +96,7 @@ class _Exchange:
                 self._pieces = None
             return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
         await self._request.client_disconnect()
+        self.is_disconnected = not self._request.is_answered
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -102,6 +105,8 @@ class _Exchange:
             headers = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]]
             own = {name for name, _ in headers}
             self._headers = headers + [line for line in self._extra if line[0] not in own]
+            return
+        if self.is_disconnected and not self.is_streaming:
             return
         body, more = message.get("body", b""), message.get("more_body", False)
         if not self.is_streaming and not more:
