@@ -3,6 +3,7 @@ and ended when nothing was asked for a while."""
 
 import asyncio
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 import structlog
 
@@ -20,16 +21,24 @@ from fanion.flags.preview.change import (
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 
-# A request waits, for its turn and for the answer.
-SECONDS_MAX = 20.0
-# Requests that wait, the one that is computed included. One at a time is computed, so that flags
-# have the other processors.
-ASKED_MAX = 8
 RETRY_S = 5
-IDLE_S = 30.0
-# What the process may take to abandon a question: a page of persons takes 20 ms.
-ABANDON_S_MAX = 3.0
 
+
+@dataclass(frozen=True, slots=True)
+class ChangeLimits:
+    """seconds_max:   what a request waits, for its turn and for the answer
+    asked_max:     requests that wait, the one that is computed included
+    idle_s:        after which the process is ended
+    abandon_s_max: what the process may take to abandon a question; a page takes it 20 ms
+    """
+
+    seconds_max: float = 20.0
+    asked_max: int = 8
+    idle_s: float = 30.0
+    abandon_s_max: float = 3.0
+
+
+_LIMITS = ChangeLimits()
 _ENDED = "The process that evaluates the change has ended. Please retry."
 
 
@@ -47,9 +56,9 @@ class ProcessEnded(Exception):
 class ChangeProcess:
     """One process, and at most one question to it."""
 
-    def __init__(self, records_url: str, idle_s: float = IDLE_S) -> None:
+    def __init__(self, records_url: str, limits: ChangeLimits) -> None:
         self._records_url = records_url
-        self._idle_s = idle_s
+        self._limits = limits
         self._child = Child("fanion.flags.preview.change_main")
         self._channel: Channel[Answer] | None = None
         self._answer: asyncio.Future[Answer] | None = None
@@ -58,6 +67,11 @@ class ChangeProcess:
     @property
     def pid(self) -> int | None:
         return self._child.pid
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has a question, abandoned or not."""
+        return self._answer is not None
 
     async def ask(self, question: Question) -> Answer:
         """Waits for the end of what was abandoned before.
@@ -77,7 +91,7 @@ class ChangeProcess:
         except asyncio.CancelledError:
             if not answer.done():
                 channel.send(Abandon())
-                self._set_timer(ABANDON_S_MAX)
+                self._set_timer(self._limits.abandon_s_max)
             raise
 
     async def close(self) -> None:
@@ -98,7 +112,7 @@ class ChangeProcess:
         answer, self._answer = self._answer, None
         if answer is not None:
             answer.set_result(message)
-        self._set_timer(self._idle_s)
+        self._set_timer(self._limits.idle_s)
 
     def _disconnect(self) -> None:
         channel, self._channel = self._channel, None
@@ -124,16 +138,9 @@ class ChangeProcess:
 class ChangePreviews:
     """At most one question is computed at once; further ones wait for their turn."""
 
-    def __init__(
-        self,
-        records_url: str,
-        seconds_max: float = SECONDS_MAX,
-        asked_max: int = ASKED_MAX,
-        idle_s: float = IDLE_S,
-    ) -> None:
-        self.process = ChangeProcess(records_url, idle_s)
-        self._seconds_max = seconds_max
-        self._asked_max = asked_max
+    def __init__(self, records_url: str, limits: ChangeLimits = _LIMITS) -> None:
+        self.process = ChangeProcess(records_url, limits)
+        self._limits = limits
         self._asked: dict[Hashable, asyncio.Task[Answer]] = {}
         self._turn = asyncio.Lock()
 
@@ -145,19 +152,20 @@ class ChangePreviews:
         former = self._asked.pop(asker, None)
         if former is not None:
             former.cancel()
-        if len(self._asked) >= self._asked_max:
+        if len(self._asked) >= self._limits.asked_max:
             raise Throttled(RETRY_S)
         work = self._asked[asker] = asyncio.create_task(self._in_turn(question))
         work.add_done_callback(_retrieve)
         try:
-            done, _ = await asyncio.wait([work], timeout=self._seconds_max)
+            done, _ = await asyncio.wait([work], timeout=self._limits.seconds_max)
         finally:
             work.cancel()
             if self._asked.get(asker) is work:
                 del self._asked[asker]
         if not done:
+            seconds = self._limits.seconds_max
             raise Unavailable(
-                f"The change could not be evaluated within {self._seconds_max:g} seconds.",
+                f"The change could not be evaluated within {seconds:g} seconds.",
                 code="preview_timeout",
             )
         if work.cancelled():

@@ -85,7 +85,7 @@ async def _groups(
 class _Process:
     def __init__(self) -> None:
         self._records: Records | None = None
-        self._computing: asyncio.Task[None] | None = None
+        self._computing: asyncio.Task[Answer] | None = None
         self._ended = asyncio.Event()
         self._channel: Channel[Request] = Channel(
             socket_to_parent(), Request, self._receive, self._ended.set
@@ -106,24 +106,26 @@ class _Process:
                 self._records = unopened_records(message.records_url, CONNECTIONS)
             case Compute():
                 self._computing = asyncio.create_task(self._answer(message.question))
+                self._computing.add_done_callback(self._send)
             case Abandon():
                 if self._computing is not None:
                     self._computing.cancel()
             case _:
                 assert_never(message)
 
-    async def _answer(self, question: Question) -> None:
+    async def _answer(self, question: Question) -> Answer:
         assert self._records is not None
-        answer: Answer
         try:
-            answer = Computed(await compute(self._records, question))
-        except asyncio.CancelledError:
-            answer = Failed("abandoned")
+            return Computed(await compute(self._records, question))
         except RecordsUnavailable as error:
-            answer = Failed("store", str(error))
+            return Failed("store", str(error))
         except Exception as error:
-            answer = Failed("other", f"{type(error).__name__}: {error}")
-        self._channel.send(answer)
+            return Failed("other", f"{type(error).__name__}: {error}")
+
+    def _send(self, computing: "asyncio.Task[Answer]") -> None:
+        """Also of one that was cancelled before it began."""
+        is_abandoned = computing.cancelled()
+        self._channel.send(Failed("abandoned") if is_abandoned else computing.result())
 
 
 def limit_memory(bytes_max: int) -> None:

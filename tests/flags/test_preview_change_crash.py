@@ -1,0 +1,140 @@
+"""A change of a flag is counted by a process of its own: its client goes away, it is killed, and
+the server ends."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.awaited import until, until_soon
+from tests.support.server import Keys, RealServer, created, project_client
+
+PLACE = "/feature_flags/preview_change/"
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="only Linux lists what a process has started"
+)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RealServer]:
+    server = RealServer(tmp_path / "data")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+async def client(server: RealServer) -> AsyncIterator[httpx.AsyncClient]:
+    """Of a server that has been asked once."""
+    keys: Keys = server.setup()
+    server.start()
+    async with project_client(server, keys) as client:
+        await created(client, "/feature_flags/", key="f")
+        assert (await counted(client))["total_persons"] == 0
+        yield client
+
+
+async def counted(client: httpx.AsyncClient) -> Any:
+    answer = await client.post(PLACE, json={"key": "new"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def process_of(server: RealServer) -> int:
+    [found] = processes(server)
+    return found
+
+
+def processes(server: RealServer) -> list[int]:
+    assert server.process is not None
+    tasks = Path(f"/proc/{server.process.pid}/task").glob("*/children")
+    children = [int(child) for task in tasks for child in task.read_text().split()]
+    return [child for child in children if "change_main" in command(child)]
+
+
+def command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except FileNotFoundError:
+        return ""
+
+
+def is_gone(pid: int) -> bool:
+    return not command(pid)
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def statuses(server: RealServer) -> list[int]:
+    return [line["status"] for line in server.log_lines() if line.get("path", "").endswith(PLACE)]
+
+
+async def test_a_client_that_goes_away_abandons_its_question(
+    server: RealServer, client: httpx.AsyncClient
+) -> None:
+    pid = process_of(server)
+
+    async def is_logged() -> bool:
+        return statuses(server) == [200, 499]
+
+    with stopped(pid):
+        with pytest.raises(httpx.ReadTimeout):
+            await client.post(PLACE, json={"key": "new"}, timeout=0.5)
+        # The process has not answered: the server noticed the end of the connection.
+        await until_soon(is_logged, "the request has not ended")
+
+    assert (await counted(client))["exact"] is True
+    assert process_of(server) == pid
+
+
+async def test_a_killed_process_is_a_clear_error_and_the_next_request_is_answered(
+    server: RealServer, client: httpx.AsyncClient
+) -> None:
+    pid = process_of(server)
+
+    os.kill(pid, signal.SIGSTOP)
+    asking = asyncio.create_task(client.post(PLACE, json={"key": "new"}))
+    await asyncio.wait([asking], timeout=0.5)
+    os.kill(pid, signal.SIGKILL)
+    answer = await asking
+
+    # Where it ended before the question came, another one has answered it.
+    assert answer.status_code in {200, 503}
+    if answer.status_code == 503:
+        assert answer.json() == {
+            "type": "server_error",
+            "code": "preview_failed",
+            "detail": "The process that evaluates the change has ended. Please retry.",
+            "attr": None,
+        }
+        assert answer.headers["retry-after"] == "1"
+    assert (await counted(client))["exact"] is True
+    assert process_of(server) != pid
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_nothing_is_left_over_when_the_server_ends(
+    server: RealServer, client: httpx.AsyncClient, is_killed: bool
+) -> None:
+    pid = process_of(server)
+
+    if is_killed:
+        server.kill()
+    else:
+        assert await asyncio.to_thread(server.stop) == 0
+
+    await asyncio.to_thread(until, partial(is_gone, pid), "a process is left over")
