@@ -1,5 +1,6 @@
 """Whom each condition of a flag reaches, and whom something above it has taken."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanion.errors import Invalid
 from fanion.flags.blast_radius.by_condition import (
     ConditionReach,
     LadderReach,
-    LadderTally,
+    LadderTests,
     ladder_of,
     reach_of,
 )
@@ -233,13 +235,26 @@ def test_the_estimate_is_what_the_evaluator_does_to_many(
 
 def counted(filters: Json, many: int) -> LadderReach:
     ladder = ladder_of(parse_rules(filters))
-    tally, where = LadderTally(ladder), moment(NOW)
-    for number in range(many):
-        tally.add({"k": VALUES[number % 3], "$group_key": f"o{number}"}, where)
-    return reach_of(ladder, tally.total, tally.decided, tally.counts)
+    tests, where = LadderTests(ladder), moment(NOW)
+    values = ({"k": VALUES[number % 3], "$group_key": f"o{number}"} for number in range(many))
+    return reach_of(ladder, Counter(tests.combination(one, where) for one in values))
 
 
 def test_nobody_is_matched_of_nobody() -> None:
     found = counted({"groups": [{}], "aggregation_group_type_index": 0}, 0)
 
     assert found == LadderReach(0, 0, 0, [ConditionReach(0, 0, 0, False)])
+
+
+def test_more_combinations_than_can_be_counted_are_refused() -> None:
+    ladder = ladder_of(parse_rules({"groups": [{}] * 20}))
+
+    with pytest.raises(Invalid) as error:
+        reach_of(ladder, {(False, bits): 1 for bits in range(100_001)})
+
+    assert error.value.fields() == {
+        "type": "validation_error",
+        "code": "invalid_input",
+        "detail": "The groups match in more than 100,000 combinations.",
+        "attr": "filters",
+    }

@@ -1,6 +1,7 @@
 """Persons counted by the event store, which mirrors them; groups counted by the records."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,12 +21,12 @@ from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.store import INPUTS_MAX, EventStore
 from fanion.flags.blast_radius.by_condition import (
+    Combination,
     Ladder,
     LadderReach,
-    LadderTally,
+    LadderTests,
     ladder_statement,
     reach_of,
-    read_counts,
 )
 from fanion.flags.blast_radius.query import (
     CountStatement,
@@ -85,19 +86,23 @@ class BlastRadius:
 
     async def by_condition(self, project: Project, ladder: Ladder, now: datetime) -> LadderReach:
         index = ladder.group_type_index
+        found: Counter[Combination] = Counter()
         if index is not None:
-            tally, where = LadderTally(ladder), moment(now)
+            tests, where = LadderTests(ladder), moment(now)
             async for rows in self._group_pages(project.id, index):
-                await asyncio.to_thread(_add_all, tally, rows, where)
-            return reach_of(ladder, tally.total, tally.decided, tally.counts)
-        known, runs = await self._cohorts(project.id, ladder.leaves)
-        statement = partial(ladder_statement, project.id, ladder, known, runs, now)
-        return reach_of(ladder, *read_counts(await self._row(statement, "filters")))
+                found.update(await asyncio.to_thread(_combinations, tests, rows, where))
+        else:
+            known, runs = await self._cohorts(project.id, ladder.leaves)
+            statement = partial(ladder_statement, project.id, ladder, known, runs, now)
+            decided, matched, counts = await self._columns(statement, "filters") or ((), (), ())
+            for early, bits, number in zip(decided, matched, counts, strict=True):
+                found[bool(early), int(bits)] = int(number)
+        return await asyncio.to_thread(reach_of, ladder, found)
 
     async def _persons(self, project_id: int, reach: Reach, now: datetime) -> Radius:
         known, runs = await self._cohorts(project_id, reach.leaves)
         statement = partial(count_statement, project_id, reach.conditions, known, runs, now)
-        total, affected = await self._row(statement, "condition")
+        [total], [affected] = await self._columns(statement, "condition")
         return Radius(int(affected), int(total))
 
     async def _cohorts(
@@ -112,7 +117,9 @@ class BlastRadius:
         stored = stored_cohorts(asked, known)
         return known, {one: await self._run_of(project_id, one) for one in stored}
 
-    async def _row(self, statement: Callable[[], CountStatement], attr: str) -> Sequence[float]:
+    async def _columns(
+        self, statement: Callable[[], CountStatement], attr: str
+    ) -> Sequence[Sequence[int]]:
         """attr: the field that the conditions come from"""
         try:
             one = statement()
@@ -123,7 +130,7 @@ class BlastRadius:
             raise Invalid(
                 "The condition holds a value that cannot be compared.", attr=attr
             ) from None
-        return [value for [value] in found.columns]
+        return found.columns
 
     async def _run_of(self, project_id: int, cohort_id: int) -> UUID:
         """Under which the members of a cohort lie in the event store."""
@@ -193,9 +200,10 @@ def _matching(rows: Sequence[Row[tuple[str, str]]], test: PropertyTest, now: dat
     return sum(test(_properties(row), where) for row in rows)
 
 
-def _add_all(tally: LadderTally, rows: Sequence[Row[tuple[str, str]]], where: Moment) -> None:
-    for row in rows:
-        tally.add(_properties(row), where)
+def _combinations(
+    tests: LadderTests, rows: Sequence[Row[tuple[str, str]]], where: Moment
+) -> Counter[Combination]:
+    return Counter(tests.combination(_properties(row), where) for row in rows)
 
 
 def _properties(row: Row[tuple[str, str]]) -> Mapping[str, Any]:
