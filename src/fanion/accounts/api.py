@@ -67,7 +67,7 @@ class LoginApi(Controller):
         account = await sign_in.check_password(
             data.email, data.password, client.address, client.claimed
         )
-        return await signed_in(request, sign_in, account.user_id)
+        return await signed_in(request, sign_in, account.user_id, password=account.password_hash)
 
     @post(
         "/login/reauthenticate",
@@ -90,9 +90,9 @@ class LoginApi(Controller):
         account = await sign_in.check_password(
             user.email, data.password, client.address, client.claimed
         )
-        if account.user_id != user.id:  # the address has become another user's just now
+        if account.user_id != user.id:  # whose address it was a moment ago
             raise InvalidCredentials
-        return await signed_in(request, sign_in, user.id)
+        return await signed_in(request, sign_in, user.id, password=account.password_hash)
 
     @post("/logout", summary="Sign out", status_code=204, **OF_SESSION, **WITHOUT_SECOND_FACTOR)
     async def logout(
@@ -106,7 +106,11 @@ class LoginApi(Controller):
 
 
 async def signed_in(
-    request: ManagementRequest, sign_in: SignIn, user_id: int, method: Method = "password"
+    request: ManagementRequest,
+    sign_in: SignIn,
+    user_id: int,
+    method: Method = "password",
+    password: str | None = None,
 ) -> Response[SignedIn]:
     """As `begin_session`, unless the account has a second factor: then the sign-in waits for it,
     and nothing has begun.
@@ -118,17 +122,22 @@ async def signed_in(
         now = request.app.state.now()
         await sign_in.factors.wait_for_code(user_id, token, method, now)
         raise SecondFactorRequired(PENDING.set(token, request.origin))
-    return await begin_session(request, sign_in, user_id, method)
+    return await begin_session(request, sign_in, user_id, method, password)
 
 
 async def begin_session(
-    request: ManagementRequest, sign_in: SignIn, user_id: int, method: Method
+    request: ManagementRequest,
+    sign_in: SignIn,
+    user_id: int,
+    method: Method,
+    password: str | None = None,
 ) -> Response[SignedIn]:
-    """The response that begins a session; one that the browser had is over."""
+    """The response that begins a session; one that the browser had is over. password: as of
+    `SessionService.start`"""
     former = read_cookie(request.headers.get("cookie"), request.origin)
     if former is not None:
         await sign_in.sessions.end_by_cookie(former)
-    value = await sign_in.sessions.start(user_id, method, device_of(request))
+    value = await sign_in.sessions.start(user_id, method, device_of(request), password)
     headers = {"set-cookie": set_cookie(value, request.origin), "cache-control": "no-store"}
     return Response(SignedIn(success=True), headers=headers)
 

@@ -42,10 +42,14 @@ class SessionService:
         self._used: dict[UUID, datetime] = {}
         self._swept_at: datetime | None = None
 
-    async def start(self, user_id: int, method: Method, device: Device) -> str:
+    async def start(
+        self, user_id: int, method: Method, device: Device, password: str | None = None
+    ) -> str:
         """A new session of an active user. Returns the cookie's value, which cannot be read later.
 
-        raises: RecordsUnavailable
+        password: as of `NewSession`
+        raises:   SessionEnded, when that is no longer the password, or the user was disabled;
+                  RecordsUnavailable
         """
         value = secrets.token_urlsafe(SESSION_BYTES)
         new = NewSession(
@@ -54,6 +58,7 @@ class SessionService:
             method=method,
             device=device,
             now=self._now(),
+            password=password,
         )
         self._ended(user_id, await self.store.create(new))
         return value

@@ -33,6 +33,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions, sign_in_links
 from fanion.db.schema.second_factor import second_factors
 from fanion.db.schema.tables import memberships, organizations, users
+from fanion.errors import SessionEnded
 from fanion.projects.auth.personal_keys_store import OWNER_COLUMNS, read_owner
 from fanion.projects.model import Principal
 
@@ -67,13 +68,17 @@ _USED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSession:
-    """hashed: of the cookie's value"""
+    """hashed:   of the cookie's value
+    password: the stored hash of the password that the user has just given; None for a sign-in by
+              other means
+    """
 
     hashed: str
     user_id: int
     method: Method
     device: Device
     now: datetime
+    password: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,10 @@ class SessionStore:
     records: Records
 
     async def create(self, new: NewSession) -> list[str]:
-        """The hashes of sessions that ended because the user had too many."""
+        """The hashes of sessions that ended because the user had too many.
+
+        raises: SessionEnded, when the user was disabled or the password changed in the meantime
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(create_session, new)
 
@@ -167,6 +175,7 @@ class SessionStore:
 
 def create_session(connection: Connection, new: NewSession) -> list[str]:
     """As `SessionStore.create`, in the caller's transaction."""
+    _require_current(connection, new)
     member = memberships.c
     theirs = select(member.organization_id, member.level).where(member.user_id == new.user_id)
     levels = {row.organization_id: row.level for row in connection.execute(theirs)}
@@ -186,6 +195,19 @@ def create_session(connection: Connection, new: NewSession) -> list[str]:
         )
     )
     return _end_superfluous(connection, new)
+
+
+def _require_current(connection: Connection, new: NewSession) -> None:
+    """To check a password takes long: it may have been changed, with all sessions ended, since it
+    was read. The lock is until the session is stored, which a later change then ends.
+
+    raises: SessionEnded
+    """
+    user = users.c
+    active = select(user.password_hash).where(user.id == new.user_id, user.is_active)
+    stored = connection.scalar(active.with_for_update(read=True))
+    if stored is None or new.password not in (None, stored):
+        raise SessionEnded
 
 
 def _end_superfluous(connection: Connection, new: NewSession) -> list[str]:
