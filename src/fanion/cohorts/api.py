@@ -212,14 +212,19 @@ class CohortsApi(Controller):
         cohort = await cohorts.get(request.project.id, cohort_id)
         return await activity_page(request, cohorts.store.records, "Cohort", str(cohort.id))
 
-    @get("/{cohort_id:str}/duplicate_as_static_cohort", summary="Copy as a static cohort")
+    @get(
+        "/{cohort_id:str}/duplicate_as_static_cohort",
+        summary="Copy as a static cohort",
+        reads=False,
+    )
     async def duplicate(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Creates a static cohort with the members of the last calculation."""
+        """Creates a static cohort with the members of the last calculation. A restricted key needs
+        `cohort:write`; a session needs what it needs for other changes."""
         original = await cohorts.get(request.project.id, cohort_id)
         if original.criteria.is_static:
             raise Invalid("Cannot duplicate a static cohort as a static cohort.")

@@ -134,7 +134,7 @@ async def _of_session(
     request: ManagementRequest, cookie: str, sessions: SessionService, caller: Caller
 ) -> Principal:
     """raises: ForgedRequest, SessionEnded, Throttled, RecordsUnavailable"""
-    if request.method in SAFE_METHODS:
+    if request.method in SAFE_METHODS and _reads(request.route_handler, request.method):
         require_no_other_page(request.headers, _own_origins(request))
     else:
         require_own_page(request.headers, _own_origins(request), has_session=True)
@@ -211,11 +211,13 @@ def _reject_nul(path: str, query: Mapping[str, str]) -> None:
 
 
 def _reads(handler: BaseRouteHandler, method: str) -> bool:
-    """Whether the request changes nothing: by its method, or as the handler declares."""
-    if method in SAFE_METHODS or handler.opt.get("reads"):
-        return True
+    """Whether the request changes nothing: as the handler declares, or by its method. `reads=False`
+    says that a GET changes something."""
+    reads: bool | None = handler.opt.get("reads")
+    if reads is not None:
+        return reads
     declared: str | None = handler.opt.get("scope")
-    return declared is not None and declared.endswith(":read")
+    return method in SAFE_METHODS or (declared is not None and declared.endswith(":read"))
 
 
 def _scope(declared: str | None, *, reads: bool) -> str | None:

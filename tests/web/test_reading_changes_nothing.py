@@ -1,0 +1,119 @@
+"""What a link can do: a browser follows it with the session's cookie, whoever has written it, and
+over plain http says nothing of the page that it was on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import metadata
+from tests.support.application import Home, Json
+
+# When a credential was used last, and computed answers.
+_NOTED, _CACHE = {"last_used_at"}, {"insight_results"}
+_OVERRIDES = {
+    "x-http-method-override": "DELETE",
+    "x-http-method": "POST",
+    "x-method-override": "PATCH",
+}
+
+
+async def things(home: Home) -> Mapping[str, str]:
+    """Ids of what exists, by the names of parameters in paths."""
+    async with home.site.client(home.key) as client:
+
+        async def made(path: str, body: Json) -> str:
+            answer = await client.post(path, json=body)
+            assert answer.status_code in (200, 201), answer.text
+            return str(answer.json()["id"])
+
+        project = f"/api/projects/{home.project_id}"
+        hook = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
+        return {
+            "project_id": str(home.project_id),
+            "organization": str(home.organization_id),
+            "flag_id": await made(f"{project}/feature_flags/", {"key": "kept"}),
+            "key": "kept",
+            "cohort_id": await made(f"{project}/cohorts/", {"name": "kept"}),
+            "dashboard_id": await made(f"{project}/dashboards/", {"name": "kept"}),
+            "insight_id": await made(f"{project}/insights/", {"name": "kept"}),
+            "webhook_id": await made(f"{project}/webhooks/", hook),
+        }
+
+
+async def addresses(home: Home) -> list[str]:
+    """Everything that can be read, with what exists where the test has made it."""
+    schema = (await home.public.get("/api/schema/")).json()
+    known = await things(home)
+    return [
+        path.format(**{one["name"]: known.get(one["name"], "1") for one in _in_path(item["get"])})
+        for path, item in schema["paths"].items()
+        if "get" in item
+    ]
+
+
+def _in_path(operation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in operation.get("parameters", ()) if one["in"] == "path"]
+
+
+async def rows(records: Records) -> dict[str, list[str]]:
+    """All of the records store."""
+    found = {}
+    async with records.read() as connection:
+        for table in metadata.sorted_tables:
+            if table.name in _CACHE:
+                continue
+            columns = [column for column in table.c if column.name not in _NOTED]
+            stored = await connection.execute(select(*columns))
+            found[table.name] = sorted(map(repr, stored))
+    return found
+
+
+async def by_link(home: Home) -> httpx.AsyncClient:
+    """A browser that is signed in, and sends nothing but the cookie."""
+    own = await home.site.browser(home.user_id)
+    client = home.site.client()
+    client.cookies.update(own.cookies)
+    return client
+
+
+async def follow(client: httpx.AsyncClient, method: str, address: str) -> int:
+    request = client.build_request(method, address, headers=_OVERRIDES)
+    answer = await client.send(request, stream=True)
+    await answer.aclose()  # of a stream, only the beginning
+    return answer.status_code
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_nothing_that_is_read_with_a_session_changes(home: Home, method: str) -> None:
+    known = await addresses(home)
+    before = await rows(home.site.records)
+
+    async with await by_link(home) as browser:
+        before["sessions"] = (await rows(home.site.records))["sessions"]
+        statuses = {address: await follow(browser, method, address) for address in known}
+
+    assert len(known) > 50
+    assert {address for address, status in statuses.items() if status >= 500} == set()
+    assert sum(status == 200 for status in statuses.values()) > len(known) / 2
+    after = await rows(home.site.records)
+    assert {name: after[name] for name in after if after[name] != before[name]} == {}
+
+
+async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Home) -> None:
+    """As PostHog has it."""
+    cohort = (await things(home))["cohort_id"]
+    path = f"/api/projects/@current/cohorts/{cohort}/duplicate_as_static_cohort/"
+
+    async with await by_link(home) as browser:
+        linked = await browser.get(path)
+        typed = await browser.get(path, headers={"sec-fetch-site": "none"})
+    async with await home.site.browser(home.user_id) as page:
+        own = await page.get(path)
+
+    assert [answer.status_code for answer in (linked, typed, own)] == [403, 403, 200]
+    assert linked.json()["code"] == "forged_request"
+    assert own.json()["is_static"] is True
