@@ -185,8 +185,12 @@ class Endpoint:
         kind = self.path.split("/")[2]
         owners = {"organizations": "organization", "users": "user"}
         thing = owners.get(kind) or OBJECTS[rest.strip("/").partition("/")[0]]
-        is_read = self.method in READS and self.name not in GET_CHANGES
-        return f"{thing}:{'read' if is_read else 'write'}"
+        return f"{thing}:{'read' if self.is_read else 'write'}"
+
+    @property
+    def is_read(self) -> bool:
+        """By its method."""
+        return self.method in READS and self.name not in GET_CHANGES
 
 
 ENDED_SESSION = (
@@ -216,7 +220,7 @@ def as_stranger(endpoint: Endpoint) -> Refusal:
 def as_viewer(endpoint: Endpoint) -> Refusal:
     if endpoint.name in OWN or endpoint.security == [{"session": []}]:
         return as_member(endpoint)
-    reads = endpoint.method in READS or (endpoint.scope or "").endswith(":read")
+    reads = endpoint.is_read or (endpoint.scope or "").endswith(":read")
     return as_member(endpoint) if reads else VIEWER
 
 
