@@ -146,6 +146,8 @@ def open_devtools(folder: Path) -> Iterator[Devtools]:
         chromium,
         *FLAGS,
         "--remote-debugging-pipe",
+        # Names that lead here: over http, browsers trust them less than an address of loopback.
+        "--host-resolver-rules=MAP *.test 127.0.0.1",
         f"--user-data-dir={folder / 'profile'}",
         "about:blank",
     ]

@@ -51,10 +51,15 @@ class Victim:
         until(lambda: self._logged(marker), "the server wrote no log")
         return self._logged(path)
 
-    def here(self, script: str, *arguments: Any) -> Any:
-        """The result of a function in a page of the server itself."""
-        self.tab.go(f"{self.server.url}/_health")
+    def here(self, script: str, *arguments: Any, base: str = "") -> Any:
+        """The result of a function in a page of the server itself. base: as of `by_name`"""
+        self.tab.go(f"{base or self.server.url}/_health")
         return self.tab.run(call(script, *arguments))
+
+    @property
+    def by_name(self) -> str:
+        """The server's address by a name: browsers say nothing of the site of a request to it."""
+        return f"http://fanion.test:{self.server.port}"
 
     def sign_in(self) -> None:
         """With no other cookie."""

@@ -37,14 +37,19 @@ def require_own_page(
         raise ForgedRequest
 
 
-def require_no_other_page(headers: Mapping[str, str], own: Collection[str]) -> None:
-    """For a request with a session's cookie that changes nothing: no page elsewhere is concerned
-    with what it answers, or with how long that takes.
+def require_no_other_page(
+    headers: Mapping[str, str], own: Collection[str], *, changes: bool = False
+) -> None:
+    """For a GET with a session's cookie: no page elsewhere is concerned with what it answers, or
+    with how long that takes.
 
-    own:    as of `require_own_page`
-    raises: ForgedRequest
+    own:     as of `require_own_page`
+    changes: whether it changes something all the same. Our header shows that a page of ours asks
+             for it: over http a browser says nothing else of a GET.
+    raises:  ForgedRequest
     """
-    if _is_own(headers, own, (SAME_ORIGIN, BY_USER)) is False:
+    is_own = _is_own(headers, own, (SAME_ORIGIN, BY_USER))
+    if is_own is False or (changes and not names_console(headers)):
         raise ForgedRequest
 
 

@@ -134,10 +134,12 @@ async def _of_session(
     request: ManagementRequest, cookie: str, sessions: SessionService, caller: Caller
 ) -> Principal:
     """raises: ForgedRequest, SessionEnded, Throttled, RecordsUnavailable"""
-    if request.method in SAFE_METHODS and _reads(request.route_handler, request.method):
-        require_no_other_page(request.headers, _own_origins(request))
+    own = _own_origins(request)
+    if request.method in SAFE_METHODS:
+        changes = not _reads(request.route_handler, request.method)
+        require_no_other_page(request.headers, own, changes=changes)
     else:
-        require_own_page(request.headers, _own_origins(request), has_session=True)
+        require_own_page(request.headers, own, has_session=True)
     return await sessions.find(cookie, caller)
 
 
