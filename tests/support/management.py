@@ -25,15 +25,19 @@ from fanion.accounts.reset_worker import PasswordResets
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.sessions_store import SessionStore
 from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.signup_service import Signup
 from fanion.accounts.users_store import AccountStore
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
+from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.projects.admin_store import FIRST_ORGANIZATION, Installation, SetUp, set_up
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import hash_key, mask
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
+from fanion.projects.invite_acceptance_store import InviteAcceptance
 from fanion.projects.model import Level
+from fanion.projects.organizations_api import Organizations
 from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_page import LinkPage
@@ -155,6 +159,8 @@ async def open_workspace(
                 "password_links": PasswordLinks(own_accounts),
                 "password_resets": resets,
                 "link_pages": LinkPage(),
+                "records": records,
+                **_of_members(records, clock, projects, authentication, sign_in),
                 **(dependencies or {}),
             },
             **settings,
@@ -166,6 +172,29 @@ async def open_workspace(
         yield Workspace(
             records, clock, projects, authentication, sign_in, made, app, client, resets
         )
+
+
+def _of_members(
+    records: Records,
+    clock: Clock,
+    projects: Projects,
+    authentication: Authentication,
+    sign_in: SignIn,
+) -> dict[str, object]:
+    def rights_changed(user_id: int) -> None:
+        authentication.rights_changed(user_id)
+        sign_in.sessions.rights_changed(user_id)
+
+    return {
+        "organizations": Organizations(projects, records, revoke_flags_of_role, rights_changed),
+        "signup": Signup(
+            InviteAcceptance(records),
+            sign_in,
+            authentication.failures,
+            clock.now,
+            rights_changed,
+        ),
+    }
 
 
 async def _set_up(records: Records) -> SetUp:

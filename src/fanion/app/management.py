@@ -9,6 +9,8 @@ from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
 from fanion.accounts.preflight_api import PreflightApi
 from fanion.accounts.second_factor_api import SecondFactorApi, SecondFactorLoginApi
 from fanion.accounts.sessions_api import SessionsApi
+from fanion.accounts.signup_api import SignupApi
+from fanion.accounts.signup_service import Signup
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
@@ -50,6 +52,7 @@ from fanion.persons.merge_service import PersonMerges
 from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
+from fanion.projects.invite_acceptance_store import InviteAcceptance
 from fanion.projects.invites_api import InvitesApi
 from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
@@ -69,6 +72,7 @@ CONTROLLERS = (
     SignInLinksApi,
     SecondFactorLoginApi,
     SecondFactorApi,
+    SignupApi,
     FlagsApi,
     RoleAccessApi,
     OrganizationsApi,
@@ -193,6 +197,13 @@ def _of_flags(server: Server) -> dict[str, object]:
         "previews": previews,
         "webhooks": server.webhooks,
         "sign_in": server.sign_in,
+        "signup": Signup(
+            InviteAcceptance(records),
+            server.sign_in,
+            flags.authentication.failures,
+            server.public.context.now,
+            partial(_rights_changed, server),
+        ),
     }
 
 

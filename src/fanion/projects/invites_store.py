@@ -21,6 +21,7 @@ from fanion.projects.invites import INVITE_LASTS, INVITES_MAX, Invite, NewInvite
 from fanion.projects.member_rights import Manager, require_manager, require_may_give
 from fanion.projects.model import Level, UserSummary
 from fanion.projects.organizations_store import USER_SUMMARY, lock_members, manager_of
+from fanion.projects.roles_store import lock_roles
 
 _invite, _role = organization_invites.c, invite_roles.c
 _COLUMNS = (
@@ -185,6 +186,7 @@ def _create_all(
     lock_members(connection, organization_id)
     manager = manager_of(connection, organization_id, by)
     require_manager(manager.level)
+    lock_roles(connection, [role_id for one in wanted for role_id in one.roles])
     made = [_create(connection, organization_id, manager, one, now) for one in wanted]
     theirs = _invite.organization_id == organization_id
     count = connection.scalar(select(func.count()).select_from(organization_invites).where(theirs))

@@ -74,6 +74,12 @@ class ManagementRequest(Request[User, Principal, State]):
     project: Project
 
     @property
+    def signed_in_as(self) -> Principal | None:
+        """Where the handler takes a session and needs none."""
+        found: Principal | None = self.scope["state"].get("principal")
+        return found
+
+    @property
     def caller(self) -> Caller:
         return _ConnectionCaller(self)
 

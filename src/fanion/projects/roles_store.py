@@ -177,6 +177,14 @@ class RoleStore:
             await connection.run_sync(record_role, organization_id, before, after, by, now)
 
 
+def lock_roles(connection: Connection, role_ids: Sequence[UUID]) -> None:
+    """Until the transaction ends, in the order of their ids; those that are deleted are left out.
+    A role's deletion deletes what refers to it, so roles are locked before that is changed."""
+    if role_ids:
+        wanted = select(_role.id).where(_role.id.in_(role_ids)).order_by(_role.id)
+        connection.execute(wanted.with_for_update())
+
+
 def join_role(
     connection: Connection,
     organization_id: UUID,

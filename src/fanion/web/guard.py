@@ -5,6 +5,7 @@ source: capture.md section 9
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -17,7 +18,7 @@ from litestar.types import Guard
 
 from fanion.accounts.cookies import read_cookie
 from fanion.accounts.session_service import SessionService
-from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied
+from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied, SessionEnded
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
@@ -45,9 +46,10 @@ def access_guard(
 ) -> Guard:
     """A function in place of an object, which the framework would copy.
 
-    Of a handler's `opt` it reads `public` (neither key nor session), `scope`, `session` (a key is
-    refused), `reads` and `own` (viewers may call it), `fresh_sign_in`, `without_second_factor`
-    (open to those who have to set one up), `project`, `body_names` and `query_names`.
+    Of a handler's `opt` it reads `public` (neither key nor session is needed), with it
+    `session_if_any` (a session is taken), `scope`, `session` (a key is refused), `reads` and `own`
+    (viewers may call it), `fresh_sign_in`, `without_second_factor` (open to those who have to set
+    one up), `project`, `body_names` and `query_names`.
     """
 
     async def check_access(
@@ -55,8 +57,7 @@ def access_guard(
     ) -> None:
         assert isinstance(connection, ManagementRequest)
         if handler.opt.get("public"):
-            if connection.method not in SAFE_METHODS:
-                require_own_page(connection.headers, _own_origins(connection), has_session=False)
+            await _admit_public(connection, handler, sessions)
             return
         sent_query = parse_qsl(
             connection.scope["query_string"].decode("latin-1"), keep_blank_values=True
@@ -102,6 +103,21 @@ def access_guard(
             require_only((await connection.values()).values, handler.opt.get("body_names", ()))
 
     return check_access
+
+
+async def _admit_public(
+    request: ManagementRequest, handler: BaseRouteHandler, sessions: SessionService
+) -> None:
+    """raises: ForgedRequest, Throttled, RecordsUnavailable"""
+    if request.method not in SAFE_METHODS:
+        require_own_page(request.headers, _own_origins(request), has_session=False)
+    if not handler.opt.get("session_if_any"):
+        return
+    cookie = read_cookie(request.headers.get("cookie"), request.origin)
+    if cookie is not None:
+        with suppress(SessionEnded):
+            principal = await _of_session(request, cookie, sessions, request.caller)
+            request.principal = request.scope["state"]["principal"] = principal
 
 
 async def _authenticate(

@@ -1,0 +1,95 @@
+"""Accepting an invite, over HTTP.
+
+source: PostHog's `/api/signup/{invite_id}/`
+"""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from fanion.accounts.api import OPEN, SignedIn, signed_in
+from fanion.accounts.passwords import PASSWORD_CHARS_MIN
+from fanion.accounts.signup_service import Signup
+from fanion.errors import Invalid
+from fanion.projects.invites import masked_email
+from fanion.projects.model import FIRST_NAME_CHARS_MAX, LEVELS
+from fanion.projects.request_api import ManagementRequest
+
+
+class SignupRequest(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Neither is needed of who is signed in."""
+
+    first_name: Annotated[str, Meta(min_length=1, max_length=FIRST_NAME_CHARS_MAX)] | UnsetType = (
+        UNSET
+    )
+    password: (
+        Annotated[str, Meta(description=f"{PASSWORD_CHARS_MIN} characters or more.")] | UnsetType
+    ) = UNSET
+
+
+class InviteShown(Struct, kw_only=True):
+    id: UUID
+    target_email: Annotated[str, Meta(description="Partly hidden.")]
+    first_name: str
+    organization_name: str
+    level: Annotated[int, Meta(description=LEVELS)]
+    expires_at: datetime
+
+
+class SignupApi(Controller):
+    path = "/api/signup/{token:str}"
+    tags = ("Sign-in",)
+
+    @get("/", summary="Read an invite", **OPEN)
+    async def invite(
+        self,
+        request: ManagementRequest,
+        token: FromPath[str],
+        signup: NamedDependency[Signup],
+    ) -> Response[InviteShown]:
+        """By the token of its link, which stays usable. 400 `invalid_invite` for one that was used
+        or deleted, or whose author may not invite any more; 400 `expired`."""
+        found = await signup.find(token, request.caller)
+        shown = InviteShown(
+            id=found.invite.id,
+            target_email=masked_email(found.invite.target_email),
+            first_name=found.invite.first_name,
+            organization_name=found.organization.name,
+            level=found.invite.level,
+            expires_at=found.invite.expires_at,
+        )
+        return Response(shown, headers={"cache-control": "no-store"})
+
+    @post("/", summary="Accept an invite", session_if_any=True, **OPEN)
+    async def accept(
+        self,
+        request: ManagementRequest,
+        token: FromPath[str],
+        data: RequestBody[SignupRequest],
+        signup: NamedDependency[Signup],
+    ) -> Response[SignedIn]:
+        """Without a session it makes an account for the invited address; with one, which needs a
+        fresh sign-in, its user joins, if the invite is for that user's address. Either begins a new
+        session: the response sets its cookie. The link cannot be used again."""
+        principal = request.signed_in_as
+        if principal is not None:
+            await signup.join(token, principal, request.caller)
+            return await signed_in(request, signup.sign_in, principal.user.id, "link")
+        first_name, password = _given(data)
+        user_id = await signup.create_account(token, first_name, password, request.caller)
+        return await signed_in(request, signup.sign_in, user_id, "link")
+
+
+def _given(data: SignupRequest) -> tuple[str, str]:
+    """raises: Invalid"""
+    for name in ("first_name", "password"):
+        if getattr(data, name) is UNSET:
+            raise Invalid("This field is required.", code="required", attr=name)
+    assert isinstance(data.first_name, str)
+    assert isinstance(data.password, str)
+    return data.first_name, data.password

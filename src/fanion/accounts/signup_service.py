@@ -1,0 +1,61 @@
+"""Accepting invites: with a new account, or with the account that is signed in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from fanion.accounts.sign_in_service import SignIn
+from fanion.errors import Invalid
+from fanion.projects.auth.failed_attempts_cache import FailedAttempts
+from fanion.projects.auth.keys import KEY_CHARS_MAX
+from fanion.projects.invite_acceptance_store import InviteAcceptance, NewAccount
+from fanion.projects.invites import InvalidInvite, OpenInvite
+from fanion.projects.model import Principal
+from fanion.server.forwarded import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Signup:
+    """failures:       of clients that guess links
+    rights_changed: called with the id of a user who has joined an organization
+    """
+
+    invites: InviteAcceptance
+    sign_in: SignIn
+    failures: FailedAttempts
+    now: Callable[[], datetime]
+    rights_changed: Callable[[int], None]
+
+    async def find(self, token: str, caller: Caller) -> OpenInvite:
+        """The invite stays usable. caller: whose guesses are counted
+
+        raises: Invalid, Throttled
+        """
+        key = token[:KEY_CHARS_MAX]
+        self.failures.require_room(key, caller, "link")
+        try:
+            return await self.invites.find(token, self.now())
+        except InvalidInvite:
+            self.failures.unknown(key, caller, was_read=True, kind="link")
+            raise
+
+    async def create_account(
+        self, token: str, first_name: str, password: str, caller: Caller
+    ) -> int:
+        """The id of the user. raises: Invalid, Throttled, Unavailable"""
+        found = await self.find(token, caller)
+        if not self.sign_in.options.password:
+            raise Invalid("Sign in with your organization's provider first.", code="sign_in")
+        await self.invites.require_no_account(found.invite.target_email)
+        hashed = await self.sign_in.passwords.hash_new(password, found.invite.target_email)
+        account = NewAccount(first_name, hashed)
+        user_id = await self.invites.accept_as_new(token, account, self.now())
+        self.rights_changed(user_id)
+        return user_id
+
+    async def join(self, token: str, principal: Principal, caller: Caller) -> None:
+        """raises: Invalid, Throttled, FreshSignInRequired"""
+        await self.find(token, caller)
+        principal.require_fresh_sign_in(self.now())
+        await self.invites.accept_as(token, principal.user.id, self.now())
+        self.rights_changed(principal.user.id)

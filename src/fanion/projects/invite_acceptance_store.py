@@ -1,0 +1,204 @@
+"""Accepting an invite: the person with its link becomes a member of the organization."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fanion.db.engine import Records
+from fanion.db.schema.organizations import organization_invites
+from fanion.db.schema.tables import memberships, organizations, projects, users
+from fanion.errors import Invalid, NotFound, PermissionDenied
+from fanion.projects.auth.keys import KEY_BYTES, KEY_CHARS_MAX, hash_key
+from fanion.projects.invites import (
+    InvalidInvite,
+    OpenInvite,
+    account_exists,
+    expired_invite,
+    other_recipient,
+)
+from fanion.projects.invites_store import (
+    delete_invite,
+    find_invite,
+    invite_state,
+    record_invite,
+)
+from fanion.projects.member_rights import require_may_give
+from fanion.projects.members_store import end_sessions_of, record_joined
+from fanion.projects.model import Organization
+from fanion.projects.organizations_store import lock_members, manager_of
+from fanion.projects.roles_store import join_role, lock_roles
+
+_invite, _user, _member = organization_invites.c, users.c, memberships.c
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """Of a person who has none. password_hash: as `users` stores it"""
+
+    first_name: str
+    password_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class InviteAcceptance:
+    """Each act is in the activity log of the organization's projects, by the invited user.
+
+    An invite counts as long as its author may give the level in it.
+    """
+
+    records: Records
+
+    async def find(self, token: str, now: datetime) -> OpenInvite:
+        """By the token of its link. raises: Invalid"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_find, token, now)
+
+    async def require_no_account(self, invited: str) -> None:
+        """Before a password is hashed. raises: Invalid"""
+        async with self.records.read() as connection:
+            if await connection.run_sync(_has_account, invited):
+                raise account_exists()
+
+    async def accept_as_new(self, token: str, account: NewAccount, now: datetime) -> int:
+        """Make an account for the invited address; its user id. A user who was removed from every
+        organization is restored.
+
+        raises: Invalid, also where an account of that address exists
+        """
+        try:
+            async with self.records.write() as connection:
+                return await connection.run_sync(_accept_as_new, token, account, now)
+        except IntegrityError:  # an account of that address was made meanwhile
+            raise account_exists() from None
+
+    async def accept_as(self, token: str, user_id: int, now: datetime) -> None:
+        """By a user who is signed in. raises: Invalid, also for the user of another address"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_accept_as, token, user_id, now)
+
+
+def _find(connection: Connection, token: str, now: datetime) -> OpenInvite:
+    organization = _organization_of(connection, token)
+    invite = find_invite(connection, _invite.hash == hash_key(token))
+    if invite is None:
+        raise InvalidInvite
+    try:
+        author = manager_of(connection, organization.id, invite.created_by.id)
+        require_may_give(author, invite.level)
+    except (NotFound, PermissionDenied):
+        raise InvalidInvite from None
+    if invite.has_expired(now):
+        raise expired_invite()
+    return OpenInvite(invite, organization)
+
+
+def _organization_of(connection: Connection, token: str) -> Organization:
+    """raises: InvalidInvite"""
+    if len(token) > KEY_CHARS_MAX:
+        raise InvalidInvite
+    row = connection.execute(
+        select(organizations.c.id, organizations.c.name)
+        .join(organization_invites, _invite.organization_id == organizations.c.id)
+        .where(_invite.hash == hash_key(token))
+    ).first()
+    if row is None:
+        raise InvalidInvite
+    return Organization(row.id, row.name)
+
+
+def _taken(connection: Connection, token: str, now: datetime) -> OpenInvite:
+    """Deleted, so that it works once, unless the transaction fails. The lock keeps the rights of
+    its author as they are."""
+    lock_members(connection, _organization_of(connection, token).id)
+    lock_roles(connection, _find(connection, token, now).invite.roles)
+    found = _find(connection, token, now)  # without roles that were deleted before they were locked
+    if not delete_invite(connection, found.invite.id):
+        raise InvalidInvite
+    return found
+
+
+def _accept_as_new(connection: Connection, token: str, account: NewAccount, now: datetime) -> int:
+    taken = _taken(connection, token, now)
+    email = taken.invite.target_email
+    if _has_account(connection, email):
+        raise account_exists()
+    user_id = connection.scalar(select(_user.id).where(_user.email == email))
+    if user_id is None:
+        user_id = _insert_user(connection, email, account, now)
+    else:
+        connection.execute(
+            update(users)
+            .where(_user.id == user_id)
+            .values(
+                first_name=account.first_name, password_hash=account.password_hash, is_active=True
+            )
+        )
+    _join(connection, taken, user_id, now)
+    return user_id
+
+
+def _has_account(connection: Connection, email: str) -> bool:
+    """A user who was removed from every organization has none any more; one who is disabled has."""
+    member = select(_member.user_id).where(_member.user_id == _user.id).exists()
+    known = select(_user.id).where(_user.email == email, _user.is_active | member)
+    return connection.execute(known).first() is not None
+
+
+def _accept_as(connection: Connection, token: str, user_id: int, now: datetime) -> None:
+    taken = _taken(connection, token, now)
+    user = connection.execute(
+        select(_user.email).where(_user.id == user_id, _user.is_active)
+    ).one_or_none()
+    if user is None or user.email != taken.invite.target_email:
+        raise other_recipient(taken.invite.target_email)
+    present = connection.execute(
+        select(_member.level).where(
+            _member.organization_id == taken.organization.id, _member.user_id == user_id
+        )
+    ).first()
+    if present is not None:
+        raise Invalid("You already are a member of this organization.", code="already_member")
+    end_sessions_of(connection, user_id)
+    _join(connection, taken, user_id, now)
+
+
+def _insert_user(connection: Connection, email: str, account: NewAccount, now: datetime) -> int:
+    made = insert(users).values(
+        uuid=uuid4(),
+        distinct_id=secrets.token_urlsafe(KEY_BYTES),
+        email=email,
+        first_name=account.first_name,
+        password_hash=account.password_hash,
+        is_active=True,
+        is_email_verified=False,  # the author of the invite has seen the link too
+        current_project_id=None,
+        created_at=now,
+    )
+    return int(connection.execute(made.returning(_user.id)).scalar_one())
+
+
+def _join(connection: Connection, taken: OpenInvite, user_id: int, now: datetime) -> None:
+    organization_id, invite = taken.organization.id, taken.invite
+    connection.execute(
+        insert(memberships).values(
+            organization_id=organization_id, user_id=user_id, level=invite.level, joined_at=now
+        )
+    )
+    record_joined(connection, organization_id, invite.target_email, user_id, now)
+    uuid = connection.execute(select(_user.uuid).where(_user.id == user_id)).scalar_one()
+    for role_id in invite.roles:
+        join_role(connection, organization_id, role_id, uuid, user_id, now)
+    accepted = invite_state(invite, is_accepted=True)
+    record_invite(connection, organization_id, invite_state(invite), accepted, user_id, now)
+    _show_first_project(connection, organization_id, user_id)
+
+
+def _show_first_project(connection: Connection, organization_id: UUID, user_id: int) -> None:
+    """The oldest one of the organization becomes the current one; none without projects."""
+    theirs = projects.c.organization_id == organization_id
+    oldest = connection.scalar(select(projects.c.id).where(theirs).order_by(projects.c.id).limit(1))
+    connection.execute(update(users).where(_user.id == user_id).values(current_project_id=oldest))

@@ -1,0 +1,670 @@
+"""Accepting invites, with a new account and with one that exists."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from sqlalchemy import delete, func, insert, select, update
+
+from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
+from fanion.accounts.model import Device
+from fanion.accounts.signup_api import SignupApi
+from fanion.db.engine import Records
+from fanion.db.schema.organizations import organization_invites
+from fanion.db.schema.tables import memberships, organizations, projects, users
+from fanion.projects.activity_api import ActivityApi
+from fanion.projects.admin_store import FIRST_ORGANIZATION
+from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX
+from fanion.projects.invites import INVITE_LASTS, masked_email
+from fanion.projects.invites_api import InvitesApi
+from fanion.projects.members_api import MembersApi
+from fanion.projects.members_store import MemberStore
+from fanion.projects.model import Level
+from fanion.projects.organizations_api import OrganizationsApi
+from fanion.projects.roles_api import RolesApi
+from tests.support.management import (
+    BASE_URL,
+    CONSOLE,
+    NOW,
+    OWNER_EMAIL,
+    OWNER_PASSWORD,
+    Person,
+    Workspace,
+    add_member,
+    error,
+    invalid,
+    open_workspace,
+)
+
+pytestmark = pytest.mark.every_engine
+
+Json = dict[str, Any]
+HERE = FIRST_ORGANIZATION
+CONTROLLERS = (
+    OrganizationsApi,
+    MembersApi,
+    InvitesApi,
+    RolesApi,
+    SignupApi,
+    LoginApi,
+    ActivityApi,
+)
+INVITES = "/api/organizations/@current/invites/"
+ADA = "ada@example.com"
+ACCOUNT = {"first_name": "Ada", "password": "correct horse battery"}
+NO_INVITE = 400, invalid("invalid_invite", "This invite is not valid. Ask for a new one.")
+EXPIRED = 400, invalid("expired", "This invite has expired. Ask for a new one.")
+HAS_ACCOUNT = (
+    400,
+    invalid("sign_in", "You have an account already. Sign in to accept the invite."),
+)
+OTHER_ADDRESS = (
+    400,
+    invalid("invalid_recipient", "This invite is for another e-mail address: a…a@example.com."),
+)
+
+
+@pytest.fixture
+async def workspace(records: Records) -> AsyncIterator[Workspace]:
+    async with open_workspace(records, CONTROLLERS) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+async def invited(workspace: Workspace, email: str = ADA, **sent: Any) -> str:
+    """The path at which the invite is accepted."""
+    answer = await workspace.client.post(INVITES, json={"target_email": email, **sent})
+    assert answer.status_code == 201, answer.text
+    token = answer.json()["link"].removeprefix(f"{BASE_URL}/signup/")
+    return f"/api/signup/{token}/"
+
+
+async def browser_of(
+    workspace: Workspace, stack: AsyncExitStack, user_id: int
+) -> httpx.AsyncClient:
+    browser = await stack.enter_async_context(workspace.browser())
+    start = workspace.sign_in.sessions.start
+    value = await start(user_id, "password", Device("", ""))
+    browser.cookies.set("fanion", value, domain="fanion.test")
+    return browser
+
+
+async def accepted(
+    client: httpx.AsyncClient, path: str, sent: Json | None = None
+) -> tuple[int, Json]:
+    answer = await client.post(path, json=ACCOUNT if sent is None else sent)
+    return answer.status_code, answer.json()
+
+
+async def member_levels(records: Records) -> dict[str, int]:
+    """Of the first organization, by e-mail address."""
+    async with records.read() as connection:
+        rows = await connection.execute(
+            select(users.c.email, memberships.c.level)
+            .join(users, users.c.id == memberships.c.user_id)
+            .where(memberships.c.organization_id == HERE)
+        )
+        return {row.email: row.level for row in rows}
+
+
+async def activity(workspace: Workspace, scope: str) -> list[tuple[str | None, str, Any]]:
+    """The newest first: by whom, what, and the changed fields."""
+    path = f"/api/projects/@current/activity_log/?scope={scope}"
+    entries = (await workspace.client.get(path)).json()["results"]
+    return [
+        (
+            one["user"]["email"],
+            one["activity"],
+            [(c["field"], c["before"], c["after"]) for c in one["detail"]["changes"] or ()],
+        )
+        for one in entries
+    ]
+
+
+async def join_elsewhere(records: Records, user_id: int) -> UUID:
+    """Make a second organization, of which the user is the owner."""
+    organization_id = UUID(int=7)
+    async with records.write() as connection:
+        await connection.execute(
+            insert(organizations).values(id=organization_id, name="Elsewhere", created_at=NOW)
+        )
+        await connection.execute(
+            insert(memberships).values(
+                organization_id=organization_id, user_id=user_id, level=15, joined_at=NOW
+            )
+        )
+    return organization_id
+
+
+async def stranger(workspace: Workspace, name: str = "ada") -> Person:
+    """Somebody with an account, in another organization alone."""
+    person = await add_member(workspace.records, name)
+    await join_elsewhere(workspace.records, person.user_id)
+    async with workspace.records.write() as connection:
+        await connection.execute(
+            delete(memberships).where(
+                memberships.c.organization_id == HERE, memberships.c.user_id == person.user_id
+            )
+        )
+    return person
+
+
+# ── With a new account ───────────────────────────────────────────────────────────────────
+
+
+async def test_an_invite_shows_what_it_is_for(workspace: Workspace) -> None:
+    path = await invited(workspace, first_name="Ada", level=0)
+
+    async with workspace.browser() as browser:
+        answers = [await browser.get(path) for _ in range(2)]
+
+    assert [one.status_code for one in answers] == [200, 200]  # reading does not use it up
+    assert answers[0].headers["cache-control"] == "no-store"
+    shown = answers[0].json()
+    assert shown == {
+        "id": shown["id"],
+        "target_email": "a…a@example.com",
+        "first_name": "Ada",
+        "organization_name": "My organization",
+        "level": 0,
+        "expires_at": "2024-03-08T12:00:00Z",
+    }
+
+
+async def test_a_new_account_joins_with_level_and_roles(workspace: Workspace) -> None:
+    role = (
+        await workspace.client.post("/api/organizations/@current/roles/", json={"name": "Makers"})
+    ).json()
+    path = await invited(workspace, level=0, roles=[role["id"]])
+
+    async with workspace.browser() as browser:
+        answer = await browser.post(path, json=ACCOUNT)
+        me = (await browser.get("/api/users/@me/")).json()
+        refused = await browser.post("/api/projects/", json={"name": "n"})
+    async with workspace.browser() as browser:
+        signed_in = await browser.post(
+            "/api/login/", json={"email": ADA, "password": ACCOUNT["password"]}
+        )
+
+    assert (answer.status_code, answer.json()) == (201, {"success": True})
+    assert answer.headers["cache-control"] == "no-store"
+    assert (me["email"], me["first_name"], me["is_email_verified"]) == (ADA, "Ada", False)
+    assert me["organization"]["membership_level"] == 0
+    assert me["project"]["id"] == workspace.made.project.id
+    assert refused.status_code == 403
+    assert signed_in.status_code == 200
+    members = (
+        await workspace.client.get(f"/api/organizations/@current/roles/{role['id']}/")
+    ).json()["members"]
+    assert [one["user"]["email"] for one in members] == [ADA]
+    assert (await workspace.client.get(INVITES)).json()["results"] == []
+    assert await activity(workspace, "OrganizationMembership") == [(ADA, "created", [])]
+    assert await activity(workspace, "OrganizationInvite") == [
+        (ADA, "updated", [("is_accepted", False, True)]),
+        (OWNER_EMAIL, "created", []),
+    ]
+    assert (await activity(workspace, "Role"))[0][:2] == (ADA, "updated")
+
+
+async def test_an_invite_works_once(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    async with workspace.browser() as one, workspace.browser() as other:
+        first = await accepted(one, path)
+        again = await accepted(other, path)
+        read = await other.get(path)
+
+    assert first == (201, {"success": True})
+    assert again == NO_INVITE
+    assert (read.status_code, read.json()) == NO_INVITE
+
+
+async def test_of_two_servers_that_take_it_at_the_same_time_one_gets_it(
+    workspace: Workspace, records: Records, stack: AsyncExitStack
+) -> None:
+    second = await stack.enter_async_context(open_workspace(records, CONTROLLERS, first=workspace))
+    path = await invited(workspace)
+    browsers = [
+        await stack.enter_async_context(place.browser())
+        for place in (workspace, second, workspace, second)
+    ]
+
+    done = await asyncio.gather(*(accepted(browser, path) for browser in browsers))
+
+    statuses = sorted(status for status, _ in done)
+    refusals = [answer for answer in done if answer[0] != 201]
+    assert statuses == [201, 400, 400, 400]
+    assert all(one in (NO_INVITE, HAS_ACCOUNT) for one in refusals)
+    assert await member_levels(records) == {OWNER_EMAIL: 15, ADA: 1}
+    async with records.read() as connection:
+        same = select(func.count()).select_from(users).where(users.c.email == ADA)
+        assert await connection.scalar(same) == 1
+
+
+async def test_an_invite_expires(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    async with workspace.browser() as browser:
+        workspace.clock.time = NOW + INVITE_LASTS - timedelta(seconds=1)
+        before = await browser.get(path)
+        workspace.clock.time = NOW + INVITE_LASTS
+        read = await browser.get(path)
+        refused = await accepted(browser, path)
+
+    assert before.status_code == 200
+    assert (read.status_code, read.json()) == EXPIRED
+    assert refused == EXPIRED
+    assert ADA not in await member_levels(workspace.records)
+    # It is still in the list, for a new one to be made.
+    [left] = (await workspace.client.get(INVITES)).json()["results"]
+    assert left["is_expired"] is True
+
+
+async def test_a_deleted_invite_does_not_work(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    [made] = (await workspace.client.get(INVITES)).json()["results"]
+    await workspace.client.delete(f"{INVITES}{made['id']}/")
+
+    async with workspace.browser() as browser:
+        assert await accepted(browser, path) == NO_INVITE
+
+
+async def test_a_replaced_invite_does_not_work(workspace: Workspace) -> None:
+    former, path = await invited(workspace), await invited(workspace, level=0)
+
+    async with workspace.browser() as browser:
+        assert await accepted(browser, former) == NO_INVITE
+        assert (await accepted(browser, path))[0] == 201
+    assert (await member_levels(workspace.records))[ADA] == 0
+
+
+@pytest.mark.parametrize("act", ["removed", "lowered", "disabled", "lowered in the store"])
+async def test_an_invite_ends_with_the_rights_of_its_author(workspace: Workspace, act: str) -> None:
+    records, members = workspace.records, MemberStore(workspace.records)
+    adam = await add_member(records, "adam", Level.ADMIN)
+    async with workspace.client_with(adam.key) as client:
+        answer = await client.post(INVITES, json={"target_email": ADA})
+    path = f"/api/signup/{answer.json()['link'].rpartition('/')[2]}/"
+    if act == "removed":
+        await members.remove(HERE, "adam@example.com", NOW)
+    elif act == "lowered":
+        await members.set_level(HERE, "adam@example.com", Level.MEMBER, NOW)
+    elif act == "disabled":
+        await members.set_active(HERE, "adam@example.com", False, NOW)
+    else:
+        async with records.write() as connection:
+            await connection.execute(
+                update(memberships).where(memberships.c.user_id == adam.user_id).values(level=1)
+            )
+
+    async with workspace.browser() as browser:
+        read = await browser.get(path)
+        refused = await accepted(browser, path)
+
+    assert (read.status_code, read.json()) == NO_INVITE
+    assert refused == NO_INVITE
+    assert ADA not in await member_levels(records)
+
+
+async def test_a_higher_level_than_its_author_has_now_is_not_given(workspace: Workspace) -> None:
+    """The author was lowered by a version that does not delete invites."""
+    path = await invited(workspace, level=15)
+    async with workspace.records.write() as connection:
+        await connection.execute(
+            update(memberships)
+            .where(memberships.c.user_id == workspace.made.user.id)
+            .values(level=8)
+        )
+
+    async with workspace.browser() as browser:
+        assert await accepted(browser, path) == NO_INVITE
+
+
+async def test_an_invite_to_an_organization_that_is_gone_does_not_work(
+    workspace: Workspace,
+) -> None:
+    records = workspace.records
+    path = await invited(workspace)
+    other = await join_elsewhere(records, workspace.made.user.id)
+    async with records.write() as connection:
+        await connection.execute(update(organization_invites).values(organization_id=other))
+        await connection.execute(delete(memberships).where(memberships.c.organization_id == other))
+        await connection.execute(delete(organizations).where(organizations.c.id == other))
+
+    async with workspace.browser() as browser:
+        assert await accepted(browser, path) == NO_INVITE
+
+
+async def test_an_organization_without_a_project_is_joined_all_the_same(
+    workspace: Workspace,
+) -> None:
+    path = await invited(workspace)
+    async with workspace.records.write() as connection:
+        await connection.execute(update(users).values(current_project_id=None))
+        await connection.execute(delete(projects))
+    workspace.projects.forget(workspace.made.project.id)
+
+    async with workspace.browser() as browser:
+        answer = await accepted(browser, path)
+        me = (await browser.get("/api/users/@me/")).json()
+
+    assert answer[0] == 201
+    assert (me["project"], me["organization"]["id"]) == (None, str(HERE))
+
+
+async def test_a_role_that_was_deleted_meanwhile_is_left_out(workspace: Workspace) -> None:
+    place = "/api/organizations/@current/roles/"
+    role = (await workspace.client.post(place, json={"name": "Makers"})).json()
+    path = await invited(workspace, roles=[role["id"]])
+    await workspace.client.delete(f"{place}{role['id']}/")
+
+    async with workspace.browser() as browser:
+        assert (await accepted(browser, path))[0] == 201
+
+
+REFUSED: dict[str, tuple[Json, Json]] = {
+    "no name": (
+        {"password": ACCOUNT["password"]},
+        invalid("required", "This field is required.", "first_name"),
+    ),
+    "no password": (
+        {"first_name": "Ada"},
+        invalid("required", "This field is required.", "password"),
+    ),
+    "a short password": (
+        {"first_name": "Ada", "password": "short"},
+        invalid("password_too_short", "Ensure this field has at least 12 characters.", "password"),
+    ),
+    "the address as the password": (
+        {"first_name": "Ada", "password": ADA.upper()},
+        invalid("password_too_similar", "The password must not be the e-mail address.", "password"),
+    ),
+    "another address": (
+        {**ACCOUNT, "email": "eve@example.com"},
+        invalid(
+            "invalid_input", 'Unknown field "email". Allowed are: first_name, password.', "email"
+        ),
+    ),
+}
+
+
+async def test_what_is_no_account_leaves_the_invite(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    async with workspace.browser() as browser:
+        for name, (sent, reported) in REFUSED.items():
+            assert await accepted(browser, path, sent) == (400, reported), name
+        assert (await browser.get(path)).status_code == 200
+    assert ADA not in await member_levels(workspace.records)
+
+
+async def test_a_member_who_was_removed_comes_back_by_an_invite(workspace: Workspace) -> None:
+    records = workspace.records
+    ada = await add_member(records, "ada", Level.ADMIN)
+    await MemberStore(records).remove(HERE, ADA, NOW)
+    path = await invited(workspace)
+
+    async with workspace.browser() as browser:
+        answer = await accepted(browser, path, {**ACCOUNT, "first_name": "Ada again"})
+        me = (await browser.get("/api/users/@me/")).json()
+    async with workspace.client_with(ada.key) as client:
+        former_key = await client.get("/api/users/@me/")
+
+    assert answer[0] == 201
+    assert (me["id"], me["first_name"]) == (ada.user_id, "Ada again")
+    assert me["organization"]["membership_level"] == 1
+    assert former_key.status_code == 401
+
+
+async def test_who_has_an_account_signs_in_first(workspace: Workspace) -> None:
+    ada = await stranger(workspace)
+    path = await invited(workspace)
+
+    async with workspace.browser() as browser:
+        refused = await accepted(browser, path)
+        read = await browser.get(path)
+
+    assert refused == HAS_ACCOUNT
+    assert read.status_code == 200
+    async with workspace.records.read() as connection:
+        stored = await connection.scalar(
+            select(users.c.password_hash).where(users.c.id == ada.user_id)
+        )
+    assert stored == ""  # nobody has set another one's password
+
+
+async def test_a_disabled_account_does_not_come_back_by_an_invite(workspace: Workspace) -> None:
+    ada = await stranger(workspace)
+    path = await invited(workspace)
+    async with workspace.records.write() as connection:
+        await connection.execute(
+            update(users).where(users.c.id == ada.user_id).values(is_active=False)
+        )
+
+    async with workspace.browser() as browser:
+        assert await accepted(browser, path) == HAS_ACCOUNT
+
+
+async def test_roles_that_are_deleted_at_the_same_moment_hold_nobody_up(
+    workspace: Workspace, stack: AsyncExitStack
+) -> None:
+    place = "/api/organizations/@current/roles/"
+    for attempt in range(5):
+        made = [
+            (await workspace.client.post(place, json={"name": f"{attempt}-{n}"})).json()["id"]
+            for n in range(3)
+        ]
+        email = f"p{attempt}@example.com"
+        path = await invited(workspace, email, roles=made)
+        browser = await stack.enter_async_context(workspace.browser())
+
+        joined, *gone = await asyncio.gather(
+            browser.post(path, json=ACCOUNT),
+            *(workspace.client.delete(f"{place}{role_id}/") for role_id in reversed(made)),
+        )
+
+        assert joined.status_code == 201, joined.text
+        assert [one.status_code for one in gone] == [204] * 3
+
+
+async def test_two_servers_agree_on_a_level_within_two_seconds(
+    workspace: Workspace, records: Records, stack: AsyncExitStack
+) -> None:
+    second = await stack.enter_async_context(open_workspace(records, CONTROLLERS, first=workspace))
+    ada = await add_member(records, "ada", Level.ADMIN)
+    client = await stack.enter_async_context(second.client_with(ada.key))
+    browser = await browser_of(second, stack, ada.user_id)
+    uuid = (await client.get("/api/users/@me/")).json()["uuid"]
+    assert (await browser.get("/api/users/@me/")).status_code == 200
+
+    await workspace.client.patch(f"/api/organizations/@current/members/{uuid}/", json={"level": 0})
+    workspace.clock.move(seconds=2.1)
+
+    by_key = await client.post("/api/projects/", json={"name": "n"})
+    by_session = await browser.get("/api/users/@me/")
+    assert (by_key.status_code, by_key.json()["detail"]) == (403, "Viewers cannot make changes.")
+    assert by_session.status_code == 401
+
+
+# ── With an account that exists ──────────────────────────────────────────────────────────
+
+
+async def test_a_user_who_is_signed_in_joins(workspace: Workspace, stack: AsyncExitStack) -> None:
+    ada = await stranger(workspace)
+    browser = await browser_of(workspace, stack, ada.user_id)
+    path = await invited(workspace, level=8)
+    former = browser.cookies["fanion"]
+
+    answer = await accepted(browser, path, {})
+    me = (await browser.get("/api/users/@me/")).json()
+    listed = (await browser.get("/api/projects/")).json()
+    async with workspace.browser() as other:
+        other.cookies.set("fanion", former)
+        ended = await other.get("/api/users/@me/")
+
+    assert answer == (201, {"success": True})
+    assert browser.cookies["fanion"] != former
+    assert ended.status_code == 401
+    assert (me["organization"]["id"], me["organization"]["membership_level"]) == (str(HERE), 8)
+    assert me["project"]["id"] == workspace.made.project.id
+    assert listed["count"] == 1
+    assert (await member_levels(workspace.records))[ADA] == 8
+
+
+async def test_the_key_of_who_has_joined_counts_at_once(
+    workspace: Workspace, stack: AsyncExitStack
+) -> None:
+    ada = await stranger(workspace)
+    client = await stack.enter_async_context(workspace.client_with(ada.key))
+    here = f"/api/organizations/{HERE}/"
+    before = await client.get(here)
+    path = await invited(workspace)
+
+    await accepted(await browser_of(workspace, stack, ada.user_id), path, {})
+
+    assert (before.status_code, (await client.get(here)).status_code) == (404, 200)
+
+
+async def test_somebody_else_does_not_join(workspace: Workspace, stack: AsyncExitStack) -> None:
+    eve = await stranger(workspace, "eve")
+    browser = await browser_of(workspace, stack, eve.user_id)
+    path = await invited(workspace)
+
+    assert await accepted(browser, path, {}) == OTHER_ADDRESS
+    assert await accepted(browser, path) == OTHER_ADDRESS  # with a new account neither
+    assert (await browser.get(path)).status_code == 200
+    assert (await browser.get("/api/users/@me/")).status_code == 200
+    assert await member_levels(workspace.records) == {OWNER_EMAIL: 15}
+
+
+async def test_a_member_does_not_join_again(workspace: Workspace, stack: AsyncExitStack) -> None:
+    path = await invited(workspace, level=8)
+    ada = await add_member(workspace.records, "ada", Level.VIEWER)
+
+    answer = await accepted(await browser_of(workspace, stack, ada.user_id), path, {})
+
+    message = "You already are a member of this organization."
+    assert answer == (400, invalid("already_member", message))
+    assert (await member_levels(workspace.records))[ADA] == 0
+
+
+async def test_joining_needs_a_fresh_sign_in(workspace: Workspace, stack: AsyncExitStack) -> None:
+    """It begins a new session, which must not make an old one fresh."""
+    ada = await stranger(workspace)
+    browser = await browser_of(workspace, stack, ada.user_id)
+    path = await invited(workspace)
+    workspace.clock.move(minutes=11)
+
+    status, answer = await accepted(browser, path, {})
+
+    assert (status, answer["code"]) == (403, "fresh_sign_in_required")
+    assert (await browser.get(path)).status_code == 200
+    assert ADA not in await member_levels(workspace.records)
+
+
+async def test_with_a_session_that_has_ended_a_new_account_is_made(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    async with workspace.browser() as browser:
+        browser.cookies.set("fanion", "A" * 43)
+        assert (await accepted(browser, path))[0] == 201
+
+
+FORGED = error(
+    "authentication_error",
+    "forged_request",
+    "Requests with a session must come from the server's own pages, with the header "
+    "X-Fanion-Console: 1.",
+)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site", "x-fanion-console": "1"},
+        {"sec-fetch-site": "same-origin"},
+        {"origin": "https://evil.example", "x-fanion-console": "1"},
+        {},
+    ],
+    ids=["another site", "without our header", "another origin", "nothing"],
+)
+async def test_another_page_does_not_make_anybody_join(
+    workspace: Workspace, stack: AsyncExitStack, headers: dict[str, str]
+) -> None:
+    ada = await stranger(workspace)
+    browser = await browser_of(workspace, stack, ada.user_id)
+    path = await invited(workspace)
+    for name in CONSOLE:
+        del browser.headers[name]
+
+    answer = await browser.post(path, json={}, headers=headers)
+
+    assert (answer.status_code, answer.json()) == (403, FORGED)
+    assert ADA not in await member_levels(workspace.records)
+
+
+# ── Guessing, and what a stranger may send ───────────────────────────────────────────────
+
+
+async def test_who_guesses_links_is_slowed_down(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    async with workspace.browser("192.0.2.66") as guessing:
+        found = [
+            (await guessing.get(f"/api/signup/{number:043}/")).status_code
+            for number in range(FAILURES_MAX + 1)
+        ]
+        throttled = await accepted(guessing, path)
+    async with workspace.browser("192.0.2.1") as browser:
+        welcome = await accepted(browser, path)
+
+    assert found == [400] * FAILURES_MAX + [429]
+    assert throttled[0] == 429
+    assert welcome[0] == 201
+
+
+@pytest.mark.parametrize("token", ["x", "x" * 5000, "%00", "..", "%F0%9F%92%A9"])
+async def test_what_is_no_token_is_refused(workspace: Workspace, token: str) -> None:
+    async with workspace.browser() as browser:
+        answer = await browser.get(f"/api/signup/{token}/")
+
+    assert answer.status_code in {400, 404}
+    assert answer.json()["code"] in {"invalid_invite", "not_found"}
+
+
+async def test_a_large_body_is_refused(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    async with workspace.browser() as browser:
+        status, _ = await accepted(
+            browser, path, {"first_name": "Ada", "password": "x" * SIGN_IN_BYTES_MAX}
+        )
+
+    assert status == 413
+
+
+async def test_an_owner_who_has_signed_in_invites(workspace: Workspace) -> None:
+    async with workspace.browser() as browser:
+        await browser.post("/api/login/", json={"email": OWNER_EMAIL, "password": OWNER_PASSWORD})
+        fresh = await browser.post(INVITES, json={"target_email": ADA})
+        workspace.clock.move(minutes=11)
+        late = [
+            await browser.post(INVITES, json={"target_email": "bea@example.com"}),
+            await browser.post(f"{INVITES}bulk/", json=[]),
+            await browser.delete(f"{INVITES}{fresh.json()['id']}/"),
+        ]
+
+    assert fresh.status_code == 201
+    assert [(one.status_code, one.json()["code"]) for one in late] == [
+        (403, "fresh_sign_in_required")
+    ] * 3
+
+
+def test_enough_of_an_address_is_shown_to_recognise_it() -> None:
+    shown = [masked_email(one) for one in ("ada@example.com", "ab@x.io", "a@x.io")]
+
+    assert shown == ["a…a@example.com", "a…@x.io", "a…@x.io"]
