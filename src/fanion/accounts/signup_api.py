@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.accounts.api import OPEN, SignedIn, signed_in
+from fanion.accounts.api import OPEN, SignedIn, begin_session, signed_in
 from fanion.accounts.passwords import PASSWORD_CHARS_MIN
 from fanion.accounts.signup_service import Signup
 from fanion.errors import Invalid
@@ -79,7 +79,7 @@ class SignupApi(Controller):
         principal = request.signed_in_as
         if principal is not None:
             await signup.join(token, principal, request.caller)
-            return await signed_in(request, signup.sign_in, principal.user.id, "link")
+            return await begin_session(request, signup.sign_in, principal.user.id, "link")
         first_name, password = _given(data)
         user_id = await signup.create_account(token, first_name, password, request.caller)
         return await signed_in(request, signup.sign_in, user_id, "link")
