@@ -41,7 +41,8 @@ and a struct whose fields have the right kinds; it raises AppErrors for the rest
   keys without restriction may call. `public=True` in `opt` switches the guard off;
   `project=True` finds the caller's current project where the path names none.
 - Viewers may call GET, what says `reads=True` (a question by POST, because of long parameters; it
-  needs the `:read` scope), and what says `own=True` (it changes the caller's own account alone).
+  needs the `:read` scope), and what says `own=True` (it changes the caller's own account alone). A
+  GET that changes something, as PostHog has one, says `reads=False`.
 - Query parameters that the operation does not take are refused, by name. Those are the handler's
   `FromQuery` ones, `limit` and `offset` or `page` where its answer is a page, what `query_names`
   lists for a handler that reads the query by itself, and a few that every operation takes
