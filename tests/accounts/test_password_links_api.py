@@ -214,7 +214,8 @@ async def test_the_activity_says_how_the_password_was_changed(workspace: Workspa
     await workspace.browser().post(path, json={"password": NEW_PASSWORD})
 
     found, _ = await page(workspace.records, workspace.made.project.id, 10, 0, "User")
-    [entry] = [one for one in found if one.activity == "password_changed"]
+    entry = found[1]
+    assert [one.activity for one in found] == ["logged_in", "password_changed"]
 
     assert (entry.name, entry.email) == (OWNER_EMAIL, None)
     details = {one.field: one.after for one in entry.changes or ()}
@@ -407,6 +408,22 @@ async def test_each_client_asks_a_few_times(workspace: Workspace) -> None:
 
     assert statuses == [204] * 10 + [429] * 2
     assert elsewhere.status_code == 204
+
+
+async def test_invented_addresses_have_a_limit_together(workspace: Workspace) -> None:
+    async with workspace.browser("192.0.2.9") as browser:
+        statuses = [
+            (
+                await browser.post(
+                    "/api/reset/",
+                    json={"email": f"user{number}@example.com"},
+                    headers={"x-forwarded-for": f"203.0.113.{number}"},
+                )
+            ).status_code
+            for number in range(105)
+        ]
+
+    assert statuses == [204] * 100 + [429] * 5
 
 
 async def test_the_activity_says_who_asked_from_where(workspace: Workspace) -> None:

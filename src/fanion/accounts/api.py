@@ -15,6 +15,8 @@ from fanion.accounts.cookies import ShortCookie, clear_cookie, read_cookie, set_
 from fanion.accounts.model import SESSION_BYTES, Device, Method, device
 from fanion.accounts.passwords import PASSWORD_CHARS_MAX
 from fanion.accounts.second_factor_store import PENDING_LASTS
+from fanion.accounts.security_events import SecurityActivity, by_owner
+from fanion.accounts.security_events_store import write_security_events
 from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
 from fanion.errors import SecondFactorRequired
 from fanion.projects.model import EMAIL_CHARS_MAX
@@ -101,7 +103,9 @@ class LoginApi(Controller):
         """Ends the session, on every server, and removes the cookie."""
         session_id = request.principal.session_id
         assert session_id is not None
-        await sign_in.sessions.end(request.principal.user.id, session_id)
+        user_id = request.principal.user.id
+        await sign_in.sessions.end(user_id, session_id)
+        await happened(request, sign_in, "logged_out", user_id)
         return Response(None, headers={"set-cookie": clear_cookie(request.origin)})
 
 
@@ -138,8 +142,22 @@ async def begin_session(
     if former is not None:
         await sign_in.sessions.end_by_cookie(former)
     value = await sign_in.sessions.start(user_id, method, device_of(request), password)
+    await happened(request, sign_in, "logged_in", user_id, method=method)
     headers = {"set-cookie": set_cookie(value, request.origin), "cache-control": "no-store"}
     return Response(SignedIn(success=True), headers=headers)
+
+
+async def happened(
+    request: ManagementRequest,
+    sign_in: SignIn,
+    activity: SecurityActivity,
+    user_id: int,
+    **details: Any,
+) -> None:
+    """Write into the activity what the owner of an account did. raises: RecordsUnavailable"""
+    address = request.client_address
+    event = by_owner(activity, user_id, request.app.state.now(), **details, address=address)
+    await write_security_events(sign_in.accounts.records, event)
 
 
 def device_of(request: ManagementRequest) -> Device:

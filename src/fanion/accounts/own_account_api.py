@@ -115,13 +115,13 @@ async def _read(
 ) -> AccountChange:
     """raises: Invalid; as `OwnAccounts.prove`"""
     principal = request.principal
-    user, address = principal.user, request.client_address
+    user, client = principal.user, request.remote_client
     email, password = _email(data.email, user.email), _given(data.password)
     password_hash = None
     if email is not None or password is not None:
         current = _given(data.current_password)
         always = password is not None
-        await own_accounts.prove(principal, current, address, always=always)
+        await own_accounts.prove(principal, current, client, always=always)
     if password is not None:
         hashing = own_accounts.sign_in.passwords
         password_hash = await hashing.hash_new(password, email or user.email)
@@ -133,7 +133,7 @@ async def _read(
         email=email,
         current_project_id=None if project is None else project.id,
         password_hash=password_hash,
-        details={"address": address},
+        details={"address": client.address},
     )
 
 

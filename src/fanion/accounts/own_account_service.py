@@ -12,6 +12,7 @@ from fanion.db.engine import Records
 from fanion.errors import Invalid, PermissionDenied
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.model import Principal
+from fanion.server.forwarded import Client
 
 PutMail = Callable[[Mail], bool]
 
@@ -35,7 +36,7 @@ class OwnAccounts:
     put_mail: PutMail = no_mail
 
     async def prove(
-        self, principal: Principal, current_password: str | None, address: str, *, always: bool
+        self, principal: Principal, current_password: str | None, client: Client, *, always: bool
     ) -> None:
         """Whether the caller may change the address or the password of the account. A session must
         be fresh. A key may be in the wrong hands, and must not take the account from its owner:
@@ -50,7 +51,7 @@ class OwnAccounts:
         account = await self.sign_in.accounts.by_id(principal.user.id)
         has_password = account is not None and bool(account.password_hash)
         if account is not None and has_password and (by_key or always):
-            await self._require_password(account, current_password, address)
+            await self._require_password(account, current_password, client)
         elif by_key:
             raise PermissionDenied("This account has no password yet. Sign in to change it.")
 
@@ -75,12 +76,14 @@ class OwnAccounts:
             self.put_mail(password_changed_mail(to, self.address))
 
     async def _require_password(
-        self, account: Account, current_password: str | None, address: str
+        self, account: Account, current_password: str | None, client: Client
     ) -> None:
         if current_password is None:
             raise Invalid("This field is required.", code="required", attr="current_password")
         try:
-            await self.sign_in.check_password(account.email, current_password, address)
+            await self.sign_in.check_password(
+                account.email, current_password, client.address, client.claimed
+            )
         except InvalidCredentials:
             raise Invalid(
                 "Your current password is incorrect.",

@@ -73,7 +73,7 @@ class ResetApi(Controller):
             email = read_email(data.email)
         except ValueError:
             raise Invalid("Enter a valid email address.", attr="email") from None
-        password_resets.ask(email, request.client_address)
+        password_resets.ask(email, request.remote_client)
         return Response(None, headers={"cache-control": "no-store"})
 
     @get(

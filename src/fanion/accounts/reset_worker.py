@@ -4,7 +4,7 @@ nor its time says whether an account exists; the mail follows in the background.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
@@ -24,10 +24,12 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.errors import Invalid, Throttled, Unavailable
 from fanion.runtime.background import run_loop
 from fanion.runtime.token_bucket import TokenBucket, TokenBuckets
-from fanion.server.forwarded import network_of
+from fanion.server.forwarded import Client, network_of
 
 # Requests of each client's address: at once, and a second after that.
 ADDRESS_BURST, ADDRESS_PER_S = 10, 1 / 60
+# The same for all clients together that one untrusted peer claims to forward.
+PEER_BURST, PEER_PER_S = 100, 1 / 6
 # The same for one account, or an e-mail address that is none's.
 ACCOUNT_BURST, ACCOUNT_PER_S = 3, 1 / 1200
 COUNTED_MAX = 20_000  # addresses, and accounts, at a time: 10 MB
@@ -38,7 +40,7 @@ POLL_S = 5.0
 @dataclass(frozen=True, slots=True)
 class _Request:
     email: str
-    address: str
+    client: Client
     asked_at: datetime
 
 
@@ -67,8 +69,8 @@ class PasswordResets:
         self._waiting: deque[_Request] = deque()
         self._added = asyncio.Event()
 
-    def ask(self, email: str, address: str) -> None:
-        """email: as of `read_email`; address: of the client, "" where clients look alike
+    def ask(self, email: str, client: Client) -> None:
+        """email: as of `read_email`
 
         raises: Invalid where no mail can be sent; Throttled; Unavailable
         """
@@ -79,8 +81,8 @@ class PasswordResets:
             )
         if len(self._waiting) >= REQUESTS_WAITING_MAX:
             raise Unavailable("Too many requests for new passwords wait. Please retry.")
-        self._count(email, address)
-        self._waiting.append(_Request(email, address, self._now()))
+        self._count(email, client)
+        self._waiting.append(_Request(email, client, self._now()))
         self._added.set()
 
     async def run(self) -> Never:
@@ -109,7 +111,7 @@ class PasswordResets:
             user_id=account.user_id,
             by_user=None,
             now=request.asked_at,
-            details={"method": "mail", "address": request.address},
+            details={"method": "mail", "address": request.client.address},
         )
 
         def create(connection: Connection) -> str:
@@ -122,17 +124,38 @@ class PasswordResets:
         link = link_address(self._base_url, Purpose.RESET, token)
         self._put_mail(reset_mail(account.email, link, MAILED_LASTS))
 
-    def _count(self, email: str, address: str) -> None:
+    def _count(self, email: str, client: Client) -> None:
         """raises: Throttled, and then counts nothing"""
-        by_address = self._by_address.of(network_of(address)) if address else TokenBucket()
-        self._require_token(by_address, ADDRESS_PER_S, ADDRESS_BURST)
+        limits = [
+            _Limit(self._by_address.of(key), per_s, burst) for key, per_s, burst in _limits(client)
+        ]
+        self._require_room(limits)
         # Only now: who is refused must not push other accounts out of the memory.
-        by_account = self._by_account.of(email)
-        self._require_token(by_account, ACCOUNT_PER_S, ACCOUNT_BURST)
-        by_address.level -= 1
-        by_account.level -= 1
+        limits.append(_Limit(self._by_account.of(email), ACCOUNT_PER_S, ACCOUNT_BURST))
+        self._require_room(limits)
+        for limit in limits:
+            limit.bucket.level -= 1
 
-    def _require_token(self, bucket: TokenBucket, per_s: float, burst: int) -> None:
-        wait_s = bucket.wait_s(per_s, burst, self._clock())
-        if wait_s:
-            raise Throttled(ceil(wait_s))
+    def _require_room(self, limits: Sequence["_Limit"]) -> None:
+        now = self._clock()
+        waits_s = [limit.bucket.wait_s(limit.per_s, limit.burst, now) for limit in limits]
+        if any(waits_s):
+            raise Throttled(ceil(max(waits_s)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    bucket: TokenBucket
+    per_s: float
+    burst: int
+
+
+def _limits(client: Client) -> list[tuple[str, float, int]]:
+    """Key, rate and burst of each limit by address; none where clients cannot be told apart."""
+    if not client.address:
+        return []
+    peer = network_of(client.address)
+    if not client.claimed:
+        return [(peer, ADDRESS_PER_S, ADDRESS_BURST)]
+    claimed = f"{peer} {network_of(client.claimed)}"
+    return [(claimed, ADDRESS_PER_S, ADDRESS_BURST), (f"{peer} *", PEER_PER_S, PEER_BURST)]

@@ -9,6 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from msgspec import Meta, Struct
 
+from fanion.accounts.api import happened
 from fanion.accounts.model import ListedSession
 from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import NotFound
@@ -50,7 +51,10 @@ class SessionsApi(Controller):
     ) -> None:
         """Ends all sessions of the caller but the one of this request."""
         principal = request.principal
-        await sign_in.sessions.end_all_of_user(principal.user.id, principal.session_id)
+        user_id = principal.user.id
+        number = await sign_in.sessions.end_all_of_user(user_id, principal.session_id)
+        if number:
+            await happened(request, sign_in, "session_ended", user_id, sessions=number)
 
     @delete("/{session_id:str}", summary="End a session", own=True)
     async def end(
@@ -60,8 +64,10 @@ class SessionsApi(Controller):
         sign_in: NamedDependency[SignIn],
     ) -> None:
         """At once on this server, within two seconds on others."""
-        if not await sign_in.sessions.end(request.principal.user.id, session_id):
+        user_id = request.principal.user.id
+        if not await sign_in.sessions.end(user_id, session_id):
             raise NotFound
+        await happened(request, sign_in, "session_ended", user_id, sessions=1)
 
 
 def _body(session: ListedSession, current: UUID | None) -> SessionBody:

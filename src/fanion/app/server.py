@@ -12,6 +12,7 @@ from fanion.accept_log.port import Backlog
 from fanion.accounts.attempts_cache import SignInAttempts
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
+from fanion.accounts.model import SignInOptions
 from fanion.accounts.password_hashing_service import PasswordHashing
 from fanion.accounts.session_service import SessionService
 from fanion.accounts.sessions_store import SessionStore
@@ -179,6 +180,7 @@ def _build_sign_in(public: Services) -> SignIn:
         PasswordHashing(),
         SignInAttempts(clock),
         FailedLogins(records, public.context.now),
+        SignInOptions(mail=bool(public.context.settings.smtp_url)),
         count=lambda kind, reason: failed.labels(kind, reason).inc(),
     )
 

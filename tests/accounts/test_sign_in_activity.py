@@ -1,0 +1,66 @@
+"""Every act of signing in and out is in the activity of the organization."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fanion.accounts.api import LoginApi
+from fanion.accounts.sessions_api import SessionsApi
+from fanion.activity.store import page
+from fanion.db.engine import Records
+from tests.support.management import OWNER_EMAIL, OWNER_PASSWORD, Workspace, open_workspace
+
+CREDENTIALS = {"email": OWNER_EMAIL, "password": OWNER_PASSWORD}
+ADDRESS = "192.0.2.1"
+
+
+@pytest.fixture
+async def workspace(records: Records) -> AsyncIterator[Workspace]:
+    async with open_workspace(records, (LoginApi, SessionsApi)) as opened:
+        yield opened
+
+
+async def activity(workspace: Workspace) -> list[tuple[str, str | None, dict[str, Any]]]:
+    """What was done, by whom, and the circumstances; the oldest first."""
+    found, _ = await page(workspace.records, workspace.made.project.id, 100, 0, "User")
+    return [
+        (one.activity, one.email, {c.field: c.after for c in one.changes or ()})
+        for one in reversed(found)
+    ]
+
+
+async def test_signing_in_and_out_is_recorded(workspace: Workspace) -> None:
+    browsers = [workspace.browser() for _ in range(4)]
+    for browser in browsers:
+        await browser.post("/api/login/", json=CREDENTIALS)
+    listed = (await browsers[0].get("/api/sessions/")).json()["results"]
+    other = next(one["id"] for one in listed if not one["is_current"])
+
+    await browsers[0].delete(f"/api/sessions/{other}/")
+    await browsers[0].delete("/api/sessions/")
+    await browsers[0].delete("/api/sessions/")  # there is none any more
+    await browsers[0].post("/api/login/reauthenticate/", json={"password": OWNER_PASSWORD})
+    await browsers[0].post("/api/logout/")
+
+    login = ("logged_in", OWNER_EMAIL, {"method": "password", "address": ADDRESS})
+    assert await activity(workspace) == [
+        *[login] * 4,
+        ("session_ended", OWNER_EMAIL, {"sessions": 1, "address": ADDRESS}),
+        ("session_ended", OWNER_EMAIL, {"sessions": 2, "address": ADDRESS}),
+        login,
+        ("logged_out", OWNER_EMAIL, {"address": ADDRESS}),
+    ]
+
+
+async def test_wrong_passwords_are_counted_for_accounts_that_exist(workspace: Workspace) -> None:
+    async with workspace.browser() as browser:
+        for email in (OWNER_EMAIL, "nobody@example.com", OWNER_EMAIL):
+            sent = {"email": email, "password": "a wrong password"}
+            assert (await browser.post("/api/login/", json=sent)).status_code == 400
+    before = await activity(workspace)
+    await workspace.sign_in.failed_logins.write_due()
+
+    assert before == []
+    details = {"attempts": 2, "addresses": [ADDRESS]}
+    assert await activity(workspace) == [("login_failed", None, details)]
