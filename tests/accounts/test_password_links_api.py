@@ -13,8 +13,8 @@ from sqlalchemy import select, update
 from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
 from fanion.accounts.mail import Mail
 from fanion.accounts.model import Purpose
+from fanion.accounts.password_links import MAILED_LASTS, PATHS
 from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
-from fanion.accounts.password_links_service import MAILED_LASTS, PATHS
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sign_in_links

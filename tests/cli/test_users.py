@@ -3,10 +3,14 @@
 import asyncio
 
 import pytest
+from msgspec import json
 from pyotp import TOTP
 
+from fanion.accounts.links_store import LinkStore
+from fanion.accounts.model import Purpose
 from fanion.accounts.second_factor_store import SecondFactorStore
 from fanion.accounts.totp import totp_secret
+from fanion.accounts.users_store import AccountStore
 from fanion.db.engine import open_records
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
@@ -107,6 +111,46 @@ def test_a_key_of_a_new_user_may_expire_and_has_a_label(fanion: Fanion) -> None:
     )
 
 
+@pytest.mark.every_engine
+def test_a_link_for_a_new_password_is_printed_and_recorded(
+    fanion: Fanion, records_url: str
+) -> None:
+    fanion("users", "add", ADA)
+    env = {"FANION_PUBLIC_URL": "https://fanion.example.com/app/"}
+
+    made = json.decode(fanion("users", "reset", "ADA@example.com", "--json", env=env).stdout)
+
+    address, _, token = made["link"].rpartition("/reset/")
+    assert (made["email"], address) == (ADA, "https://fanion.example.com/app/api")
+    assert user_of(records_url, token.removesuffix("/")) == ADA
+    assert [entry[0] for entry in reported(records_url, "User")] == ["password_reset_requested"]
+    assert listed(fanion)[ADA] == ("member", True, 1)
+
+
+def user_of(records_url: str, token: str) -> str | None:
+    """Whose link it is."""
+
+    async def read() -> str | None:
+        records = await open_records(records_url)
+        try:
+            user_id = await LinkStore(records).find(token, Purpose.RESET, utc_now())
+            account = None if user_id is None else await AccountStore(records).by_id(user_id)
+            return None if account is None else account.email
+        finally:
+            await records.close()
+
+    return asyncio.run(read())
+
+
+def test_a_disabled_user_gets_no_link(fanion: Fanion, records_url: str) -> None:
+    fanion("users", "add", ADA)
+    fanion("users", "disable", ADA)
+
+    refused(fanion("users", "reset", ADA), f"{ADA} is disabled; use `fanion users enable` first.")
+
+    assert reported(records_url, "User") == []
+
+
 REFUSALS: list[tuple[list[str], str]] = [
     (["add", "ada"], "the address: 'ada' is not an e-mail address, such as ada@example.com."),
     (["add", OWNER], "There is already a user with this e-mail address."),
@@ -131,6 +175,7 @@ REFUSALS: list[tuple[list[str], str]] = [
     ),
     (["disable", ADA], f"There is no user {ADA}; `fanion users list` shows them."),
     (["enable", "a\x1b"], "There is no user a\ufffd; `fanion users list` shows them."),
+    (["reset", ADA], f"There is no user {ADA}; `fanion users list` shows them."),
     (["remove", ADA], f"There is no user {ADA}; `fanion users list` shows them."),
     (["set-level", ADA, "owner"], f"There is no user {ADA}; `fanion users list` shows them."),
 ]

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from fanion import __version__
 from fanion.__main__ import UMASK
-from fanion.app.first_run import announcement
+from fanion.app.first_run import FirstStart, announcement
 from fanion.cli.app import app
 from fanion.cli.serve import app as serve_app
 from fanion.config import Settings
@@ -43,10 +43,13 @@ from tests.support.server import RealServer, free_port
 GREETED_S = 30
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 ANY = UUID(int=1)
-SET_UP = SetUp(
-    Project(1, ANY, ANY, "Home", "phc_home", "UTC", NOW),
-    User(1, ANY, "owner", "Admin", "admin@fanion.local", True, 1),
-    "phx_s3cret",
+FIRST_START = FirstStart(
+    SetUp(
+        Project(1, ANY, ANY, "Home", "phc_home", "UTC", NOW),
+        User(1, ANY, "owner", "Admin", "admin@fanion.local", True, 1),
+        "phx_s3cret",
+    ),
+    "https://fanion.example.com/api/sign_in_links/s3cret/",
 )
 RUN_S = 60
 
@@ -114,6 +117,11 @@ def said(text: str, name: str) -> str:
     return str(value)
 
 
+def sign_in_link(text: str) -> str:
+    [link] = re.findall(r"^  (http\S+/sign_in_links/\S+/)$", text, re.MULTILINE)
+    return str(link)
+
+
 def run_as_pasted(line: str) -> Done:
     """Without curl's progress, which it writes when its output goes to no terminal."""
     quiet = line.strip().replace("curl ", "curl -sS ", 1)
@@ -128,7 +136,7 @@ def test_the_first_start_prints_everything_once(fresh: RealServer) -> None:
 
     assert text.count(f"Fanion serves on {fresh.url}") == 1
     assert said(text, "owner") == "admin@fanion.local"
-    assert "password" not in text.lower()
+    assert sign_in_link(text).startswith(f"{fresh.url}/api/sign_in_links/")
     assert said(text, "project API key").startswith("phc_")
     assert said(text, "personal API key").startswith("phx_")
 
@@ -137,9 +145,10 @@ def test_what_is_printed_to_no_terminal_holds_no_secret(fresh: RealServer) -> No
     text, path = greeting(fresh), fresh.data / "first-start.txt"
     printed = fresh.log_path.read_text()
 
-    assert f"The keys: {path.resolve()}" in printed
+    assert f"The keys, and a link to sign in: {path.resolve()}" in printed
     for name in ("project API key", "personal API key"):
         assert said(text, name) not in printed
+    assert sign_in_link(text) not in printed
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -180,9 +189,12 @@ def test_a_file_that_cannot_be_written_costs_no_start(tmp_path: Path) -> None:
     missing = Settings(data=tmp_path / "none")
 
     with capture_logs() as lines:
-        printed = announcement(missing, SET_UP, to_terminal=False)
+        printed = announcement(missing, FIRST_START, to_terminal=False)
 
-    assert "could not be written to a file; create another key with `fanion keys create`" in printed
+    assert (
+        "could not be written to a file; create another key with `fanion keys create`, and a link "
+        "to sign in with `fanion users reset`"
+    ) in printed
     assert "s3cret" not in printed + str(lines)
     assert [line["event"] for line in lines] == ["first_start_not_written"]
 
@@ -192,7 +204,7 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     elsewhere.write_text("kept")
     (tmp_path / "first-start.txt").symlink_to(elsewhere)
 
-    announcement(Settings(data=tmp_path), SET_UP, to_terminal=False)
+    announcement(Settings(data=tmp_path), FIRST_START, to_terminal=False)
 
     assert elsewhere.read_text() == "kept"
     assert "s3cret" in (tmp_path / "first-start.txt").read_text()
@@ -247,6 +259,40 @@ def test_its_keys_are_those_of_the_management_api(fresh: RealServer) -> None:
     assert me["email"] == "admin@fanion.local"
 
 
+def test_its_link_signs_the_owner_in_once_and_asks_for_a_password(fresh: RealServer) -> None:
+    link = sign_in_link(greeting(fresh))
+    new = {"password": "the owner's first passphrase"}
+    page = {"accept": "text/html"}
+
+    with plain_http.Client() as browser, plain_http.Client() as thief:
+        previews = [browser.get(link, headers=page).status_code for _ in range(2)]
+        done = browser.post(link, data=new, headers=page)
+        me = browser.get(f"{fresh.url}/api/users/@me/").json()
+        again = thief.post(link, json=new)
+        login = {"email": "admin@fanion.local", **new}
+        signed_in = thief.post(f"{fresh.url}/api/login/", json=login)
+
+    assert (previews, done.status_code) == ([200, 200], 303)
+    assert done.headers["location"] == f"{fresh.url}/"
+    assert (me["email"], me["has_password"]) == ("admin@fanion.local", True)
+    assert (again.status_code, again.json()["code"]) == (400, "invalid_token")
+    assert signed_in.status_code == 200
+    assert link.split("/")[-2] not in fresh.log_path.read_text()
+
+
+def test_an_owner_who_is_locked_out_gets_back_in_while_the_server_runs(fresh: RealServer) -> None:
+    arguments = ("users", "reset", "admin@fanion.local", "--json")
+    done = fanion(fresh.data, *arguments, FANION_PORT=str(fresh.port))
+    link = json.loads(done.out)["link"]
+
+    with plain_http.Client() as browser:
+        answer = browser.post(link, json={"password": "another passphrase of hers"})
+        me = browser.get(f"{fresh.url}/api/users/@me/").json()
+
+    assert link.startswith(f"{fresh.url}/api/reset/")
+    assert (answer.status_code, me["email"]) == (200, "admin@fanion.local")
+
+
 def test_a_folder_in_use_is_refused_in_one_line(fresh: RealServer) -> None:
     done = fanion_process(fresh.data, "serve", FANION_PORT=str(free_port()))
 
@@ -297,10 +343,12 @@ def test_setup_prints_one_object_with_the_keys(installed: tuple[Path, Any]) -> N
         "project_api_key",
         "personal_api_key",
         "email",
+        "link",
     }
     assert isinstance(made["project_id"], int)
     assert re.fullmatch(r"phc_[A-Za-z0-9]{32,}", made["project_api_key"])
     assert re.fullmatch(r"phx_[A-Za-z0-9]{32,}", made["personal_api_key"])
+    assert re.fullmatch(r"http://127.0.0.1:8000/api/sign_in_links/[\w-]{43}/", made["link"])
 
 
 async def test_an_owner_without_a_password_has_none(installed: tuple[Path, Any]) -> None:
@@ -344,7 +392,7 @@ async def test_a_password_is_read_from_hidden_sources(
     await records.close()
 
     assert (done.code, done.err) == (0, reported)
-    assert "password" not in json.loads(done.out)
+    assert {"password", "link"}.isdisjoint(json.loads(done.out))
     assert password_matches(row.password_hash, "p w é of the owner")
 
 

@@ -1,29 +1,17 @@
 """Links that set a password and sign in, once: of the first start, and of a forgotten password."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from sqlalchemy import Connection
 
-from fanion.accounts.links_store import create_link, take_link
+from fanion.accounts.links_store import take_link
 from fanion.accounts.model import Purpose
 from fanion.accounts.own_account_service import OwnAccounts
 from fanion.accounts.own_account_store import AccountChange, CredentialHashes, write_change
-from fanion.accounts.security_events import SecurityEvent
-from fanion.accounts.security_events_store import record_security_event
 from fanion.accounts.users_store import Account
-from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.projects.auth.keys import KEY_CHARS_MAX
 from fanion.server.forwarded import Caller
-
-MAILED_LASTS = timedelta(hours=1)
-PRINTED_LASTS = timedelta(hours=24)  # at the first start, and by the operator
-# Where browsers open a link, below the address of this server.
-PATHS = {
-    Purpose.FIRST_START: "/api/sign_in_links/",
-    Purpose.RESET: "/api/reset/",
-}
 
 
 class InvalidLink(Invalid):
@@ -34,24 +22,6 @@ class InvalidLink(Invalid):
 
     def __init__(self) -> None:
         super().__init__(attr="token")
-
-
-def link_address(base_url: str, purpose: Purpose, token: str) -> str:
-    """base_url: of this server, without a slash at its end"""
-    return f"{base_url}{PATHS[purpose]}{token}/"
-
-
-async def printed_link(
-    records: Records, base_url: str, purpose: Purpose, event: SecurityEvent
-) -> str:
-    """A link for the operator to hand over, with the event that says so."""
-
-    def create(connection: Connection) -> str:
-        record_security_event(connection, event)
-        return create_link(connection, purpose, event.user_id, event.now, PRINTED_LASTS)
-
-    async with records.write() as connection:
-        return link_address(base_url, purpose, await connection.run_sync(create))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from fanion.accounts.links_store import create_link
 from fanion.accounts.mail import is_sendable, reset_mail
 from fanion.accounts.model import Purpose
 from fanion.accounts.own_account_service import PutMail
-from fanion.accounts.password_links_service import MAILED_LASTS, link_address
+from fanion.accounts.password_links import MAILED_LASTS, link_address
 from fanion.accounts.security_events import SecurityEvent
 from fanion.accounts.security_events_store import record_security_event
 from fanion.accounts.users_store import Account, AccountStore

@@ -1,10 +1,12 @@
 """The first start creates an organization with its owner, project and keys; keys are shown once."""
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 
+from fanion.accounts.password_links_store import first_link
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.projects.admin_store import AlreadySetUp, Installation, SetUp, is_set_up, set_up
@@ -13,21 +15,32 @@ from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FIRST_START_FILE
 
 
-async def set_up_first_run(records: Records, projects: Projects) -> SetUp | None:
+@dataclass(frozen=True, slots=True)
+class FirstStart:
+    """link: signs the owner in, once, and asks for a password"""
+
+    made: SetUp
+    link: str = field(repr=False)
+
+
+async def set_up_first_run(
+    records: Records, projects: Projects, settings: Settings
+) -> FirstStart | None:
     """On an empty store: an organization with its owner, project and keys. The owner has no
-    password: there is nothing to sign in to."""
+    password, and sets one with a link."""
     if await is_set_up(records):
         return None
-    wanted = Installation(email="admin@fanion.local", first_name="Admin")
+    wanted, now = Installation(email="admin@fanion.local", first_name="Admin"), utc_now()
     try:
-        made = await set_up(records, wanted, utc_now())
+        made = await set_up(records, wanted, now)
     except AlreadySetUp:  # by another server, at the same moment
         return None
     projects.remember(made.project)
-    return made
+    link = await first_link(records, settings.management_url, made.user.id, now)
+    return FirstStart(made, link)
 
 
-def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -> str:
+def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bool) -> str:
     """Printed once everything is served. Keys are printed to a terminal only; otherwise standard
     output may be a journal that others read, and shows the path of the file with the keys."""
     serves = f"Fanion serves on {settings.address}"
@@ -39,10 +52,13 @@ def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -
     except OSError as error:
         structlog.get_logger().error("first_start_not_written", path=str(path), reason=str(error))
         return (
-            f"{serves}\nThe keys could not be written to a file; "
-            "create another key with `fanion keys create`."
+            f"{serves}\nThe keys could not be written to a file; create another key with "
+            "`fanion keys create`, and a link to sign in with `fanion users reset`."
         )
-    return f"{serves}\nThis is the first start. The keys: {path} (delete it once you have them)"
+    return (
+        f"{serves}\nThis is the first start. The keys, and a link to sign in: {path} "
+        "(delete it once you have them)"
+    )
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -55,8 +71,8 @@ def _write_private(path: Path, text: str) -> None:
         os.fsync(file)
 
 
-def _secrets(settings: Settings, made: SetUp) -> str:
-    address = settings.address
+def _secrets(settings: Settings, first: FirstStart) -> str:
+    address, made = settings.address, first.made
     token = made.project.api_token
     events = f"{settings.management_url}/api/projects/@current/events/"
     return f"""
@@ -65,6 +81,10 @@ This is the first start. Keep what follows, it is not shown again:
   owner             {made.user.email}
   project API key   {token}
   personal API key  {made.personal_key}
+
+Sign in, and set a password; the link works once, within 24 hours:
+
+  {first.link}
 
 Capture a first event:
 

@@ -219,7 +219,7 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
     server, application = await asyncio.to_thread(_build_server, public, events)
     enable_garbage_collection()
     settings = public.context.settings
-    made = await set_up_first_run(public.records, public.flags.projects)
+    made = await set_up_first_run(public.records, public.flags.projects, settings)
     ingesting = asyncio.create_task(_ingest(server, events))
     ingesting.add_done_callback(lambda _: start.stop.set())
     closing = partial(_at_stop, start.stop, server.live.close)

@@ -10,6 +10,7 @@ from zoneinfo import available_timezones
 import typer
 
 from fanion import __version__
+from fanion.accounts.password_links_store import first_link
 from fanion.accounts.passwords import check_password
 from fanion.cli.doctor import doctor
 from fanion.cli.import_posthog import import_posthog
@@ -112,26 +113,32 @@ def setup(
     as_json: AsJson = False,
 ) -> None:
     """Create the organization with its owner, project and keys, as the first start does, and print
-    the keys. Fails if they exist. With a password the owner can sign in."""
+    the keys. Fails if they exist. Without a password a link is printed with which the owner signs
+    in once and sets one."""
     if not 1 <= len(project) <= NAME_CHARS_MAX:
         refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
     given = given_password(password, password_file, from_stdin=password_stdin)
     if given is not None:
         _require_good(given, email)
     wanted = Installation(email=email, first_name="Admin", password=given, project=project)
+    settings, now = settings_of(data=data), utc_now()
 
     async def work(records: Records) -> dict[str, Any]:
-        made = await set_up(records, wanted, utc_now())
-        return {
+        made = await set_up(records, wanted, now)
+        printed = {
             "organization_id": str(made.project.organization_id),
             "project_id": made.project.id,
             "project_api_key": made.project.api_token,
             "personal_api_key": made.personal_key,
             "email": made.user.email,
         }
+        if given is None:
+            address = settings.management_url
+            printed["link"] = await first_link(records, address, made.user.id, now)
+        return printed
 
     try:
-        made = with_records(settings_of(data=data), work, create_data_dir)
+        made = with_records(settings, work, create_data_dir)
     except AlreadySetUp:
         refuse("Already set up. `fanion keys create` makes another key.")
     show(made, as_json)

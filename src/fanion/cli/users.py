@@ -8,6 +8,8 @@ from uuid import UUID
 
 import typer
 
+from fanion.accounts.password_links import PRINTED_LASTS
+from fanion.accounts.password_links_store import reset_link
 from fanion.accounts.second_factor_store import SecondFactorStore
 from fanion.cli.output import (
     NOT_SET_UP,
@@ -146,6 +148,29 @@ def remove_second_factor(email: Email, data: Data = None) -> None:
     if not _of_user(data, email, work):
         refuse(printable(f"{email} has no second factor."))
     print("Removed.")
+
+
+@users.command("reset")
+def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None:
+    """Print a link with which a user sets a new password and signs in. It works once, within a day.
+    Until it is used nothing changes."""
+    now, settings = utc_now(), settings_of(data=data)
+
+    async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
+        members = await _members(records).all(organization_id)
+        wanted = next((one for one in members if one.email == _stored(email)), None)
+        if wanted is None:
+            raise NotFound
+        if not wanted.is_active:
+            refuse(printable(f"{wanted.email} is disabled; use `fanion users enable` first."))
+        link = await reset_link(records, settings.management_url, wanted.user_id, now)
+        return {
+            "email": wanted.email,
+            "link": link,
+            "expires_at": time_text(now + PRINTED_LASTS),
+        }
+
+    show(_of_user(data, email, work), as_json)
 
 
 @roles.command("list")
