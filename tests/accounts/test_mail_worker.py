@@ -99,6 +99,17 @@ async def test_a_mail_is_given_up_once_its_link_may_have_expired(post: Post) -> 
     assert 10 < len(post.sending.attempts) < WAITING_S_MAX / 60
 
 
+async def test_other_packages_hand_over_the_parts_of_a_mail(post: Post) -> None:
+    taken = [
+        post.worker.send("invite", to, "Hello", "Text\n") for to in ("ada@example.com", "a,b@c.d")
+    ]
+
+    await post.worker.send_due()
+
+    assert taken == [True, False]
+    assert post.sending.attempts == ["ada@example.com"]
+
+
 async def test_more_than_may_wait_are_dropped_and_counted(post: Post) -> None:
     taken = [post.worker.put(mail(number)) for number in range(MAILS_WAITING_MAX + 2)]
 

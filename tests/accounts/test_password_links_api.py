@@ -12,13 +12,15 @@ from sqlalchemy import select, update
 
 from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
 from fanion.accounts.mail import Mail
-from fanion.accounts.model import Purpose
+from fanion.accounts.model import Purpose, SignInOptions
 from fanion.accounts.password_links import MAILED_LASTS, PATHS
 from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sign_in_links
 from fanion.db.schema.tables import users
+from fanion.errors import Throttled
+from fanion.web.link_page import LinkPage
 from tests.support.management import (
     MAIL_URL,
     NOW,
@@ -298,6 +300,15 @@ async def test_what_a_user_is_called_is_escaped(workspace: Workspace) -> None:
     assert "<script" not in form.text
 
 
+def test_a_page_may_ask_for_more_than_the_link() -> None:
+    page = LinkPage().unfinished(Throttled(7))
+
+    assert page.status_code == 429
+    assert page.headers["retry-after"] == "7"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert b"The password is set" in page.content and b"7 seconds" in page.content
+
+
 # ── Asking for a link ────────────────────────────────────────────────────────────────────
 
 
@@ -460,6 +471,22 @@ async def test_the_body_of_a_request_is_small(workspace: Workspace) -> None:
     answer = await ask(workspace, "a" * SIGN_IN_BYTES_MAX)
 
     assert answer.status_code == 413
+
+
+async def test_where_nobody_has_a_password_nobody_gets_a_link(
+    records: Records, mails: list[Mail]
+) -> None:
+    def put(mail: Mail) -> bool:
+        mails.append(mail)
+        return True
+
+    options = SignInOptions(password=False, mail=True)
+    async with open_workspace(records, (ResetApi,), put_mail=put, options=options) as workspace:
+        answer = await ask(workspace, OWNER_EMAIL)
+        await workspace.resets.work_once()
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "password_sign_in_off")
+    assert mails == []
 
 
 async def test_without_a_mail_server_the_operator_is_named(records: Records) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fanion.accounts.attempts_cache import SignInAttempts
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
+from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
 from fanion.accounts.own_account_api import UsersApi
 from fanion.accounts.own_account_service import OwnAccounts, PutMail, no_mail
 from fanion.accounts.password_hashing_service import PasswordHashing
@@ -124,6 +125,7 @@ async def open_workspace(
     dependencies: Mapping[str, object] | None = None,
     first: Workspace | None = None,
     put_mail: PutMail | None = None,
+    options: SignInOptions = DEFAULT_OPTIONS,
     **settings: Any,
 ) -> AsyncGenerator[Workspace]:
     """first:    another server on the same store, with the same clock
@@ -139,6 +141,7 @@ async def open_workspace(
         PasswordHashing(QUICK_HASHER),
         SignInAttempts(clock.seconds),
         FailedLogins(records, clock.now, clock.seconds),
+        options,
     )
     own_accounts = OwnAccounts(
         records, sign_in, authentication, clock.now, MAIL_URL, put_mail or no_mail

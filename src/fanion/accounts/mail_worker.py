@@ -8,7 +8,7 @@ from typing import Never
 
 import structlog
 
-from fanion.accounts.mail import Mail
+from fanion.accounts.mail import Mail, is_sendable
 from fanion.accounts.mail_client import MailNotSent
 from fanion.runtime.background import Backoff, run_loop
 
@@ -62,6 +62,13 @@ class MailWorker:
         self._waiting.append(_Waiting(mail, now, now + WAITING_S_MAX, backoff))
         self._added.set()
         return True
+
+    def send(self, kind: str, to: str, subject: str, text: str) -> bool:
+        """As `put`, for packages below this one; False also for an address that gets no mail.
+
+        kind: as of `Mail`; subject: one line
+        """
+        return is_sendable(to) and self.put(Mail(kind, to, subject, text))
 
     async def run(self) -> Never:
         await run_loop(self.send_due, POLL_S, "mails_wait", (), wake=self._added)

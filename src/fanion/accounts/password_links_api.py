@@ -16,6 +16,7 @@ from fanion.accounts.model import Purpose
 from fanion.accounts.password_links_service import PasswordLinks
 from fanion.accounts.passwords import PASSWORD_CHARS_MIN
 from fanion.accounts.reset_worker import PasswordResets
+from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import AppError, Invalid
 from fanion.projects.model import EMAIL_CHARS_MAX, read_email
 from fanion.projects.request_api import ManagementRequest
@@ -34,6 +35,9 @@ class LinkPages(Protocol):
         """problem: with the password that was sent; "" for none"""
 
     def refusal(self, error: AppError) -> Response[Any]: ...
+
+    def unfinished(self, error: AppError) -> Response[Any]:
+        """The password is set, and more is asked for than the link."""
 
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
         """Leads on with the headers of the response, which begin a session."""
@@ -64,11 +68,17 @@ class ResetApi(Controller):
         self,
         request: ManagementRequest,
         data: RequestBody[ResetRequest],
+        sign_in: NamedDependency[SignIn],
         password_resets: NamedDependency[PasswordResets],
     ) -> Response[None]:
         """By mail, within a minute, if there is such an account; the response is the same if there
         is none. The link works once, for an hour. 400 `email_not_available` where the server sends
         no mail: then the operator makes a link."""
+        if not sign_in.options.password:
+            raise Invalid(
+                "Nobody signs in with a password here. Use your identity provider.",
+                code="password_sign_in_off",
+            )
         try:
             email = read_email(data.email)
         except ValueError:
@@ -186,5 +196,10 @@ async def _use(
             return pages.refusal(error)
         account = await links.account(token, purpose, caller)
         return pages.form(account.email, error.detail, error.status)
-    response = await signed_in(request, links.own_accounts.sign_in, account.user_id, "link")
+    try:
+        response = await signed_in(request, links.own_accounts.sign_in, account.user_id, "link")
+    except AppError as error:
+        if not wants_page:
+            raise
+        return pages.unfinished(error)
     return pages.done(response, request.origin) if wants_page else response

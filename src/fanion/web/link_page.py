@@ -70,6 +70,15 @@ class LinkPage:
             dict(error.headers()),
         )
 
+    def unfinished(self, error: AppError) -> Response[Any]:
+        return _page(
+            "The password is set",
+            f"""<h1>The password is set</h1><p role="alert">{escape(error.detail)}</p>
+<p>The link cannot be used again: sign in with the new password.</p>""",
+            error.status,
+            dict(error.headers()),
+        )
+
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
         headers = {**response.headers, "location": f"{base_url}/", "referrer-policy": "no-referrer"}
         return Response(b"", status_code=303, headers=headers)
