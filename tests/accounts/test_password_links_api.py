@@ -268,6 +268,23 @@ async def test_a_browser_gets_a_form_that_works_without_a_script(
     assert (over.status_code, "cannot be used" in over.text) == (400, True)
 
 
+async def test_the_form_works_over_plain_http_where_browsers_name_the_origin_alone(
+    workspace: Workspace,
+) -> None:
+    browser = plain_browser(workspace)
+    browser.headers.pop("sec-fetch-site")
+    origin = {"origin": "http://fanion.test"}
+
+    hidden = await browser.post(
+        await link(workspace), data={"password": NEW_PASSWORD}, headers={"origin": "null"}
+    )
+    done = await browser.post(
+        await link(workspace), data={"password": NEW_PASSWORD}, headers=origin
+    )
+
+    assert (hidden.status_code, done.status_code) == (403, 303)
+
+
 async def test_the_page_keeps_the_address_to_itself(workspace: Workspace) -> None:
     path = await link(workspace)
     browser = plain_browser(workspace)
@@ -280,7 +297,7 @@ async def test_the_page_keeps_the_address_to_itself(workspace: Workspace) -> Non
     ]
 
     for answer in answers:
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "strict-origin"
         assert answer.headers["cache-control"] == "no-store"
         assert NEW_PASSWORD not in answer.text
     policy = answers[0].headers["content-security-policy"]
@@ -305,7 +322,7 @@ def test_a_page_may_ask_for_more_than_the_link() -> None:
 
     assert page.status_code == 429
     assert page.headers["retry-after"] == "7"
-    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["referrer-policy"] == "strict-origin"
     assert b"The password is set" in page.content and b"7 seconds" in page.content
 
 

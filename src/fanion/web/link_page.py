@@ -12,6 +12,7 @@ from fanion.web.landing_page import prefers_html
 from fanion.web.pages import html_document
 from fanion.web.security_headers import content_security_policy, own_style
 
+REFERRER_POLICY = "strict-origin"
 _STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1c2024; --line: #6b7280; --bad: #b3261e;
         --button: #0b57d0; }
@@ -26,13 +27,14 @@ input { margin: .25rem 0 1rem; padding: .5rem; border: 1px solid var(--line);
 button { padding: .6rem; border: 0; border-radius: .35rem; color: #fff; background: var(--button); }
 .bad { color: var(--bad); }
 """
-# The address holds the token: it must not be told to other sites, kept, or framed.
+# The address holds the token: it must not be told to others, kept, or framed. Without any referrer
+# browsers would hide the form's own origin too, and over plain http nothing else shows it.
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": content_security_policy(own_style(_STYLE), "img-src data:").replace(
         "form-action 'none'", "form-action 'self'"
     ),
-    "referrer-policy": "no-referrer",
+    "referrer-policy": REFERRER_POLICY,
 }
 _NO_ICON = '<link rel="icon" href="data:,">'
 
@@ -80,7 +82,11 @@ class LinkPage:
         )
 
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
-        headers = {**response.headers, "location": f"{base_url}/", "referrer-policy": "no-referrer"}
+        headers = {
+            **response.headers,
+            "location": f"{base_url}/",
+            "referrer-policy": REFERRER_POLICY,
+        }
         return Response(b"", status_code=303, headers=headers)
 
 
