@@ -8,6 +8,7 @@ import pytest
 
 from fanion.config import (
     PREFIX,
+    GroupAccess,
     Settings,
     SettingsError,
     SmtpServer,
@@ -70,6 +71,26 @@ def test_texts_are_read_as_what_they_stand_for() -> None:
     )
 
 
+def test_the_provider_and_its_groups_are_read() -> None:
+    settings = read_settings(
+        {
+            "FANION_OIDC_ISSUER": "http://127.0.0.1:9000/realm",
+            "FANION_OIDC_CLIENT_ID": "fanion",
+            "FANION_OIDC_CLIENT_SECRET": "very secret",
+            "FANION_OIDC_DOMAINS": "Example.com, example.org",
+            "FANION_OIDC_GROUPS": '{"staff": {"level": "admin", "roles": ["Web"]}, "all": {}}',
+            "FANION_PASSWORD_SIGN_IN": "off",
+        }
+    )
+
+    assert settings.oidc_trusted_domains == {"example.com", "example.org"}
+    assert settings.oidc_group_access == {
+        "staff": GroupAccess("admin", ("Web",)),
+        "all": GroupAccess(),
+    }
+    assert "very secret" not in repr(settings)
+
+
 WRONG: dict[str, tuple[dict[str, str], str]] = {
     "unknown": (
         {"FANION_PROT": "1"},
@@ -84,6 +105,52 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_TRUSTED_PROXIES": "10.0.0.0/8, proxy.example, ::1"},
         "FANION_TRUSTED_PROXIES: 'proxy.example' is neither an address nor a network such as "
         "10.0.0.0/8",
+    ),
+    "passwords off without another way": (
+        {"FANION_PASSWORD_SIGN_IN": "off"},
+        "FANION_PASSWORD_SIGN_IN can be off only with OIDC_ISSUER",
+    ),
+    "passwords neither on nor off": (
+        {"FANION_PASSWORD_SIGN_IN": "no"},
+        "FANION_PASSWORD_SIGN_IN: invalid enum value 'no', got 'no'",
+    ),
+    "an issuer without TLS": (
+        {"FANION_OIDC_ISSUER": "http://id.example.com", "FANION_OIDC_CLIENT_ID": "fanion"},
+        "FANION_OIDC_ISSUER must be an https address, such as https://id.example.com",
+    ),
+    "an issuer without a client": (
+        {"FANION_OIDC_ISSUER": "https://id.example.com"},
+        "FANION_OIDC_ISSUER and OIDC_CLIENT_ID must be set together",
+    ),
+    "a client without an issuer": (
+        {"FANION_OIDC_CLIENT_ID": "fanion"},
+        "FANION_OIDC_ISSUER and OIDC_CLIENT_ID must be set together",
+    ),
+    "two secrets": (
+        {"FANION_OIDC_CLIENT_SECRET": "x", "FANION_OIDC_CLIENT_SECRET_FILE": "/run/secret"},
+        "FANION_OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE exclude each other",
+    ),
+    "scopes without openid": (
+        {"FANION_OIDC_SCOPES": "email"},
+        "FANION_OIDC_SCOPES must hold openid",
+    ),
+    "accounts for everybody": (
+        {"FANION_OIDC_CREATE_ACCOUNTS": "true"},
+        "FANION_OIDC_CREATE_ACCOUNTS needs OIDC_DOMAINS, whose users get an account",
+    ),
+    "an address as domain": (
+        {"FANION_OIDC_DOMAINS": "example.com, @example.org"},
+        "FANION_OIDC_DOMAINS must hold domains such as example.com, without an @",
+    ),
+    "groups that are no JSON": (
+        {"FANION_OIDC_GROUPS": "staff=member"},
+        'FANION_OIDC_GROUPS must be JSON such as {"staff": {"level": "member", "roles": []}}: '
+        "JSON is malformed: invalid character (byte 0)",
+    ),
+    "groups that make owners": (
+        {"FANION_OIDC_GROUPS": '{"staff": {"level": "owner"}}'},
+        'FANION_OIDC_GROUPS must be JSON such as {"staff": {"level": "member", "roles": []}}: '
+        "Invalid enum value 'owner' - at `$[...].level`",
     ),
     "a network with bits of a host": (
         {"FANION_TRUSTED_PROXIES": "10.1.0.0/8"},

@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
@@ -45,6 +46,13 @@ class SmtpServer(msgspec.Struct, frozen=True, kw_only=True):
         return f"SmtpServer({self.scheme}://{self.host}:{self.port})"
 
 
+class GroupAccess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a group of the identity provider gives its members. level: None for no level"""
+
+    level: Literal["member", "admin"] | None = None
+    roles: tuple[str, ...] = ()
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything an operator may choose. Each field is the variable FANION_<NAME>.
 
@@ -77,6 +85,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     geoip_db: str = ""
     smtp_url: str = ""
     mail_from: str = ""
+    password_sign_in: Literal["on", "off"] = "on"
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = ""
+    oidc_client_secret_file: str = ""
+    oidc_scopes: str = "openid email profile"
+    oidc_domains: str = ""
+    oidc_groups_claim: str = "groups"
+    oidc_groups: str = ""
+    oidc_create_accounts: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -118,6 +136,40 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         self._require_mail()
         _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))
         _require_scheme("EVENTS_URL", self.events_url, ("chdb", "clickhouse", "clickhouses"))
+        self._require_oidc()
+
+    def _require_oidc(self) -> None:
+        """raises: ValueError"""
+        if self.password_sign_in == "off" and not self.oidc_issuer:
+            raise ValueError("PASSWORD_SIGN_IN can be off only with OIDC_ISSUER")
+        if self.oidc_issuer and not is_safe_url(self.oidc_issuer):
+            raise ValueError("OIDC_ISSUER must be an https address, such as https://id.example.com")
+        if bool(self.oidc_issuer) != bool(self.oidc_client_id):
+            raise ValueError("OIDC_ISSUER and OIDC_CLIENT_ID must be set together")
+        if self.oidc_client_secret and self.oidc_client_secret_file:
+            raise ValueError("OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE exclude each other")
+        if "openid" not in self.oidc_scopes.split():
+            raise ValueError("OIDC_SCOPES must hold openid")
+        if self.oidc_create_accounts and not self.oidc_trusted_domains:
+            raise ValueError("OIDC_CREATE_ACCOUNTS needs OIDC_DOMAINS, whose users get an account")
+        if any("@" in domain for domain in self.oidc_trusted_domains):
+            raise ValueError("OIDC_DOMAINS must hold domains such as example.com, without an @")
+        _ = self.oidc_group_access
+
+    @property
+    def oidc_trusted_domains(self) -> frozenset[str]:
+        return frozenset(self.oidc_domains.lower().replace(",", " ").split())
+
+    @property
+    def oidc_group_access(self) -> Mapping[str, GroupAccess]:
+        """By the name of the group. raises: ValueError"""
+        try:
+            return msgspec.json.decode(self.oidc_groups or "{}", type=dict[str, GroupAccess])
+        except msgspec.DecodeError as error:
+            raise ValueError(
+                'OIDC_GROUPS must be JSON such as {"staff": {"level": "member", "roles": []}}: '
+                f"{error}"
+            ) from None
 
     def _require_mail(self) -> None:
         """raises: ValueError"""
@@ -197,11 +249,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return _url(self.host, self.port)
 
     def __repr__(self) -> str:
-        """Without the URLs, which may carry passwords."""
+        """Without passwords, which URLs may carry too."""
         fields = {
             name: getattr(self, name)
             for name in self.__struct_fields__
-            if name not in {"database_url", "events_url", "smtp_url"}
+            if name not in {"database_url", "events_url", "smtp_url", "oidc_client_secret"}
         }
         return f"Settings({fields})"
 
@@ -325,6 +377,25 @@ def _decode(kind: type, value: Any) -> Any:
 def _require_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
     if url and url.partition("://")[0].partition("+")[0] not in schemes:
         raise ValueError(f"{name} must begin with {' or '.join(f'{s}://' for s in schemes)}")
+
+
+def is_safe_url(url: str) -> bool:
+    """Without a user: https, or http to this machine."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    if not host or "@" in parts.netloc or not (url.isascii() and url.isprintable()):
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _require_public_url(url: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from fanion.accounts.api import LoginApi
+from fanion.accounts.oidc.api import OidcApi
 from fanion.accounts.own_account_api import UsersApi
 from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
 from fanion.accounts.preflight_api import PreflightApi
@@ -12,6 +13,7 @@ from fanion.accounts.sessions_api import SessionsApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
+from fanion.app.oidc import build_oidc_login
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
 from fanion.cohorts.explain_api import CohortExplanationsApi
@@ -65,6 +67,7 @@ from fanion.webhooks.api import WebhooksApi
 
 CONTROLLERS = (
     LoginApi,
+    OidcApi,
     SessionsApi,
     PreflightApi,
     UsersApi,
@@ -204,6 +207,7 @@ def _of_flags(server: Server) -> dict[str, object]:
             server.public.context.now,
             partial(_rights_changed, server),
         ),
+        "oidc_login": build_oidc_login(server.public.context, records, server.sign_in),
     }
 
 

@@ -171,6 +171,7 @@ def _build_sign_in(public: Services) -> SignIn:
     """For the management API alone: what web workers answer never looks at a session."""
     records, flags, clock = public.records, public.flags, time.monotonic
     failures, failed = flags.authentication.failures, public.context.metrics.key_failures
+    settings = public.context.settings
     sessions = SessionService(SessionStore(records), public.context.now, clock, failures, flags.bus)
     flags.bus.subscribe(Topic.SESSIONS, sessions.forget)
     return SignIn(
@@ -180,7 +181,11 @@ def _build_sign_in(public: Services) -> SignIn:
         PasswordHashing(),
         SignInAttempts(clock),
         FailedLogins(records, public.context.now),
-        SignInOptions(mail=bool(public.context.settings.smtp_url)),
+        SignInOptions(
+            mail=bool(settings.smtp_url),
+            password=settings.password_sign_in == "on",
+            providers=("oidc",) if settings.oidc_issuer else (),
+        ),
         count=lambda kind, reason: failed.labels(kind, reason).inc(),
     )
 

@@ -65,7 +65,14 @@ def with_records(
 def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return uvloop.run(work)
-    except (PortTaken, DataDirLocked, DataDirMissing, GeoIpUnreadable, SchemaTooNew) as error:
+    except (
+        PortTaken,
+        DataDirLocked,
+        DataDirMissing,
+        GeoIpUnreadable,
+        SchemaTooNew,
+        SettingsError,
+    ) as error:
         refuse(str(error))
     except AppError as error:
         refuse(error.detail)

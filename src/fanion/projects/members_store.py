@@ -18,6 +18,7 @@ from fanion.activity.model import ItemState, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
+from fanion.db.schema.oidc import oidc_identities
 from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes, second_factors
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
@@ -361,8 +362,8 @@ def end_sessions_of(connection: Connection, user_id: int) -> None:
 
 
 def _forget_sign_in(connection: Connection, user_id: int) -> None:
-    """The second factor: the address may pass to somebody else, who is added anew."""
-    for table in (pending_sign_ins, recovery_codes, second_factors):
+    """Second factor and identities: the address may pass to somebody else, who is added anew."""
+    for table in (pending_sign_ins, recovery_codes, second_factors, oidc_identities):
         connection.execute(delete(table).where(table.c.user_id == user_id))
 
 

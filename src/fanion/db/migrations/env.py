@@ -23,6 +23,7 @@ from fanion.db.schema import (
     events,
     flags,
     insights,
+    oidc,
     organizations,
     persons,
     second_factor,
@@ -44,6 +45,7 @@ TABLES = (
     activity,
     webhooks,
     second_factor,
+    oidc,
 )
 
 

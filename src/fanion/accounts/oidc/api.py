@@ -1,0 +1,153 @@
+"""Signing in by OpenID Connect, over HTTP: a browser goes to the provider and comes back."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from litestar import Controller, Response, get
+from litestar.datastructures import Cookie
+from litestar.di import NamedDependency
+from litestar.enums import MediaType
+from litestar.params import FromQuery, QueryParameter
+
+from fanion.accounts.api import OPEN, begin_session
+from fanion.accounts.cookies import ShortCookie, read_cookie
+from fanion.accounts.oidc.authorization import CALLBACK_PATH, local_path
+from fanion.accounts.oidc.errors import OidcOff
+from fanion.accounts.oidc.failure_page import CONTENT_SECURITY_POLICY, failure_page, wants_page
+from fanion.accounts.oidc.sign_in_service import Callback, OidcSignIn
+from fanion.accounts.oidc.start_limit_cache import StartLimit
+from fanion.accounts.oidc.states_store import STATE_LASTS, BegunSignIn
+from fanion.accounts.sign_in_service import SignIn
+from fanion.errors import AppError, NotAuthenticated
+from fanion.projects.request_api import ManagementRequest
+
+# Of the browser that has begun a sign-in.
+BROWSER = ShortCookie("oidc", int(STATE_LASTS.total_seconds()))
+
+
+@dataclass(frozen=True, slots=True)
+class OidcLogin:
+    """oidc: None where no provider is set"""
+
+    oidc: OidcSignIn | None
+    sign_in: SignIn
+    limit: StartLimit
+
+    def require(self) -> OidcSignIn:
+        """raises: OidcOff"""
+        if self.oidc is None:
+            raise OidcOff
+        return self.oidc
+
+
+class OidcApi(Controller):
+    path = "/api/login/oidc"
+    tags = ("Sign-in",)
+
+    @get("/", summary="Sign in by OpenID Connect", status_code=302, **OPEN)
+    async def begin(
+        self,
+        request: ManagementRequest,
+        oidc_login: NamedDependency[OidcLogin],
+        return_path: Annotated[
+            str | None,
+            QueryParameter(
+                name="next", description="Path of this server that the browser comes back to."
+            ),
+        ] = None,
+        reauthenticate: FromQuery[bool] = False,
+    ) -> Response[Any]:
+        """For a browser to open: it is redirected to the provider, and comes back signed in. With
+        `reauthenticate` the provider asks the user of the present session to sign in anew, which
+        counts as a fresh sign-in. A browser that shows pages gets errors as one."""
+
+        async def answer() -> Response[Any]:
+            oidc = oidc_login.require()
+            oidc_login.limit.take(request.remote_client)
+            user_id = await _session_user(request, oidc_login) if reauthenticate else None
+            begun = BegunSignIn(local_path(return_path, _home(request)), user_id)
+            redirect = await oidc.begin(_redirect_uri(request), begun)
+            cookie = BROWSER.set(redirect.browser_secret, request.origin)
+            return _redirect(redirect.url, cookie)
+
+        return await _shown(request, answer)
+
+    @get(
+        "/callback",
+        summary="Come back from the OpenID Connect provider",
+        status_code=302,
+        **OPEN,
+    )
+    async def callback(
+        self,
+        request: ManagementRequest,
+        oidc_login: NamedDependency[OidcLogin],
+        sent: Annotated[
+            str, QueryParameter(name="state", description="As it was sent to the provider.")
+        ] = "",
+        code: Annotated[str, QueryParameter(description="Exchanged for an ID token.")] = "",
+        error: Annotated[str, QueryParameter(description="In place of a code.")] = "",
+        iss: Annotated[str, QueryParameter(description="The provider's issuer (RFC 9207).")] = "",
+    ) -> Response[Any]:
+        """The redirect address that the provider has to know. Sets the session's cookie; what comes
+        back is accepted once, within ten minutes, from the browser that has begun."""
+
+        async def answer() -> Response[Any]:
+            oidc, browser = oidc_login.require(), _browser(request)
+            callback = Callback(sent, code, error, iss)
+            user = await oidc.complete(callback, browser, _redirect_uri(request))
+            begun = await begin_session(request, oidc_login.sign_in, user.user_id, "oidc")
+            return _redirect(user.return_path, begun.headers["set-cookie"], _cleared(request))
+
+        return await _shown(request, answer)
+
+
+async def _session_user(request: ManagementRequest, oidc_login: OidcLogin) -> int:
+    """raises: NotAuthenticated, Throttled, RecordsUnavailable"""
+    cookie = read_cookie(request.headers.get("cookie"), request.origin)
+    if cookie is None:
+        raise NotAuthenticated
+    return (await oidc_login.sign_in.sessions.find(cookie, request.caller)).user.id
+
+
+def _browser(request: ManagementRequest) -> str | None:
+    return BROWSER.read(request.headers.get("cookie"), request.origin)
+
+
+def _redirect_uri(request: ManagementRequest) -> str:
+    return request.origin + CALLBACK_PATH
+
+
+def _home(request: ManagementRequest) -> str:
+    """The start page, below a proxy's prefix."""
+    return urlsplit(request.origin).path.rstrip("/") + "/"
+
+
+def _redirect(url: str, cookie: str, *more: Cookie) -> Response[Any]:
+    headers = {"location": url, "set-cookie": cookie, "cache-control": "no-store"}
+    return Response(None, status_code=302, headers=headers, cookies=more)
+
+
+def _cleared(request: ManagementRequest) -> Cookie:
+    origin = request.origin
+    is_secure = origin.startswith("https://")
+    return Cookie(key=BROWSER.name(origin), value="", max_age=0, secure=is_secure, httponly=True)
+
+
+async def _shown(
+    request: ManagementRequest, answer: Callable[[], Awaitable[Response[Any]]]
+) -> Response[Any]:
+    try:
+        return await answer()
+    except AppError as error:
+        if not wants_page(request.headers.get("accept", "")):
+            raise
+        headers = {
+            **dict(error.headers()),
+            "content-security-policy": CONTENT_SECURITY_POLICY,
+            "cache-control": "no-store",
+        }
+        page = failure_page(error, _home(request))
+        return Response(page, status_code=error.status, headers=headers, media_type=MediaType.HTML)

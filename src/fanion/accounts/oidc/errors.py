@@ -1,0 +1,63 @@
+"""Errors of a sign-in by OpenID Connect, as the browser gets them."""
+
+from fanion.errors import AppError, PermissionDenied, Unavailable
+
+NO_ACCOUNT = (
+    "There is no account for you here, or it cannot be used. Ask an administrator of Fanion to "
+    "invite you."
+)
+
+
+class ProviderUnavailable(Unavailable):
+    """The provider is down, slow or refuses connections; nothing of it is kept."""
+
+    default_code = "oidc_provider_unavailable"
+    default_detail = "The identity provider does not answer. Please try again later."
+
+
+class ProviderInvalid(AppError):
+    """The provider answers, but not as OpenID Connect asks for."""
+
+    status, type, default_code = 502, "server_error", "oidc_provider_invalid"
+    default_detail = "The identity provider's answer cannot be used."
+
+
+class StateInvalid(PermissionDenied):
+    default_code = "oidc_state_invalid"
+    default_detail = (
+        "This sign-in has expired, has already been completed, or was begun in another browser. "
+        "Please begin again."
+    )
+
+
+class SignInDenied(PermissionDenied):
+    """By the provider, or by the user there."""
+
+    default_code = "oidc_denied"
+    default_detail = "The identity provider did not sign you in."
+
+
+class TokenInvalid(PermissionDenied):
+    """The provider's answer does not prove who the user is. detail: what is wrong with it"""
+
+    default_code = "oidc_token_invalid"
+    default_detail = "The identity provider's answer could not be verified."
+
+
+class NoAccount(PermissionDenied):
+    """The same whether there is no account, or one that may not be used."""
+
+    default_code = "oidc_no_account"
+    default_detail = NO_ACCOUNT
+
+
+class WrongAccount(PermissionDenied):
+    """A fresh sign-in was asked for, and somebody else has signed in."""
+
+    default_code = "oidc_wrong_account"
+    default_detail = "You signed in to the identity provider as somebody else."
+
+
+class OidcOff(AppError):
+    status, type, default_code = 404, "invalid_request", "oidc_off"
+    default_detail = "Sign-in by OpenID Connect is not set up."

@@ -1,0 +1,238 @@
+"""Which user an identity of the provider is, and what its groups give, in the records store."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+
+from fanion.accounts.oidc.model import GrantedAccess, OidcIdentity, OidcSettings, granted_access
+from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.store import record_in_organization
+from fanion.db.engine import Records
+from fanion.db.schema.oidc import oidc_identities
+from fanion.db.schema.organizations import role_memberships, roles
+from fanion.db.schema.tables import memberships, organizations, users
+from fanion.projects.admin_store import NO_PASSWORD
+from fanion.projects.auth.keys import KEY_BYTES
+from fanion.projects.model import Level, folded
+from fanion.projects.roles_store import add_role_member, load_roles, record_role
+
+# Of a user whose groups name no level.
+LEVEL = Level.MEMBER
+
+_identity, _user, _member = oidc_identities.c, users.c, memberships.c
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityStore:
+    """Access by groups concerns the first organization, the only one that setup creates.
+
+    Changes are in the activity log of its projects, without a user: the provider makes them.
+    """
+
+    records: Records
+    settings: OidcSettings
+
+    async def user_of(self, identity: OidcIdentity, now: datetime) -> int | None:
+        """The user who signs in with this identity, with the access that its groups give now;
+        None when there is no such user, or when it may not sign in."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_sign_in, identity, self.settings, now)
+
+
+def _sign_in(
+    connection: Connection, identity: OidcIdentity, settings: OidcSettings, now: datetime
+) -> int | None:
+    organization_id = _locked_organization(connection)
+    if organization_id is None:
+        return None
+    user_id = _known(connection, identity)
+    if user_id is None and settings.is_trusted_address(identity):
+        user_id = _by_address(connection, identity)
+        if user_id is None and settings.creates_accounts:
+            user_id = _create(connection, organization_id, identity, now)
+    if user_id is None or not _may_sign_in(connection, user_id):
+        return None
+    _remember(connection, identity, user_id, now)
+    access = granted_access(settings.groups, identity.groups, LEVEL)
+    _grant(connection, organization_id, user_id, access, now)
+    return user_id
+
+
+def _locked_organization(connection: Connection) -> UUID | None:
+    """Serialises these sign-ins: of two of one new user one creates the account."""
+    first = select(organizations.c.id).order_by(organizations.c.created_at, organizations.c.id)
+    return connection.scalar(first.limit(1).with_for_update())
+
+
+def _known(connection: Connection, identity: OidcIdentity) -> int | None:
+    return connection.scalar(
+        select(_identity.user_id).where(
+            _identity.issuer == identity.issuer, _identity.subject == identity.subject
+        )
+    )
+
+
+def _by_address(connection: Connection, identity: OidcIdentity) -> int | None:
+    """A provider may give the address of somebody who left to somebody else: a user who has an
+    identity of this provider is found by that alone."""
+    other = select(_identity.user_id).where(
+        _identity.user_id == _user.id, _identity.issuer == identity.issuer
+    )
+    return connection.scalar(
+        select(_user.id).where(_user.email == identity.verified_email, ~other.exists())
+    )
+
+
+def _may_sign_in(connection: Connection, user_id: int) -> bool:
+    member = select(_member.user_id).where(_member.user_id == _user.id).exists()
+    active = select(_user.id).where(_user.id == user_id, _user.is_active, member)
+    return connection.execute(active).first() is not None
+
+
+def _create(
+    connection: Connection, organization_id: UUID, identity: OidcIdentity, now: datetime
+) -> int | None:
+    """None when the address belongs to a user already, whatever became of that one."""
+    email = identity.verified_email
+    if connection.execute(select(_user.id).where(_user.email == email)).first() is not None:
+        return None
+    made = insert(users).values(
+        uuid=uuid4(),
+        distinct_id=secrets.token_urlsafe(KEY_BYTES),
+        email=email,
+        first_name=identity.first_name,
+        password_hash=NO_PASSWORD,
+        is_active=True,
+        is_email_verified=True,
+        current_project_id=None,
+        created_at=now,
+    )
+    user_id = int(connection.execute(made.returning(_user.id)).scalar_one())
+    connection.execute(
+        insert(memberships).values(
+            organization_id=organization_id, user_id=user_id, level=LEVEL, joined_at=now
+        )
+    )
+    added = _membership(connection, organization_id, user_id)
+    assert added is not None
+    _record(connection, organization_id, None, _state(added), now)
+    return user_id
+
+
+def _remember(connection: Connection, identity: OidcIdentity, user_id: int, now: datetime) -> None:
+    which = (_identity.issuer == identity.issuer, _identity.subject == identity.subject)
+    used = update(oidc_identities).where(*which).values(last_used_at=now)
+    if not connection.execute(used).rowcount:
+        connection.execute(
+            insert(oidc_identities).values(
+                issuer=identity.issuer,
+                subject=identity.subject,
+                user_id=user_id,
+                created_at=now,
+                last_used_at=now,
+            )
+        )
+
+
+def _grant(
+    connection: Connection,
+    organization_id: UUID,
+    user_id: int,
+    access: GrantedAccess,
+    now: datetime,
+) -> None:
+    member = _membership(connection, organization_id, user_id)
+    if member is None:
+        return
+    # Groups make nobody an owner, and take that level from nobody: there is always one.
+    if access.level is not None and member.level not in (access.level, Level.OWNER):
+        connection.execute(
+            update(memberships)
+            .where(_member.organization_id == organization_id, _member.user_id == user_id)
+            .values(level=access.level)
+        )
+        after = _state(member) | {"level": int(access.level)}
+        _record(connection, organization_id, _state(member), after, now)
+    if access.managed:
+        _set_roles(connection, organization_id, member, access, now)
+
+
+def _set_roles(
+    connection: Connection,
+    organization_id: UUID,
+    member: Row[Any],
+    access: GrantedAccess,
+    now: datetime,
+) -> None:
+    """Roles that do not exist give nothing."""
+    wanted = {folded(name) for name in access.roles}
+    managed = {folded(name) for name in access.managed}
+    known = connection.execute(
+        select(roles.c.id, roles.c.folded_name, role_memberships.c.id.label("membership_id"))
+        .outerjoin(
+            role_memberships,
+            (role_memberships.c.role_id == roles.c.id)
+            & (role_memberships.c.user_id == member.user_id),
+        )
+        .where(roles.c.organization_id == organization_id, roles.c.folded_name.in_(managed))
+        .order_by(roles.c.id)
+        .with_for_update(of=roles)
+    )
+    for role_id, name, membership_id in known.all():
+        if (membership_id is not None) == (name in wanted):
+            continue
+        before = load_roles(connection, [role_id])[role_id]
+        if membership_id is None:
+            add_role_member(connection, organization_id, role_id, member.uuid, now)
+        else:
+            connection.execute(
+                delete(role_memberships).where(role_memberships.c.id == membership_id)
+            )
+        after = load_roles(connection, [role_id])[role_id]
+        record_role(connection, organization_id, before, after, None, now)
+
+
+def _membership(connection: Connection, organization_id: UUID, user_id: int) -> Row[Any] | None:
+    columns = (_member.user_id, _member.level, _user.uuid, _user.email, _user.is_active)
+    wanted: Select[Any] = (
+        select(*columns)
+        .join(users, _user.id == _member.user_id)
+        .where(_member.organization_id == organization_id, _member.user_id == user_id)
+    )
+    return connection.execute(wanted).first()
+
+
+def _state(member: Row[Any]) -> dict[str, Any]:
+    return {
+        "uuid": str(member.uuid),
+        "email": member.email,
+        "level": int(member.level),
+        "is_active": member.is_active,
+    }
+
+
+def _record(
+    connection: Connection,
+    organization_id: UUID,
+    before: dict[str, Any] | None,
+    after: dict[str, Any],
+    now: datetime,
+) -> None:
+    change = OrganizationChange(
+        organization_id=organization_id,
+        scope="OrganizationMembership",
+        before=None if before is None else _item(before),
+        after=_item(after),
+        user_id=None,
+        now=now,
+    )
+    record_in_organization(connection, change)
+
+
+def _item(member: dict[str, Any]) -> ItemState:
+    fields = {name: member[name] for name in ("level", "is_active")}
+    return ItemState(member["uuid"], member["email"], fields)

@@ -1,0 +1,95 @@
+"""The provider's description of itself, as far as a sign-in needs it.
+
+source: OpenID Connect Discovery 1.0; RFC 8414; RFC 9207
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fanion.accounts.oidc.errors import ProviderInvalid
+from fanion.config import is_safe_url
+
+WELL_KNOWN = "/.well-known/openid-configuration"
+URL_CHARS_MAX = 2_000
+# Signatures whose key only the provider has. The others that providers announce are not accepted:
+# `none`, and those whose key both sides share.
+ALGORITHMS = frozenset(
+    {
+        "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519",
+    }
+)  # fmt: skip
+
+_Url = Annotated[str, Meta(min_length=1, max_length=URL_CHARS_MAX)]
+
+
+class _Document(Struct):
+    issuer: str
+    authorization_endpoint: _Url
+    token_endpoint: _Url
+    jwks_uri: _Url
+    id_token_signing_alg_values_supported: tuple[str, ...] = ("RS256",)
+    # source: OpenID Connect Discovery section 3, the default
+    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
+    userinfo_endpoint: _Url | None = None
+    authorization_response_iss_parameter_supported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMetadata:
+    """algorithms:    that the provider announces and that are accepted here
+    sends_secret:  in the body of the token request, in place of its header
+    names_issuer:  whether each answer to an authorization request has `iss`
+    """
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None
+    algorithms: frozenset[str]
+    sends_secret: bool
+    names_issuer: bool
+
+
+def read_metadata(raw: bytes, issuer: str) -> ProviderMetadata:
+    """issuer: as the operator wrote it, which it has to be exactly. raises: ProviderInvalid"""
+    try:
+        found = msgspec.json.decode(raw, type=_Document)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ProviderInvalid(f"Its configuration cannot be read: {_short(error)}") from None
+    if found.issuer != issuer:
+        raise ProviderInvalid("Its configuration names another issuer than FANION_OIDC_ISSUER.")
+    urls = (
+        found.authorization_endpoint,
+        found.token_endpoint,
+        found.jwks_uri,
+        found.userinfo_endpoint,
+    )
+    for url in urls:
+        if url is not None and not is_safe_url(url):
+            raise ProviderInvalid("Its configuration has an address that is not https.")
+    algorithms = ALGORITHMS.intersection(found.id_token_signing_alg_values_supported)
+    if not algorithms:
+        raise ProviderInvalid(
+            "It signs ID tokens by no accepted algorithm; accepted are "
+            f"{', '.join(sorted(ALGORITHMS))}."
+        )
+    return ProviderMetadata(
+        found.issuer,
+        *urls,
+        algorithms=algorithms,
+        sends_secret=_sends_secret(found.token_endpoint_auth_methods_supported),
+        names_issuer=found.authorization_response_iss_parameter_supported,
+    )
+
+
+def _sends_secret(methods: Sequence[str]) -> bool:
+    return "client_secret_basic" not in methods and "client_secret_post" in methods
+
+
+def _short(error: Exception) -> str:
+    return str(error)[:200]

@@ -1,0 +1,146 @@
+"""Signing in by OpenID Connect: to the provider and back."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from fanion.accounts.oidc.authorization import FRESH_MAX_AGE_S, BrowserSecret, authorization_url
+from fanion.accounts.oidc.errors import (
+    NoAccount,
+    SignInDenied,
+    StateInvalid,
+    TokenInvalid,
+    WrongAccount,
+)
+from fanion.accounts.oidc.id_token import Expected
+from fanion.accounts.oidc.identities_store import IdentityStore
+from fanion.accounts.oidc.model import OidcIdentity, OidcSettings, lacks_claims, read_identity
+from fanion.accounts.oidc.provider_client import Provider
+from fanion.accounts.oidc.states_store import BegunSignIn, StateStore
+from fanion.errors import AppError
+
+SECRET_BYTES = 32
+# Of what a callback brings; providers send codes of up to some thousand characters.
+PARAMETER_CHARS_MAX = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """url: at the provider; browser_secret: for the browser's cookie"""
+
+    url: str
+    browser_secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """What the provider has the browser bring back. source: RFC 6749 section 4.1.2, RFC 9207"""
+
+    state: str
+    code: str
+    error: str
+    issuer: str
+
+    @property
+    def is_too_long(self) -> bool:
+        parts = (self.state, self.code, self.error, self.issuer)
+        return any(len(part) > PARAMETER_CHARS_MAX for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedInUser:
+    """return_path: of this server"""
+
+    user_id: int
+    return_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSignIn:
+    settings: OidcSettings
+    provider: Provider
+    states: StateStore
+    identities: IdentityStore
+    now: Callable[[], datetime]
+
+    async def begin(self, redirect_uri: str, begun: BegunSignIn) -> Redirect:
+        """raises: ProviderUnavailable, ProviderInvalid; then nothing is stored"""
+        metadata = await self.provider.metadata()
+        state, browser = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(2))
+        secret, is_fresh = BrowserSecret(browser), begun.user_id is not None
+        url = authorization_url(
+            metadata, self.settings, redirect_uri, state, secret, fresh=is_fresh
+        )
+        await self.states.add(state, browser, begun, self.now())
+        return Redirect(url, browser)
+
+    async def complete(
+        self, callback: Callback, browser: str | None, redirect_uri: str
+    ) -> SignedInUser:
+        """browser: the secret in its cookie; None without one
+
+        raises: StateInvalid, SignInDenied, TokenInvalid, NoAccount, WrongAccount,
+                ProviderUnavailable, ProviderInvalid
+        """
+        try:
+            return await self._complete(callback, browser, redirect_uri)
+        except AppError as error:
+            log = structlog.get_logger()
+            log.warning("oidc_sign_in_refused", code=error.code, reason=error.detail)
+            raise
+
+    async def _complete(
+        self, callback: Callback, browser: str | None, redirect_uri: str
+    ) -> SignedInUser:
+        begun = await self._take(callback, browser)
+        assert browser is not None
+        await self._require_issuer(callback.issuer)
+        if callback.error or not callback.code:
+            raise SignInDenied
+        secret = BrowserSecret(browser)
+        is_fresh = begun.user_id is not None
+        identity = await self._identify(callback.code, secret, redirect_uri, is_fresh=is_fresh)
+        user_id = await self.identities.user_of(identity, self.now())
+        if user_id is None:
+            raise NoAccount
+        if begun.user_id not in (None, user_id):
+            raise WrongAccount
+        return SignedInUser(user_id, begun.return_path)
+
+    async def _take(self, callback: Callback, browser: str | None) -> BegunSignIn:
+        if callback.is_too_long or not callback.state or not browser:
+            raise StateInvalid
+        if len(browser) > PARAMETER_CHARS_MAX:
+            raise StateInvalid
+        begun = await self.states.take(callback.state, browser, self.now())
+        if begun is None:
+            raise StateInvalid
+        return begun
+
+    async def _require_issuer(self, issuer: str) -> None:
+        """Against answers of another provider. source: RFC 9207 section 2.4"""
+        metadata = await self.provider.metadata()
+        if issuer != metadata.issuer and (issuer or metadata.names_issuer):
+            raise TokenInvalid("The answer is of another identity provider.")
+
+    async def _identify(
+        self, code: str, secret: BrowserSecret, redirect_uri: str, *, is_fresh: bool
+    ) -> OidcIdentity:
+        settings = self.settings
+        tokens = await self.provider.redeem(code, secret.verifier, redirect_uri)
+        expected = Expected(
+            settings.issuer,
+            settings.client_id,
+            secret.nonce,
+            self.now(),
+            FRESH_MAX_AGE_S if is_fresh else None,
+        )
+        claims = await self.provider.verify(tokens.id_token, expected)
+        info: Mapping[str, Any] = {}
+        if lacks_claims(claims, settings):
+            info = await self.provider.user_info(tokens.access_token, claims["sub"])
+        return read_identity(claims, info, settings)

@@ -1,0 +1,66 @@
+"""Sign-ins at the provider that are under way, in the records store."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from fanion.db.engine import Records
+from fanion.db.schema.oidc import oidc_states
+from fanion.projects.auth.keys import hash_key
+
+STATE_LASTS = timedelta(minutes=10)
+# Beyond it the oldest ones are forgotten; each has a path of 2,000 characters at most.
+STATES_MAX = 10_000
+
+_state = oidc_states.c
+
+
+@dataclass(frozen=True, slots=True)
+class BegunSignIn:
+    """user_id: who has to sign in afresh; None for anybody"""
+
+    return_path: str
+    user_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateStore:
+    records: Records
+
+    async def add(self, state: str, browser: str, begun: BegunSignIn, now: datetime) -> None:
+        """browser: the secret in its cookie"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_add, state, browser, begun, now)
+
+    async def take(self, state: str, browser: str, now: datetime) -> BegunSignIn | None:
+        """Once: of requests at the same time one alone gets it. None for a state that was taken,
+        has expired, or belongs to another browser."""
+        taken = delete(oidc_states).where(
+            _state.hash == hash_key(state), _state.browser_hash == hash_key(browser)
+        )
+        columns = (_state.return_path, _state.user_id, _state.expires_at)
+        async with self.records.write() as connection:
+            row = (await connection.execute(taken.returning(*columns))).first()
+        if row is None or row.expires_at <= now:
+            return None
+        return BegunSignIn(row.return_path, row.user_id)
+
+
+def _add(
+    connection: Connection, state: str, browser: str, begun: BegunSignIn, now: datetime
+) -> None:
+    connection.execute(delete(oidc_states).where(_state.expires_at <= now))
+    count = connection.scalar(select(func.count()).select_from(oidc_states)) or 0
+    if count >= STATES_MAX:
+        oldest = select(_state.hash).order_by(_state.expires_at).limit(count - STATES_MAX + 1)
+        connection.execute(delete(oidc_states).where(_state.hash.in_(oldest)))
+    connection.execute(
+        insert(oidc_states).values(
+            hash=hash_key(state),
+            browser_hash=hash_key(browser),
+            return_path=begun.return_path,
+            user_id=begun.user_id,
+            expires_at=now + STATE_LASTS,
+        )
+    )

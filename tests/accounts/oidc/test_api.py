@@ -1,0 +1,577 @@
+"""Signing in by OpenID Connect over HTTP, against a provider that can lie."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import httpx
+import pytest
+from joserfc.jwk import RSAKey
+from sqlalchemy import func, select, update
+
+from fanion.accounts.api import LoginApi
+from fanion.accounts.oidc.api import BROWSER, OidcApi, OidcLogin
+from fanion.accounts.oidc.errors import StateInvalid
+from fanion.accounts.oidc.failure_page import failure_page
+from fanion.accounts.oidc.identities_store import IdentityStore
+from fanion.accounts.oidc.model import OidcSettings
+from fanion.accounts.oidc.provider_client import Provider
+from fanion.accounts.oidc.sign_in_service import OidcSignIn
+from fanion.accounts.oidc.start_limit_cache import STARTS_BURST, StartLimit
+from fanion.accounts.oidc.states_store import STATE_LASTS, StateStore
+from fanion.db.engine import Records
+from fanion.db.schema.accounts import sessions
+from fanion.db.schema.oidc import oidc_states
+from fanion.db.schema.tables import users
+from fanion.projects.model import FRESH_FOR
+from fanion.server.forwarded import BaseUrl, TrustedProxies
+from fanion.web.management import Management, management_app
+from tests.support.management import (
+    OWNER_EMAIL,
+    Workspace,
+    add_member,
+    error,
+    open_workspace,
+)
+from tests.support.oidc_provider import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    FakeProvider,
+    on_loopback,
+    open_provider,
+    raw_answer,
+    signed_with_public_key,
+    unsigned,
+)
+
+START, CALLBACK = "/api/login/oidc/", "/api/login/oidc/callback/"
+ME, KEYS = "/api/users/@me/", "/api/personal_api_keys/"
+VERIFIED = {"email": OWNER_EMAIL, "email_verified": True}
+STATE_INVALID = error(
+    "authentication_error",
+    "oidc_state_invalid",
+    "This sign-in has expired, has already been completed, or was begun in another browser. "
+    "Please begin again.",
+)
+NO_ACCOUNT = error(
+    "authentication_error",
+    "oidc_no_account",
+    "There is no account for you here, or it cannot be used. Ask an administrator of Fanion to "
+    "invite you.",
+)
+
+Browser = httpx.AsyncClient
+Forge = Callable[[FakeProvider], str]
+
+
+def refused_token(reason: str) -> dict[str, Any]:
+    return error("authentication_error", "oidc_token_invalid", f"The ID token {reason}.")
+
+
+@dataclass(frozen=True)
+class Site:
+    workspace: Workspace
+    fake: FakeProvider
+    settings: OidcSettings
+
+    def browser(self) -> Browser:
+        return self.workspace.browser()
+
+    async def begin(self, browser: Browser, query: str = "") -> str:
+        """The address at the provider."""
+        answer = await browser.get(START + query)
+        assert answer.status_code == 302, answer.text
+        return str(answer.headers["location"])
+
+    async def agree(self, browser: Browser, query: str = "", **claims: Any) -> str:
+        """What the browser brings back."""
+        return self.fake.authorize(await self.begin(browser, query), **(VERIFIED | claims))
+
+    async def sign_in(self, browser: Browser, query: str = "", **claims: Any) -> httpx.Response:
+        back = await self.agree(browser, query, **claims)
+        return await browser.get(CALLBACK + back)
+
+    async def states(self) -> int:
+        rows = await self.workspace.records.fetch(select(func.count()).select_from(oidc_states))
+        found: int = rows[0][0]
+        return found
+
+
+def with_oidc(
+    workspace: Workspace, settings: OidcSettings | None, **options: Any
+) -> tuple[Workspace, Provider | None]:
+    """The same server with a provider. settings: None for none"""
+    clock, records = workspace.clock, workspace.records
+    provider, oidc = None, None
+    if settings is not None:
+        provider = Provider(settings, on_loopback, clock.seconds, timeout_s=2)
+        identities = IdentityStore(records, settings)
+        oidc = OidcSignIn(settings, provider, StateStore(records), identities, clock.now)
+    login = OidcLogin(oidc, workspace.sign_in, StartLimit(clock.seconds))
+    app = management_app(
+        Management(
+            authentication=workspace.authentication,
+            projects=workspace.projects,
+            sessions=workspace.sign_in.sessions,
+            now=clock.now,
+            controllers=(LoginApi, OidcApi),
+            dependencies={"sign_in": workspace.sign_in, "oidc_login": login},
+            **options,
+        )
+    )
+    return replace(workspace, app=app), provider
+
+
+@pytest.fixture
+async def plain(records: Records) -> AsyncIterator[Workspace]:
+    async with open_workspace(records) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+async def site(plain: Workspace) -> AsyncIterator[Site]:
+    async with open_provider(plain.clock.now) as fake:
+        domains = frozenset({"example.com"})
+        settings = OidcSettings(fake.issuer, CLIENT_ID, CLIENT_SECRET, domains=domains)
+        workspace, provider = with_oidc(plain, settings)
+        yield Site(workspace, fake, settings)
+        assert provider is not None
+        await provider.close()
+
+
+async def is_signed_in(browser: Browser) -> bool:
+    return (await browser.get(ME)).status_code == 200
+
+
+async def test_a_user_signs_in_and_comes_back_to_the_page(site: Site) -> None:
+    browser = site.browser()
+
+    answer = await site.sign_in(browser, "?next=/flags%3Ftab%3Dusage")
+
+    assert (answer.status_code, answer.headers["location"]) == (302, "/flags?tab=usage")
+    assert answer.headers["cache-control"] == "no-store"
+    me = await browser.get(ME)
+    assert (me.status_code, me.json()["email"]) == (200, OWNER_EMAIL)
+    assert (await browser.post(KEYS, json={"label": "fresh"})).status_code == 201
+    rows = await site.workspace.records.fetch(select(sessions.c.method))
+    assert [row.method for row in rows] == ["oidc"]
+
+
+async def test_the_request_goes_to_the_provider_with_pkce_and_a_protected_cookie(
+    site: Site,
+) -> None:
+    browser = site.browser()
+
+    answer = await browser.get(START)
+
+    url = urlsplit(answer.headers["location"])
+    query = {name: values[0] for name, values in parse_qs(url.query).items()}
+    assert f"{url.scheme}://{url.netloc}{url.path}" == f"{site.fake.issuer}/auth"
+    assert query["redirect_uri"] == "http://fanion.test/api/login/oidc/callback/"
+    assert query["code_challenge_method"] == "S256"
+    [cookie] = answer.headers.get_list("set-cookie")
+    secret = answer.cookies["fanion-oidc"]
+    assert cookie == f"fanion-oidc={secret}; Max-Age=600; Path=/; HttpOnly; SameSite=Lax"
+    assert BROWSER.name("https://fanion.example.com") == "__Host-fanion-oidc"
+    stored = str(await site.workspace.records.fetch(select(oidc_states)))
+    for value in (secret, query["state"], query["nonce"], query["code_challenge"]):
+        assert value not in stored
+    assert secret not in answer.headers["location"]
+
+
+async def test_the_cookie_of_the_way_there_is_removed(site: Site) -> None:
+    browser = site.browser()
+
+    answer = await site.sign_in(browser)
+
+    cookies = answer.headers.get_list("set-cookie")
+    assert len(cookies) == 2
+    assert cookies[0].startswith("fanion=") and "Max-Age=7776000" in cookies[0]
+    assert cookies[1].startswith('fanion-oidc=""; ') and "Max-Age=0" in cookies[1]
+    assert "fanion-oidc" not in browser.cookies
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example", "https://evil.example/", "/\\evil.example", "/\t/evil.example", ""]
+)
+async def test_the_way_back_leads_to_this_server_alone(site: Site, path: str) -> None:
+    answer = await site.sign_in(site.browser(), f"?next={quote(path, safe='')}")
+
+    assert (answer.status_code, answer.headers["location"]) == (302, "/")
+
+
+async def test_below_a_proxys_prefix_it_leads_there(plain: Workspace, site: Site) -> None:
+    base = BaseUrl(TrustedProxies(), "http://fanion.test/prefix")
+    workspace, provider = with_oidc(plain, site.settings, base_url=base)
+    browser = workspace.browser()
+
+    start = await browser.get(START)
+    back = site.fake.authorize(start.headers["location"], **VERIFIED)
+    answer = await browser.get(CALLBACK + back)
+
+    redirect_uri = site.fake.expected["redirect_uri"]
+    assert redirect_uri == "http://fanion.test/prefix/api/login/oidc/callback/"
+    assert (answer.status_code, answer.headers["location"]) == (302, "/prefix/")
+    assert provider is not None
+    await provider.close()
+
+
+async def refused(site: Site, browser: Browser, back: str) -> tuple[int, Any]:
+    """And nobody is signed in."""
+    answer = await browser.get(CALLBACK + back)
+    assert "set-cookie" not in answer.headers
+    assert not await is_signed_in(browser)
+    return answer.status_code, answer.json()
+
+
+@pytest.mark.parametrize("changed", ["state=other", "state=", "x=y", "state=" + "s" * 5_000])
+async def test_a_wrong_state_is_refused(site: Site, changed: str) -> None:
+    browser = site.browser()
+    await site.agree(browser)
+
+    assert await refused(site, browser, f"?code=the-code&{changed}") == (403, STATE_INVALID)
+    assert site.fake.asked_for("/token") == 0
+
+
+async def test_a_state_belongs_to_its_browser(site: Site) -> None:
+    """Otherwise somebody could sign others in to an account of their own."""
+    attacker, victim, other = site.browser(), site.browser(), site.browser()
+    back = await site.agree(attacker)
+    await site.begin(other)
+
+    assert await refused(site, victim, back) == (403, STATE_INVALID)
+    assert await refused(site, other, back) == (403, STATE_INVALID)
+    assert (await attacker.get(CALLBACK + back)).status_code == 302
+
+
+async def test_a_state_is_used_once_and_so_is_a_code(site: Site) -> None:
+    browser = site.browser()
+    back = await site.agree(browser)
+    again = site.browser()
+    again.cookies.set("fanion-oidc", browser.cookies["fanion-oidc"])
+    await browser.get(CALLBACK + back)
+
+    assert await refused(site, again, back) == (403, STATE_INVALID)
+    other = site.browser()
+    state = parse_qs(urlsplit(await site.begin(other)).query)["state"][0]
+    denied = "The identity provider does not accept its code: please begin again."
+    assert await refused(site, other, f"?code=the-code&state={state}") == (
+        403,
+        error("authentication_error", "oidc_denied", denied),
+    )
+
+
+async def test_a_state_lasts_ten_minutes(site: Site) -> None:
+    browser = site.browser()
+    back = await site.agree(browser)
+
+    site.workspace.clock.time += STATE_LASTS
+
+    assert await refused(site, browser, back) == (403, STATE_INVALID)
+
+
+async def test_a_token_of_another_sign_in_is_refused(site: Site) -> None:
+    """Replayed, with a valid signature, within its time."""
+    browser, other = site.browser(), site.browser()
+    await site.agree(other)
+    site.fake.token = site.fake.sign(site.fake.claims)
+    back = await site.agree(browser)
+
+    found = await refused(site, browser, back)
+
+    assert found == (403, refused_token("belongs to another sign-in"))
+
+
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        ({"nonce": "another"}, "belongs to another sign-in"),
+        ({"nonce": None}, "belongs to another sign-in"),
+        ({"iss": "https://evil.example"}, "is of another issuer"),
+        ({"aud": "another client"}, "is for another client"),
+        ({"aud": [CLIENT_ID, "another"], "azp": "another"}, "is for another client"),
+        ({"exp": 1}, "has expired, or is not valid yet"),
+        ({"sub": ""}, "names no user"),
+    ],
+)
+async def test_a_token_for_anything_else_is_refused(
+    site: Site, claims: dict[str, Any], reason: str
+) -> None:
+    browser = site.browser()
+    back = await site.agree(browser, **claims)
+
+    assert await refused(site, browser, back) == (403, refused_token(reason))
+
+
+def no_signature(fake: FakeProvider) -> str:
+    return unsigned(fake.claims)
+
+
+def signature_with_the_public_key(fake: FakeProvider) -> str:
+    return signed_with_public_key(fake.claims, fake.key)
+
+
+def signature_of_another_key(fake: FakeProvider) -> str:
+    key = RSAKey.generate_key(2048, {"kid": str(fake.key.kid)})
+    return replace(fake, key=key).sign(fake.claims)
+
+
+def changed_after_signing(fake: FakeProvider) -> str:
+    head, _, signature = fake.sign(fake.claims).split(".")
+    payload = unsigned(fake.claims | {"sub": "boss"}).split(".")[1]
+    return f"{head}.{payload}.{signature}"
+
+
+@pytest.mark.parametrize(
+    ("forge", "detail"),
+    [
+        (no_signature, "The ID token is signed by an algorithm that is not accepted."),
+        (
+            signature_with_the_public_key,
+            "The ID token is signed by an algorithm that is not accepted.",
+        ),
+        (
+            signature_of_another_key,
+            "The ID token is signed by a key that the provider does not publish.",
+        ),
+        (
+            changed_after_signing,
+            "The ID token is signed by a key that the provider does not publish.",
+        ),
+    ],
+)
+async def test_a_forged_token_is_refused(site: Site, forge: Forge, detail: str) -> None:
+    """Although this provider announces `none` and HS256."""
+    browser = site.browser()
+    back = await site.agree(browser)
+    site.fake.token = forge(site.fake)
+
+    found = await refused(site, browser, back)
+
+    assert found == (403, error("authentication_error", "oidc_token_invalid", detail))
+
+
+@pytest.mark.parametrize("issuer", ["https://evil.example", ""])
+async def test_the_answer_of_another_provider_is_refused(site: Site, issuer: str) -> None:
+    site.fake.metadata = {"authorization_response_iss_parameter_supported": True}
+    browser = site.browser()
+    back = await site.agree(browser)
+
+    found = await refused(site, browser, f"{back}&iss={issuer}")
+
+    detail = "The answer is of another identity provider."
+    assert found == (403, error("authentication_error", "oidc_token_invalid", detail))
+    own = await site.agree(browser)
+    answer = await browser.get(f"{CALLBACK}{own}&iss={quote(site.fake.issuer, safe='')}")
+    assert answer.status_code == 302
+
+
+@pytest.mark.parametrize("query", ["error=access_denied", "error_description=x", "code="])
+async def test_a_user_who_does_not_agree_is_not_signed_in(site: Site, query: str) -> None:
+    browser = site.browser()
+    state = parse_qs(urlsplit(await site.begin(browser)).query)["state"][0]
+
+    found = await refused(site, browser, f"?state={state}&{query}")
+
+    denied = "The identity provider did not sign you in."
+    assert found == (403, error("authentication_error", "oidc_denied", denied))
+    assert site.fake.asked_for("/token") == 0
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"email_verified": False},
+        {"email_verified": None},
+        {"email": "stranger@example.com"},
+        {"email": "owner@example.org"},
+        {"email": None},
+    ],
+)
+async def test_nobody_is_found_by_an_address_that_proves_nothing(
+    site: Site, claims: dict[str, Any]
+) -> None:
+    site.fake.info = {"sub": "ada"}
+    browser = site.browser()
+    back = await site.agree(browser, **claims)
+
+    assert await refused(site, browser, back) == (403, NO_ACCOUNT)
+
+
+async def test_user_info_says_what_the_token_does_not(site: Site) -> None:
+    site.fake.info = {"sub": "ada", **VERIFIED}
+    browser = site.browser()
+
+    answer = await site.sign_in(browser, email=None, email_verified=None)
+
+    assert answer.status_code == 302
+    assert await is_signed_in(browser)
+
+
+async def test_user_info_of_somebody_else_is_refused(site: Site) -> None:
+    site.fake.info = {"sub": "boss", **VERIFIED}
+    browser = site.browser()
+    back = await site.agree(browser, email=None, email_verified=None)
+
+    status, body = await refused(site, browser, back)
+
+    assert (status, body["code"]) == (502, "oidc_provider_invalid")
+
+
+async def test_an_inactive_user_is_told_no_more_than_a_stranger(site: Site) -> None:
+    async with site.workspace.records.write() as connection:
+        await connection.execute(update(users).values(is_active=False))
+    browser = site.browser()
+    back = await site.agree(browser)
+
+    assert await refused(site, browser, back) == (403, NO_ACCOUNT)
+
+
+async def test_a_fresh_sign_in_goes_round_again(site: Site) -> None:
+    browser = site.browser()
+    await site.sign_in(browser)
+    former = browser.cookies["fanion"]
+    site.workspace.clock.move(seconds=FRESH_FOR.total_seconds() + 1)
+    stale = await browser.post(KEYS, json={"label": "stale"})
+
+    answer = await site.sign_in(browser, "?reauthenticate=true&next=/settings")
+
+    asked = site.fake.expected
+    assert (asked["prompt"], asked["max_age"]) == ("login", "0")
+    assert (stale.status_code, stale.json()["code"]) == (403, "fresh_sign_in_required")
+    assert (answer.status_code, answer.headers["location"]) == (302, "/settings")
+    assert (await browser.post(KEYS, json={"label": "fresh"})).status_code == 201
+    old = site.browser()
+    old.cookies.set("fanion", former)
+    assert not await is_signed_in(old)
+
+
+@pytest.mark.parametrize("seconds", [None, 361, 10**6])
+async def test_a_provider_that_did_not_ask_again_proves_nothing_fresh(
+    site: Site, seconds: int | None
+) -> None:
+    browser = site.browser()
+    await site.sign_in(browser)
+    now = int(site.workspace.clock.now().timestamp())
+    signed_in_at = None if seconds is None else now - seconds
+    back = await site.agree(browser, "?reauthenticate=true", auth_time=signed_in_at)
+
+    answer = await browser.get(CALLBACK + back)
+
+    assert (answer.status_code, answer.json()) == (
+        403,
+        refused_token("is of a sign-in that is not fresh"),
+    )
+
+
+async def test_somebody_else_gives_no_fresh_sign_in(site: Site) -> None:
+    await add_member(site.workspace.records, "ada")
+    browser = site.browser()
+    await site.sign_in(browser, sub="owner")
+    query = "?reauthenticate=true"
+
+    answer = await site.sign_in(browser, query, sub="ada", email="ada@example.com")
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "oidc_wrong_account")
+    assert (await browser.get(ME)).json()["email"] == OWNER_EMAIL
+
+
+async def test_without_a_session_nobody_signs_in_afresh(site: Site) -> None:
+    browser = site.browser()
+    without = await browser.get(f"{START}?reauthenticate=true")
+    browser.cookies.set("fanion", "A" * 43)
+    ended = await browser.get(f"{START}?reauthenticate=true")
+
+    assert (without.status_code, ended.status_code) == (401, 401)
+    assert await site.states() == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "code"),
+    [
+        (raw_answer(b"<html>"), 502, "oidc_provider_invalid"),
+        (raw_answer(b" " * 300_000), 502, "oidc_provider_invalid"),
+        (raw_answer(b"", 500), 503, "oidc_provider_unavailable"),
+        (b"\r\n\r\n", 503, "oidc_provider_unavailable"),
+    ],
+)
+async def test_a_provider_out_of_order_leaves_nothing_behind(
+    site: Site, answer: bytes, status: int, code: str
+) -> None:
+    site.fake.answers["/.well-known/openid-configuration"] = answer
+
+    async with site.browser() as browser:
+        found = await browser.get(START)
+
+    assert (found.status_code, found.json()["code"]) == (status, code)
+    assert "set-cookie" not in found.headers
+    assert await site.states() == 0
+
+
+async def test_a_provider_that_is_slow_is_given_up(site: Site) -> None:
+    browser = site.browser()
+    back = await site.agree(browser)
+    site.fake.hold.add("/token")
+
+    status, body = await refused(site, browser, back)
+
+    assert (status, body["code"]) == (503, "oidc_provider_unavailable")
+    assert await site.states() == 0
+
+
+async def test_one_address_begins_a_bounded_number(site: Site) -> None:
+    statuses = []
+    async with site.browser() as browser:
+        for _ in range(STARTS_BURST + 1):
+            statuses.append((await browser.get(START)).status_code)
+
+    assert statuses == [302] * STARTS_BURST + [429]
+    assert await site.states() == STARTS_BURST
+    async with site.workspace.browser("198.51.100.1") as elsewhere:
+        assert (await elsewhere.get(START)).status_code == 302
+
+
+async def test_a_browser_gets_a_page_that_runs_nothing(site: Site) -> None:
+    async with site.browser() as browser:
+        browser.headers["accept"] = "text/html,application/xhtml+xml,*/*;q=0.8"
+        answer = await browser.get(CALLBACK + "?error=<script>")
+
+    assert answer.status_code == 403
+    assert answer.headers["content-type"].startswith("text/html")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert STATE_INVALID["detail"] in answer.text
+    assert "<script>" not in answer.text
+    assert '<a href="/">' in answer.text
+
+
+def test_the_page_shows_text_as_text() -> None:
+    page = failure_page(StateInvalid("<b> & 'quotes'"), '/"x').decode()
+
+    assert "&lt;b&gt; &amp; &#x27;quotes&#x27;" in page
+    assert 'href="/&quot;x"' in page
+
+
+async def test_without_a_provider_there_is_no_such_sign_in(plain: Workspace) -> None:
+    workspace, _ = with_oidc(plain, None)
+    off = error("invalid_request", "oidc_off", "Sign-in by OpenID Connect is not set up.")
+
+    async with workspace.browser() as browser:
+        answers = [await browser.get(path) for path in (START, CALLBACK)]
+
+    assert [(one.status_code, one.json()) for one in answers] == [(404, off)] * 2
+
+
+async def test_two_servers_share_a_sign_in(plain: Workspace, site: Site) -> None:
+    """It begins on one and comes back to the other."""
+    other, provider = with_oidc(plain, site.settings)
+    browser = site.browser()
+    back = await site.agree(browser)
+    elsewhere = other.browser()
+    elsewhere.cookies = browser.cookies
+
+    answer = await elsewhere.get(CALLBACK + back)
+
+    assert answer.status_code == 302
+    assert provider is not None
+    await provider.close()
