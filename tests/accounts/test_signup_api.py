@@ -85,8 +85,8 @@ async def invited(workspace: Workspace, email: str = ADA, **sent: Any) -> str:
     """The path at which the invite is accepted."""
     answer = await workspace.client.post(INVITES, json={"target_email": email, **sent})
     assert answer.status_code == 201, answer.text
-    token = answer.json()["link"].removeprefix(f"{BASE_URL}/signup/")
-    return f"/api/signup/{token}/"
+    path: str = answer.json()["link"].removeprefix(BASE_URL)
+    return path
 
 
 async def browser_of(
@@ -292,7 +292,7 @@ async def test_an_invite_ends_with_the_rights_of_its_author(workspace: Workspace
     adam = await add_member(records, "adam", Level.ADMIN)
     async with workspace.client_with(adam.key) as client:
         answer = await client.post(INVITES, json={"target_email": ADA})
-    path = f"/api/signup/{answer.json()['link'].rpartition('/')[2]}/"
+    path = answer.json()["link"].removeprefix(BASE_URL)
     if act == "removed":
         await members.remove(HERE, "adam@example.com", NOW)
     elif act == "lowered":
@@ -607,6 +607,66 @@ async def test_another_page_does_not_make_anybody_join(
 
     assert (answer.status_code, answer.json()) == (403, FORGED)
     assert ADA not in await member_levels(workspace.records)
+
+
+# ── In a browser, without a console ──────────────────────────────────────────────────────
+
+HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+async def test_a_browser_makes_an_account_with_a_form(workspace: Workspace) -> None:
+    async with workspace.records.write() as connection:
+        await connection.execute(update(organizations).values(name="<b>Team</b>"))
+    path = await invited(workspace, first_name='"><script>')
+    async with workspace.browser() as browser:
+        del browser.headers["x-fanion-console"]  # a form cannot send it
+        page = await browser.get(path, headers=HTML)
+        short = await browser.post(
+            path, headers=HTML, data={"first_name": "Ada", "password": "short"}
+        )
+        done = await browser.post(path, headers=HTML, data=ACCOUNT)
+        me = await browser.get("/api/users/@me/")
+
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "<form method=" in page.text
+    assert "<script>" not in page.text
+    assert "Join &lt;b&gt;Team&lt;/b&gt;" in page.text
+    assert "a…a@example.com" in page.text
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "form-action 'self'; frame-ancestors 'none'" in policy
+    assert (page.headers["cache-control"], page.headers["referrer-policy"]) == (
+        "no-store",
+        "same-origin",
+    )
+    assert (short.status_code, "at least 12 characters" in short.text) == (400, True)
+    assert (done.status_code, done.headers["location"]) == (303, f"{BASE_URL}/")
+    assert me.json()["email"] == ADA
+
+
+async def test_a_browser_is_told_why_an_invite_cannot_be_accepted(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    workspace.clock.time = NOW + INVITE_LASTS
+    async with workspace.browser() as browser:
+        read = await browser.get(path, headers=HTML)
+        sent = await browser.post(path, headers=HTML, data=ACCOUNT)
+
+    for answer in (read, sent):
+        assert answer.status_code == 400
+        assert "This invite has expired." in answer.text
+        assert "<form" not in answer.text
+
+
+async def test_who_is_signed_in_gets_no_form(workspace: Workspace, stack: AsyncExitStack) -> None:
+    ada = await stranger(workspace)
+    browser = await browser_of(workspace, stack, ada.user_id)
+    path = await invited(workspace)
+
+    page = await browser.get(path, headers=HTML)
+
+    assert page.status_code == 200
+    assert f"you are signed in as\n{ADA}" in page.text
+    assert "<form" not in page.text
 
 
 # ── Guessing, and what a stranger may send ───────────────────────────────────────────────

@@ -41,6 +41,7 @@ from fanion.projects.model import Level
 from fanion.projects.organizations_api import Organizations
 from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
+from fanion.web.invite_page import InvitePage
 from fanion.web.link_page import LinkPage
 from fanion.web.management import Management, management_app
 
@@ -197,6 +198,7 @@ def _of_members(
             clock.now,
             rights_changed,
         ),
+        "invite_pages": InvitePage(),
     }
 
 

@@ -1,10 +1,11 @@
-"""Accepting an invite, over HTTP.
+"""Accepting an invite, over HTTP. To read a link uses nothing up: mail scanners and previews fetch
+what they find.
 
 source: PostHog's `/api/signup/{invite_id}/`
 """
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, Protocol, runtime_checkable
 from uuid import UUID
 
 from litestar import Controller, Response, get, post
@@ -15,10 +16,29 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.accounts.api import OPEN, SignedIn, begin_session, signed_in
 from fanion.accounts.passwords import PASSWORD_CHARS_MIN
 from fanion.accounts.signup_service import Signup
-from fanion.errors import Invalid
-from fanion.projects.invites import masked_email
+from fanion.errors import AppError, Invalid
+from fanion.projects.invites import OpenInvite, masked_email
 from fanion.projects.model import FIRST_NAME_CHARS_MAX, LEVELS
 from fanion.projects.request_api import ManagementRequest
+from fanion.rest.endpoints import answers
+
+
+@runtime_checkable  # by the framework, of what is injected
+class InvitePages(Protocol):
+    """HTML for browsers that open a link, without a console."""
+
+    def is_wanted(self, accept: str) -> bool: ...
+
+    def form(self, found: OpenInvite, problem: str, status: int) -> Response[Any]:
+        """problem: with what was sent; "" for none"""
+
+    def signed_in(self, found: OpenInvite, email: str) -> Response[Any]:
+        """email: of who is signed in"""
+
+    def refusal(self, error: AppError) -> Response[Any]: ...
+
+    def done(self, response: Response[Any], base_url: str) -> Response[Any]:
+        """Leads on with the headers of the response, which begin a session."""
 
 
 class SignupRequest(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -45,25 +65,34 @@ class SignupApi(Controller):
     path = "/api/signup/{token:str}"
     tags = ("Sign-in",)
 
-    @get("/", summary="Read an invite", **OPEN)
+    @get(
+        "/",
+        summary="Read an invite",
+        session_if_any=True,
+        **OPEN,
+        operation_class=answers("text/html"),
+    )
     async def invite(
         self,
         request: ManagementRequest,
         token: FromPath[str],
         signup: NamedDependency[Signup],
+        invite_pages: NamedDependency[InvitePages],
     ) -> Response[InviteShown]:
         """By the token of its link, which stays usable. 400 `invalid_invite` for one that was used
         or deleted, or whose author may not invite any more; 400 `expired`."""
-        found = await signup.find(token, request.caller)
-        shown = InviteShown(
-            id=found.invite.id,
-            target_email=masked_email(found.invite.target_email),
-            first_name=found.invite.first_name,
-            organization_name=found.organization.name,
-            level=found.invite.level,
-            expires_at=found.invite.expires_at,
-        )
-        return Response(shown, headers={"cache-control": "no-store"})
+        wants_page = invite_pages.is_wanted(request.headers.get("accept", ""))
+        try:
+            found = await signup.find(token, request.caller)
+        except AppError as error:
+            if not wants_page:
+                raise
+            return invite_pages.refusal(error)
+        if not wants_page:
+            return Response(_shown(found), headers={"cache-control": "no-store"})
+        if request.signed_in_as is not None:
+            return invite_pages.signed_in(found, request.signed_in_as.user.email)
+        return invite_pages.form(found, "", 200)
 
     @post("/", summary="Accept an invite", session_if_any=True, **OPEN)
     async def accept(
@@ -72,17 +101,34 @@ class SignupApi(Controller):
         token: FromPath[str],
         data: RequestBody[SignupRequest],
         signup: NamedDependency[Signup],
+        invite_pages: NamedDependency[InvitePages],
     ) -> Response[SignedIn]:
         """Without a session it makes an account for the invited address; with one, which needs a
         fresh sign-in, its user joins, if the invite is for that user's address. Either begins a new
         session: the response sets its cookie. The link cannot be used again."""
-        principal = request.signed_in_as
-        if principal is not None:
-            await signup.join(token, principal, request.caller)
-            return await begin_session(request, signup.sign_in, principal.user.id, "link")
-        first_name, password = _given(data)
-        user_id = await signup.create_account(token, first_name, password, request.caller)
-        return await signed_in(request, signup.sign_in, user_id, "link")
+        wants_page = invite_pages.is_wanted(request.headers.get("accept", ""))
+        try:
+            response = await _accept(request, token, data, signup)
+        except AppError as error:
+            if not wants_page:
+                raise
+            if error.attr is None:
+                return invite_pages.refusal(error)
+            found = await signup.find(token, request.caller)
+            return invite_pages.form(found, error.detail, error.status)
+        return invite_pages.done(response, request.origin) if wants_page else response
+
+
+async def _accept(
+    request: ManagementRequest, token: str, data: SignupRequest, signup: Signup
+) -> Response[SignedIn]:
+    principal = request.signed_in_as
+    if principal is not None:
+        await signup.join(token, principal, request.caller)
+        return await begin_session(request, signup.sign_in, principal.user.id, "link")
+    first_name, password = _given(data)
+    user_id = await signup.create_account(token, first_name, password, request.caller)
+    return await signed_in(request, signup.sign_in, user_id, "link")
 
 
 def _given(data: SignupRequest) -> tuple[str, str]:
@@ -93,3 +139,14 @@ def _given(data: SignupRequest) -> tuple[str, str]:
     assert isinstance(data.first_name, str)
     assert isinstance(data.password, str)
     return data.first_name, data.password
+
+
+def _shown(found: OpenInvite) -> InviteShown:
+    return InviteShown(
+        id=found.invite.id,
+        target_email=masked_email(found.invite.target_email),
+        first_name=found.invite.first_name,
+        organization_name=found.organization.name,
+        level=found.invite.level,
+        expires_at=found.invite.expires_at,
+    )

@@ -60,6 +60,7 @@ from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application
+from fanion.web.invite_page import InvitePage
 from fanion.web.link_page import LinkPage
 from fanion.web.management import Management, management_app
 from fanion.web.probes import OK, Check, CheckResult, State
@@ -208,6 +209,7 @@ def _of_flags(server: Server) -> dict[str, object]:
             partial(_rights_changed, server),
         ),
         "oidc_login": build_oidc_login(server.public.context, records, server.sign_in),
+        "invite_pages": InvitePage(),
     }
 
 

@@ -12,6 +12,7 @@ INVITES_MAX = 1_000  # of one organization, expired ones included
 INVITES_AT_ONCE_MAX = 20  # as PostHog has it
 INVITE_ROLES_MAX = 50
 MESSAGE_CHARS_MAX = 2_000
+SIGNUP_PATH = "/api/signup/"  # of links, before the token
 
 
 @dataclass(frozen=True, slots=True)

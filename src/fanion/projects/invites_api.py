@@ -20,6 +20,7 @@ from fanion.projects.invites import (
     INVITE_ROLES_MAX,
     INVITES_AT_ONCE_MAX,
     MESSAGE_CHARS_MAX,
+    SIGNUP_PATH,
     Invite,
     NewInvite,
 )
@@ -186,7 +187,7 @@ async def _create(
     user, now = request.principal.user, request.app.state.now()
     made = await organizations.invites.create(organization.id, user.id, new, now)
     links = [
-        InviteLink(invite, organization.name, f"{request.origin}/signup/{token}")
+        InviteLink(invite, organization.name, f"{request.origin}{SIGNUP_PATH}{token}/")
         for invite, token in made
     ]
     mailed = await _mail(organizations, links, [one.send_email for one in wanted])
