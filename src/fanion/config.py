@@ -20,6 +20,8 @@ DAYS_MAX = 36_500
 # Unless the operator wants more: each takes memory, and ingestion has one interpreter all the same.
 PROCESSES = 4
 PROCESSES_MAX = 64
+# Settings that are never printed as they are.
+MAY_HOLD_PASSWORD = frozenset({"database_url", "events_url", "smtp_url", "oidc_client_secret"})
 # Scheme of FANION_SMTP_URL → the port that it stands for.
 SMTP_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
 MAIL_ADDRESS_CHARS_MAX = 254  # source: RFC 5321 section 4.5.3.1.3, without the angle brackets
@@ -253,7 +255,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         fields = {
             name: getattr(self, name)
             for name in self.__struct_fields__
-            if name not in {"database_url", "events_url", "smtp_url", "oidc_client_secret"}
+            if name not in MAY_HOLD_PASSWORD
         }
         return f"Settings({fields})"
 

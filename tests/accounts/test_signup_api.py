@@ -637,7 +637,7 @@ async def test_a_browser_makes_an_account_with_a_form(workspace: Workspace) -> N
     assert "form-action 'self'; frame-ancestors 'none'" in policy
     assert (page.headers["cache-control"], page.headers["referrer-policy"]) == (
         "no-store",
-        "same-origin",
+        "strict-origin",
     )
     assert (short.status_code, "at least 12 characters" in short.text) == (400, True)
     assert (done.status_code, done.headers["location"]) == (303, f"{BASE_URL}/")

@@ -182,6 +182,15 @@ def test_a_folder_that_was_never_set_up_stays_empty(tmp_path: Path) -> None:
             {"database_url": "postgresql://u:s3cret@127.0.0.1:9/d", "log_level": "error"},
             "FANION_DATABASE_URL=postgresql://… FANION_LOG_LEVEL=error",
         ),
+        (
+            {
+                "smtp_url": "smtps://u:s3cret@mail.example.com",
+                "mail_from": "a@example.com",
+                "public_url": "https://a.example",
+            },
+            "FANION_PUBLIC_URL=https://a.example FANION_SMTP_URL=smtps://… "
+            "FANION_MAIL_FROM=a@example.com",
+        ),
     ],
 )
 async def test_settings_are_those_that_were_chosen(

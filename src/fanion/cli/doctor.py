@@ -25,7 +25,7 @@ from fanion.cli.doctor_validation import (
     find_invalid_insights,
 )
 from fanion.cli.output import Data, printable, run, settings_of
-from fanion.config import PREFIX, Settings
+from fanion.config import MAY_HOLD_PASSWORD, PREFIX, Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.errors import SchemaTooNew
@@ -154,14 +154,14 @@ def _server(found: RunningServer, settings: Settings) -> Finding:
 
 
 def _settings(settings: Settings) -> Finding:
-    """Settings that differ from their defaults. URLs of stores may contain passwords."""
+    """Settings that differ from their defaults; of URLs with passwords the scheme."""
     defaults = Settings()
     chosen = {
         name: getattr(settings, name)
         for name in settings.__struct_fields__
         if getattr(settings, name) != getattr(defaults, name)
     }
-    for name in chosen.keys() & {"database_url", "events_url"}:
+    for name in chosen.keys() & MAY_HOLD_PASSWORD:
         chosen[name] = f"{chosen[name].partition('://')[0]}://…"
     text = " ".join(f"{PREFIX}{name.upper()}={value}" for name, value in chosen.items())
     return Finding("settings", True, text or "all have their defaults")
