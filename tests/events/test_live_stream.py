@@ -252,6 +252,47 @@ async def test_a_client_is_told_that_its_last_event_is_forgotten(
     assert numbers(found) == [0, 1, 2]
 
 
+async def test_what_a_client_missed_is_sent_whole_however_much_it_is(
+    live: LiveEvents, access: Access, clock: Stopwatch
+) -> None:
+    async with looking(live, access) as pieces:
+        live.put(PROJECT, ALL, events(0, 1), 0)
+        [seen] = await read(pieces, 1)
+    live.put(PROJECT, ALL, events(1, 121), 0)
+
+    async with looking(live, access, seen.id) as pieces:
+        found = await read(pieces, EVENTS_PER_S)
+        live.put(PROJECT, ALL, events(121, 122), 0)
+        while len(found) < 121:
+            waiting = await begun(pieces)
+            assert not waiting.done()  # until the next second
+            clock.now += 1
+            live.check_access()
+            found += messages((await waiting).decode())
+            found += await read(pieces, min(EVENTS_PER_S, 121 - len(found)) - 1)
+
+    assert numbers(found) == list(range(1, 122))
+    assert {one.event for one in found} == {"message"}
+
+
+async def test_of_what_a_client_missed_the_lost_part_is_counted(
+    live: LiveEvents, access: Access, clock: Stopwatch
+) -> None:
+    async with looking(live, access) as pieces:
+        live.put(PROJECT, ALL, events(0, 1), 0)
+        [seen] = await read(pieces, 1)
+        live.put(PROJECT, ALL, events(1, 101), 0)
+
+        async with looking(live, access, seen.id) as again:
+            found = await read(again, EVENTS_PER_S)
+            live.put(PROJECT, ALL, events(101, 1_091), 0)
+            clock.now += 1
+            found += await read(again, 11)
+
+    assert numbers(found) == [*range(1, 51), *range(91, 101)]
+    assert found[50] == Message("skipped", "", {"events": 40, "reason": "reconnected"})
+
+
 async def test_rings_are_given_up_when_nobody_has_looked_for_a_while(
     clock: Stopwatch, access: Access, monkeypatch: pytest.MonkeyPatch
 ) -> None:

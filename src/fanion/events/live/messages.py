@@ -23,7 +23,7 @@ class Reason(StrEnum):
     """Why events were not sent."""
 
     SLOW = "slow"  # the client read too slowly
-    RECONNECTED = "reconnected"  # the event of Last-Event-ID is not in memory any more
+    RECONNECTED = "reconnected"  # the event of Last-Event-ID, or later ones, are not in memory
     TOO_LARGE = "too_large"  # for a stream; they can be read by /events/
 
 

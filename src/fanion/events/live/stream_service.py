@@ -229,7 +229,8 @@ class LiveEvents:
 
 
 class _Stream:
-    """One client. next: number of the first event that it has not dealt with"""
+    """One client. It deals with the events from `_next` on, and with those before `_replayed_upto`
+    one by one, because a client that was cut off is to miss none of them."""
 
     def __init__(self, live: LiveEvents, ring: Ring, subscription: Subscription) -> None:
         self.woken = asyncio.Event()
@@ -237,7 +238,7 @@ class _Stream:
         self._live = live
         self._ring = ring
         self._subscription = subscription
-        self._next = ring.count
+        self._next = self._replayed_upto = ring.count
         self._pace = Pace(live.clock())
         self._sent_at = live.clock()
         self._has_left = False
@@ -302,13 +303,34 @@ class _Stream:
         self.woken.clear()
 
     async def _round(self) -> AsyncGenerator[bytes]:
-        """All events since the last round, or a sample of them."""
-        now, ring = self._live.clock(), self._ring
+        """What there is room for."""
+        now = self._live.clock()
         room = self._pace.room(now)
-        if self._next == ring.count or room == 0:
+        if self._next == self._ring.count or room == 0:
             if now >= self._sent_at + self._live.heartbeat_s:
                 yield HEARTBEAT
             return
+        is_replay = self._next < self._replayed_upto
+        round_ = self._replay(room) if is_replay else self._latest(room, now)
+        async with aclosing(round_) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _replay(self, room: int) -> AsyncGenerator[bytes]:
+        """The next events that came before the client connected again."""
+        first = min(max(self._next, self._ring.first), self._replayed_upto)
+        if lost := first - self._next:
+            yield skipped_message(lost, Reason.RECONNECTED)
+        numbers = range(first, min(first + room, self._replayed_upto))
+        self._next = numbers.stop
+        self._pace.sent(len(numbers))
+        async with aclosing(self._events(numbers)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _latest(self, room: int, now: float) -> AsyncGenerator[bytes]:
+        """All events since the last round, or a sample of them."""
+        ring = self._ring
         fitting = ring.count - self._next
         numbers = range(max(self._next, ring.first), ring.count)
         waited_s = now - (now if self._unread_since is None else self._unread_since)
