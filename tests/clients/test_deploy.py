@@ -348,6 +348,24 @@ def test_a_stream_is_not_held_back(behind: Behind, host: str) -> None:
     assert b"data:" in first
 
 
+def test_live_events_are_not_held_back(behind: Behind) -> None:
+    path = f"/api/projects/{behind.keys.project_id}/events/stream/?event=live"
+    event = {"api_key": behind.keys.project_api_key, "event": "live", "distinct_id": "u"}
+    with (
+        behind.client(MANAGEMENT) as client,
+        behind.client(PUBLIC) as sdk,
+        client.stream("GET", path, headers=behind.bearer) as stream,
+    ):
+        pieces = stream.iter_bytes()
+        opening = next(pieces)
+        sdk.post("/capture/", json=event).raise_for_status()
+        shown = next(pieces)
+
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    assert opening.startswith(b"retry: ")
+    assert b'"event":"live"' in shown
+
+
 def test_public_clients_do_not_reach_the_name_of_management() -> None:
     """The samples say so in different ways; a client on loopback counts as private."""
     nginx = (DEPLOY / "nginx.conf").read_text()
