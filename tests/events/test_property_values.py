@@ -26,6 +26,7 @@ from fanion.properties.value_counts import (
     ValueSearch,
 )
 from tests.support.application import Home, Json
+from tests.support.awaited import until_soon
 
 # One property of many kinds, and what is listed of it: most frequent first, then by text.
 ODD_KEYS = ("p", "a.b", "p q", "ключ", "a`b", "a'b\\", "x" * KEY_CHARS_MAX, "{v0:String}")
@@ -288,7 +289,7 @@ async def test_when_it_takes_too_long_fewer_rows_are_looked_at() -> None:
     asked: list[str] = []
 
     class SlowStore:
-        async def values(self, statement: str, _: object) -> list[tuple[int, str, int]]:
+        async def values(self, statement: str, *_: object) -> list[tuple[int, str, int]]:
             asked.append(statement)
             if len(asked) == 1:
                 raise StatementFailed("TIMEOUT_EXCEEDED (159)")
@@ -310,7 +311,35 @@ async def test_the_store_refuses_what_takes_too_long(
     monkeypatch.setattr(values_query, "SECONDS_MAX", 0.2)
 
     with pytest.raises(StatementFailed):
-        await events.values("SELECT sleepEachRow(0.1) FROM numbers(30)", {})
+        await events.values(LONG, {}, "a token")
+
+
+async def test_a_question_that_the_store_has_begun_is_cancelled_there(
+    events: EventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values_query, "SECONDS_MAX", 300)
+    values = PropertyValues(events)
+    asking = asyncio.ensure_future(values._ask(lambda _: (LONG, {})))
+
+    async def is_begun() -> bool:
+        found = await events.ask(RUNNING, {}, estimated=False)
+        return bool(found.columns[0][0] == 1)
+
+    await until_soon(is_begun, "the statement does not run")
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert values._turns.locked()
+
+    async with asyncio.timeout(60):
+        await values._turns.acquire()  # it has ended
+
+
+LONG = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
+RUNNING = """
+  SELECT count()
+    FROM system.processes
+   WHERE query LIKE '%numbers(1000000000000)%' AND query NOT LIKE '%processes%'
+"""
 
 
 class HeldStore:
@@ -319,6 +348,10 @@ class HeldStore:
     def __init__(self) -> None:
         self.may_answer = asyncio.Event()
         self.asked = 0
+        self.cancelled = 0
+
+    async def cancel_values(self, _: str) -> None:
+        self.cancelled += 1
 
     async def values(self, *_: object) -> list[tuple[int, str, int]]:
         self.asked += 1
@@ -344,7 +377,7 @@ async def test_questions_take_turns_and_those_that_are_cancelled_are_not_asked()
     store.may_answer.set()
     await asking[1]
 
-    assert store.asked == 2
+    assert (store.asked, store.cancelled) == (2, 1)
 
 
 async def test_a_question_ends_when_its_client_leaves(home: Home) -> None:

@@ -32,7 +32,7 @@ from fanion.events.storage.list_query import Listing
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
-from fanion.events.storage.values_query import read_values
+from fanion.events.storage.values_query import cancel_values, read_values
 from fanion.runtime.background import run_loop
 
 # A calculation may read years of events; no request waits for it.
@@ -281,12 +281,19 @@ class EventStore:
         """
         return await self._reads.run(_query, statement, parameters, seconds_max, estimated)
 
-    async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
-        """Run a statement of `values_query`.
+    async def values(self, statement: str, parameters: Mapping[str, Any], token: str) -> Rows:
+        """Run a statement of `values_query`. token: of this call, for `cancel_values`
 
         raises: EventStoreUnavailable, of which StatementFailed is for what takes too long
         """
-        return await self._reads.run(read_values, statement, parameters)
+        return await self._reads.run(read_values, statement, parameters, token)
+
+    async def cancel_values(self, token: str) -> None:
+        """End a statement of `values`, if it runs. It then raises EventStoreUnavailable.
+
+        raises: EventStoreUnavailable
+        """
+        await self._inserts.run(cancel_values, token)  # both lanes for reads may be taken
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
         """Members of a static cohort for the statements of one calculation.
