@@ -11,6 +11,7 @@ from bench import (
     decide,
     evaluation,
     event_list,
+    flag_change,
     flags,
     ingestion,
     load,
@@ -31,6 +32,7 @@ CASES = {
     "cohorts": cohorts.run,
     "cohort-service": cohort_service.run,
     "blast-radius": blast_radius.run,
+    "flag-change": flag_change.run,
     "cohort-upload": cohort_service.upload,
 }
 # What a case is a part of runs with it.

@@ -48,14 +48,14 @@ def resident_mb(pid: int, kind: str = "VmHWM") -> float:
     """Of a server and its processes, each at its highest so far; as `VmRSS`, now. What they share
     counts in each of them."""
     found = 0
-    for process in (pid, *_children(pid)):
+    for process in (pid, *children(pid)):
         status = Path(f"/proc/{process}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith(kind))
         found += int(line.split()[1])
     return found / 1024
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.application import Home, Json, error
+from tests.support.management import add_key
 
+FLAGS, PERSONS = "feature_flag:read", "person:read"
 PLACE = "/feature_flags/evaluation_reasons/"
 EVERYBODY: Json = {"groups": [{}]}
 
@@ -361,3 +363,41 @@ async def test_both_agree_with_what_clients_get(home: Home) -> None:
             "reason": found["reason"],
             "condition_index": found["condition_index"],
         }
+
+
+async def test_a_key_needs_the_scopes_of_what_is_shown(home: Home) -> None:
+    records = home.site.records
+    flags_only = await add_key(records, home.user_id, f"phx_f{home.project_id}", [FLAGS])
+    persons = await add_key(records, home.user_id, f"phx_p{home.project_id}", [FLAGS, PERSONS])
+    place = f"/api/projects/{home.project_id}{PLACE}"
+
+    async def ask_with(key: str, **body: Any) -> tuple[int, str]:
+        async with home.site.client(key) as client:
+            answer = await client.post(place, json={"key": "f", **body})
+            return answer.status_code, answer.json().get("detail", "")
+
+    missing = "API key missing required scope '{}'"
+    assert await ask_with(flags_only) == (403, missing.format(PERSONS))
+    assert await ask_with(persons) == (200, "")
+    assert await ask_with(persons, groups={"org": "o"}) == (403, missing.format("group:read"))
+
+
+async def test_a_flag_of_very_many_conditions_is_refused(home: Home) -> None:
+    many: Json = {"groups": [{}] * 201}
+    flag = await home.create_flag(key="large", filters=many)
+
+    for body in ({"key": "f", "filters": many}, {"id": flag["id"]}):
+        answer = await home.api.post(PLACE, json=body)
+
+        detail = "Ensure there are at most 200 groups, not 201."
+        assert answer.status_code == 400
+        assert answer.json() == error("validation_error", "invalid_input", detail, "filters")
+
+
+async def test_a_flag_is_sent_as_json(home: Home) -> None:
+    for sent in ({"data": {"key": "f"}}, {"files": {"key": (None, b"f")}}):
+        answer = await home.api.post(PLACE, **sent)
+
+        detail = "Send the flag as JSON, not as a form."
+        assert answer.status_code == 400
+        assert answer.json() == error("validation_error", "invalid_input", detail)

@@ -109,7 +109,8 @@ class FlagEvaluationApi(Controller):
     ) -> UnsavedReasons:
         """The flag as it is saved and as it would be, for one person: each condition with its
         result, each property with the value that was compared. Nothing is stored, and no
-        evaluation is counted. The location of an address plays no part."""
+        evaluation is counted. The location of an address plays no part. A key with scopes needs
+        `person:read` too, and `group:read` for `groups`."""
         return await previews.reasons(request, data)
 
     @get("/my_flags", summary="List flags with their values for the caller")

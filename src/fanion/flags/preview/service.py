@@ -31,11 +31,14 @@ from fanion.flags.preview.schemas import (
 )
 from fanion.flags.preview.unsaved_store import UnsavedFlagStore
 from fanion.flags.storage import unsaved as storage
+from fanion.flags.validation.filters import condition_sets, objects_of
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.unknown_fields import shortened
 
 # Of a request. Larger filters would keep the event loop busy for more than a few milliseconds.
 BODY_BYTES_MAX = 256 * 1024
+# Of a flag, each of which is compiled by itself and described in the answer.
+GROUPS_MAX, PROPERTIES_MAX = 200, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,24 @@ class FlagPreviews:
         """The flag as it would be saved. raises: as a save does, and BodyTooLarge"""
         if len(await request.body()) > BODY_BYTES_MAX:
             raise BodyTooLarge(BODY_BYTES_MAX)
+        if (await request.values()).form:
+            raise Invalid("Send the flag as JSON, not as a form.")
+        _require_small(data.filters)
         access = await access_of(self.store.records, request.principal, request.project)
         now = request.app.state.now()
-        return await self.store.read(request.project.id, data, access, now)
+        flag = await self.store.read(request.project.id, data, access, now)
+        for version in (flag.saved, flag.unsaved):
+            _require_small(None if version.row is None else version.row.filters)
+        return flag
 
     async def reasons(self, request: ManagementRequest, data: UnsavedEvaluation) -> UnsavedReasons:
-        """raises: as a save does, and BodyTooLarge"""
+        """The answer holds stored properties, so a key needs the scopes of those too.
+
+        raises: as `unsaved`, and PermissionDenied
+        """
+        request.principal.require_scope("person:read")
+        if data.groups:
+            request.principal.require_scope("group:read")
         flag, asked = await self.unsaved(request, data), await self._subject(request, data)
         project_id, now = request.project.id, request.app.state.now()
         return UnsavedReasons(
@@ -112,6 +127,19 @@ def _switched_on(row: FlagRow, around: FlagDefinitions) -> FlagSet:
     ]
     cohorts = map(compile_cohort, around.cohorts)
     return build_flag_set(map(compile_flag, flags), around.group_types, cohorts)
+
+
+def _require_small(filters: object) -> None:
+    """raises: Invalid"""
+    groups = list(condition_sets(filters)) if isinstance(filters, dict) else []
+    leaves = sum(len(objects_of(group.get("properties"))) for group, _ in groups)
+    for name, found, at_most in (
+        ("groups", len(groups), GROUPS_MAX),
+        ("properties", leaves, PROPERTIES_MAX),
+    ):
+        if found > at_most:
+            detail = f"Ensure there are at most {at_most} {name}, not {found}."
+            raise Invalid(detail, attr="filters")
 
 
 def _object(value: Mapping[str, Any] | UnsetType | None) -> Mapping[str, Any]:
