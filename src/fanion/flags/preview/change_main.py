@@ -32,7 +32,7 @@ from fanion.flags.preview.change import (
 )
 from fanion.processes.channel import Channel, socket_to_parent
 
-# 60 MB are usual. Beyond, allocation fails, and with it the question.
+# Of addresses: 290 MB are usual. Beyond, allocation fails, and with it the question.
 MEMORY_BYTES_MAX = 1024 * 1024**2
 NICENESS = 10
 CONNECTIONS = 2  # to PostgreSQL
