@@ -107,6 +107,7 @@ class Workspace:
     app: AsgiApp
     client: httpx.AsyncClient
     resets: PasswordResets
+    own_accounts: OwnAccounts
 
     def client_with(self, key: str | None) -> httpx.AsyncClient:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
@@ -174,7 +175,16 @@ async def open_workspace(
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
         yield Workspace(
-            records, clock, projects, authentication, sign_in, made, app, client, resets
+            records,
+            clock,
+            projects,
+            authentication,
+            sign_in,
+            made,
+            app,
+            client,
+            resets,
+            own_accounts,
         )
 
 

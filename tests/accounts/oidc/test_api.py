@@ -20,6 +20,7 @@ from fanion.accounts.oidc.provider_client import Provider
 from fanion.accounts.oidc.sign_in_service import OidcSignIn
 from fanion.accounts.oidc.start_limit_cache import STARTS_BURST, StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, StateStore
+from fanion.accounts.own_account_api import UsersApi
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.db.schema.oidc import oidc_states
@@ -115,8 +116,12 @@ def with_oidc(
             projects=workspace.projects,
             sessions=workspace.sign_in.sessions,
             now=clock.now,
-            controllers=(LoginApi, OidcApi),
-            dependencies={"sign_in": workspace.sign_in, "oidc_login": login},
+            controllers=(LoginApi, OidcApi, UsersApi),
+            dependencies={
+                "sign_in": workspace.sign_in,
+                "oidc_login": login,
+                "own_accounts": workspace.own_accounts,
+            },
             **options,
         )
     )
