@@ -241,8 +241,12 @@ async def test_an_organization_lists_its_members(team: Team) -> None:
     members = await ada.get(f"{ORGANIZATION}/members/")
 
     assert organization == by_id
-    expected = {"id": str(team.organization_id), "name": "Team", "membership_level": 8}
-    assert organization == expected
+    assert organization == {
+        "id": str(team.organization_id),
+        "name": "Team",
+        "membership_level": 8,
+        "enforce_2fa": False,
+    }
     assert members["results"] == [
         {"user": summary(team.owner), "level": 15, "joined_at": NOW_TEXT},
         {"user": summary(ada), "level": 8, "joined_at": NOW_TEXT},

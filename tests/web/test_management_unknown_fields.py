@@ -30,12 +30,16 @@ _METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
 
 @dataclass(frozen=True)
 class Operation:
-    """address: below the host, with values for its parameters; parameters: of the query"""
+    """address: below the host, with values for its parameters; parameters: of the query
+
+    of_session: whether a key is refused
+    """
 
     name: str
     method: str
     address: str
     parameters: frozenset[str]
+    of_session: bool
 
 
 def operations(schema: Json) -> Iterator[Operation]:
@@ -45,7 +49,8 @@ def operations(schema: Json) -> Iterator[Operation]:
             if method.upper() in _METHODS and path.startswith(MANAGED) and name not in TOLERANT:
                 asked = operation.get("parameters", ())
                 queried = frozenset(one["name"] for one in asked if one["in"] == "query")
-                yield Operation(name, method.upper(), address(path), queried)
+                of_session = operation.get("security") == [{"session": []}]
+                yield Operation(name, method.upper(), address(path), queried, of_session)
 
 
 def address(path: str) -> str:
@@ -63,8 +68,11 @@ async def managed(home: Home) -> list[Operation]:
 
 
 async def sent(home: Home, operation: Operation, **request: Any) -> Any:
-    headers = {"authorization": home.api.headers["authorization"]}
     method, place = operation.method, operation.address
+    if operation.of_session:
+        async with await home.site.browser(home.user_id) as browser:
+            return await browser.request(method, place, **request)
+    headers = {"authorization": home.api.headers["authorization"]}
     built = home.public.build_request(method, place, headers=headers, **request)
     answer = await home.public.send(built, stream=True)
     if answer.headers.get("content-type", "").startswith("text/event-stream"):

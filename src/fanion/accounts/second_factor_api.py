@@ -38,7 +38,13 @@ from fanion.projects.request_api import ManagementRequest
 
 V = TypeVar("V", bound=Struct)
 
-_FRESH: dict[str, Any] = {"fresh_sign_in": True, **WITHOUT_SECOND_FACTOR, **OF_SESSION}
+# Of changes of one's own account, which every level may make.
+_FRESH: dict[str, Any] = {
+    "own": True,
+    "fresh_sign_in": True,
+    **WITHOUT_SECOND_FACTOR,
+    **OF_SESSION,
+}
 
 
 class InvalidCode(Invalid):

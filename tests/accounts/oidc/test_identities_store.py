@@ -95,6 +95,25 @@ async def test_nobody_is_found_otherwise(
     assert await team.identities() == []
 
 
+@pytest.mark.parametrize(("is_verified", "is_found"), [(False, False), (True, True)])
+async def test_an_address_that_a_user_has_chosen_proves_nothing_until_it_is_verified(
+    team: Team, is_verified: bool, is_found: bool
+) -> None:
+    """Otherwise somebody could wait under the address of a colleague for that one's rights."""
+    mallory = await team.add("mallory")
+    chosen = {"email": "ada@example.com", "email_chosen_by_owner": True}
+    async with team.records.write() as connection:
+        await connection.execute(
+            update(users)
+            .where(users.c.id == mallory.user_id)
+            .values(is_email_verified=is_verified, **chosen)
+        )
+
+    found = [await team.sign_in(ADA, settings) for settings in (SETTINGS, CREATING)]
+
+    assert found == [mallory.user_id if is_found else None] * 2
+
+
 async def test_an_address_that_passed_to_somebody_else_opens_no_account(team: Team) -> None:
     await team.add("ada")
     await team.sign_in()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
 from fanion.accounts.oidc.model import GrantedAccess, OidcIdentity, OidcSettings, granted_access
 from fanion.activity.model import ItemState, OrganizationChange
@@ -78,12 +78,17 @@ def _known(connection: Connection, identity: OidcIdentity) -> int | None:
 
 def _by_address(connection: Connection, identity: OidcIdentity) -> int | None:
     """A provider may give the address of somebody who left to somebody else: a user who has an
-    identity of this provider is found by that alone."""
+    identity of this provider is found by that alone. An address that a user has chosen, and that
+    was not verified, may belong to somebody who has yet to sign in: it leads nobody there."""
     other = select(_identity.user_id).where(
         _identity.user_id == _user.id, _identity.issuer == identity.issuer
     )
     return connection.scalar(
-        select(_user.id).where(_user.email == identity.verified_email, ~other.exists())
+        select(_user.id).where(
+            _user.email == identity.verified_email,
+            or_(_user.email_chosen_by_owner.is_not(True), _user.is_email_verified),
+            ~other.exists(),
+        )
     )
 
 

@@ -13,6 +13,7 @@ Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
+    op.add_column("users", sa.Column("email_chosen_by_owner", sa.Boolean(), nullable=True))
     op.create_table(
         "oidc_identities",
         sa.Column("issuer", sa.String(length=500), nullable=False),
