@@ -7,14 +7,12 @@ from email.policy import default
 import pytest
 
 from fanion.accounts.mail import (
-    NAME_CHARS_MAX,
     Mail,
     email_changed_mail,
     encode,
     is_sendable,
     password_changed_mail,
     reset_mail,
-    shown_name,
 )
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
@@ -106,25 +104,6 @@ def test_other_letters_survive() -> None:
     assert (headers["Subject"], headers["From"]) == ("Grüße", "Fänion <fanion@example.com>")
     body = message_from_bytes(raw, policy=default).get_content()
     assert body == "ö\r\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("Ada Lovelace", "Ada Lovelace"),
-        ("J. R. R. Tolkien", "J. R. R. Tolkien"),
-        ("  Ada\r\n\tLovelace ", "Ada Lovelace"),
-        ("a" * 300, "a" * NAME_CHARS_MAX),
-        ("Win now: https://evil.example", ""),
-        ("evil.example", ""),
-        ("WWW evil", ""),
-        ("mail@evil", ""),
-        ("Ada\u202eecalevoL", "Ada ecalevoL"),
-        ("", ""),
-    ],
-)
-def test_a_name_that_could_pass_for_a_link_is_left_out(name: str, shown: str) -> None:
-    assert shown_name(name) == shown
 
 
 @pytest.mark.parametrize(

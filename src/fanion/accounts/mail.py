@@ -9,10 +9,6 @@ from email.utils import format_datetime
 
 from fanion.config import is_mail_address
 
-NAME_CHARS_MAX = 80  # of a name that users chose, in a mail
-# What programs that show mails make a link of. A name with one of these is left out of mails, since
-# the server would otherwise send anybody's advertisement.
-_PARTS_OF_LINKS = ("/", "\\", "@", "www")
 # Not every server takes 8 bits; and links stay whole, as lines of up to 998 characters may.
 _POLICY = SMTP.clone(cte_type="7bit", max_line_length=500)
 
@@ -49,14 +45,6 @@ def encode(mail: Mail, sender: tuple[str, str], now: datetime, message_id: str) 
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail.text)
     return message
-
-
-def shown_name(name: str) -> str:
-    """A name that a user chose, as it stands in a mail; "" for one that could pass for a link."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-    is_link = any(part in text.lower() for part in _PARTS_OF_LINKS)
-    has_domain = any("." in word.strip(".") for word in text.split(" "))
-    return "" if is_link or has_domain else text[:NAME_CHARS_MAX]
 
 
 def reset_mail(to: str, link: str, lasts: timedelta) -> Mail:
