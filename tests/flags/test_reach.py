@@ -1,5 +1,6 @@
 """Whom each condition of a flag reaches, and whom something above it has taken."""
 
+import random
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from fanion.errors import Invalid
 from fanion.flags.blast_radius.by_condition import (
@@ -21,6 +23,7 @@ from fanion.flags.engine.definition import FlagRow, compile_flag, parse_rules
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import build_flag_set
 from fanion.flags.engine.model import DecisionReason, Subject
+from fanion.flags.preview.schemas import flag_reach
 from tests.flags.test_blast_radius import in_cohort, organizations, person, persons
 from tests.support.application import Home, Json, error
 
@@ -238,6 +241,48 @@ def counted(filters: Json, many: int) -> LadderReach:
     tests, where = LadderTests(ladder), moment(NOW)
     values = ({"k": VALUES[number % 3], "$group_key": f"o{number}"} for number in range(many))
     return reach_of(ladder, Counter(tests.combination(one, where) for one in values))
+
+
+async def test_the_event_store_counts_as_one_by_one(home: Home) -> None:
+    choose = random.Random(7)
+    values: list[Any] = ["pro", "Pro", "", 1, 1.5, True, None, ["a"], {"b": 1}, "2024-01-01"]
+    known = [
+        {key: choose.choice(values) for key in ("a", "b", "c") if choose.random() < 0.7}
+        for _ in range(60)
+    ]
+    await home.capture(
+        *(
+            {"event": "$identify", "distinct_id": f"u{n}", "$set": properties}
+            for n, properties in enumerate(known)
+        )
+    )
+    operators, texts = ["exact", "is_not", "gt", "is_set", "icontains"], ["pro", "1", "true"]
+    for _ in range(10):
+        conditions: list[Json] = [
+            {
+                "properties": [
+                    person(
+                        key=choose.choice("abc"),
+                        operator=choose.choice(operators),
+                        value=choose.choice(texts),
+                    )
+                    for _ in range(choose.randrange(3))
+                ],
+                "rollout_percentage": choose.choice([None, 0, 30, 80]),
+            }
+            for _ in range(5)
+        ]
+        early = [{"properties": [person(key=choose.choice("abc"), value="pro")]}]
+        more = {"super_groups": choose.choice([None, early])}
+        ladder = ladder_of(parse_rules({"groups": conditions, **more}))
+        tests, where = LadderTests(ladder), moment(NOW)
+        expected = reach_of(ladder, Counter(tests.combination(one, where) for one in known))
+
+        found = await reach(home, *conditions, filters=more)
+
+        assert found == structs.asdict(flag_reach(ladder, expected)) | {
+            "conditions": [structs.asdict(one) for one in flag_reach(ladder, expected).conditions]
+        }
 
 
 def test_nobody_is_matched_of_nobody() -> None:
