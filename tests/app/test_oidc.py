@@ -1,5 +1,7 @@
 """The operator's settings reach the sign-in by OpenID Connect."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,18 @@ def test_it_stops_the_start_in_one_line(tmp_path: Path) -> None:
     reason = f"FANION_OIDC_CLIENT_SECRET_FILE: {missing} cannot be read: No such file or directory"
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if line[:1] != "{"] == [f"fanion: {reason}"]
+
+
+def test_without_a_provider_nothing_for_it_is_loaded() -> None:
+    program = (
+        "import sys, fanion.app.management; print({'joserfc', 'cryptography'} & set(sys.modules))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "set()\n"
 
 
 async def test_a_server_says_how_people_sign_in(

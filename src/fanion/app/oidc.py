@@ -5,8 +5,6 @@ import time
 from fanion.accounts.oidc.api import OidcLogin
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcSettings
-from fanion.accounts.oidc.provider_client import Provider
-from fanion.accounts.oidc.sign_in_service import OidcSignIn
 from fanion.accounts.oidc.start_limit_cache import StartLimit
 from fanion.accounts.oidc.states_store import StateStore
 from fanion.accounts.sign_in_service import SignIn
@@ -23,6 +21,10 @@ def build_oidc_login(context: AppContext, records: Records, sign_in: SignIn) -> 
     settings = oidc_settings(context.settings)
     if settings is None:
         return OidcLogin(None, sign_in, StartLimit(clock))
+    # What verifies tokens takes 10 MB and a tenth of a second, which others need not have.
+    from fanion.accounts.oidc.provider_client import Provider
+    from fanion.accounts.oidc.sign_in_service import OidcSignIn
+
     oidc = OidcSignIn(
         settings,
         Provider(settings, Resolver(), clock),

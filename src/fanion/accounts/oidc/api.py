@@ -1,8 +1,7 @@
 """Signing in by OpenID Connect, over HTTP: a browser goes to the provider and comes back."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from litestar import Controller, Response, get
@@ -13,33 +12,35 @@ from litestar.params import FromQuery, QueryParameter
 
 from fanion.accounts.api import OPEN, begin_session
 from fanion.accounts.cookies import ShortCookie, read_cookie
-from fanion.accounts.oidc.authorization import CALLBACK_PATH, local_path
+from fanion.accounts.oidc.authorization import CALLBACK_PATH, Callback, local_path
 from fanion.accounts.oidc.errors import OidcOff
 from fanion.accounts.oidc.failure_page import CONTENT_SECURITY_POLICY, failure_page, wants_page
-from fanion.accounts.oidc.sign_in_service import Callback, OidcSignIn
 from fanion.accounts.oidc.start_limit_cache import StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, BegunSignIn
 from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import AppError, NotAuthenticated
 from fanion.projects.request_api import ManagementRequest
 
+if TYPE_CHECKING:  # loaded where a provider is set: 10 MB
+    from fanion.accounts.oidc.sign_in_service import OidcSignIn
+
 # Of the browser that has begun a sign-in.
 BROWSER = ShortCookie("oidc", int(STATE_LASTS.total_seconds()))
 
 
-@dataclass(frozen=True, slots=True)
 class OidcLogin:
     """oidc: None where no provider is set"""
 
-    oidc: OidcSignIn | None
-    sign_in: SignIn
-    limit: StartLimit
+    def __init__(self, oidc: "OidcSignIn | None", sign_in: SignIn, limit: StartLimit) -> None:
+        self._oidc = oidc
+        self.sign_in = sign_in
+        self.limit = limit
 
-    def require(self) -> OidcSignIn:
+    def require(self) -> "OidcSignIn":
         """raises: OidcOff"""
-        if self.oidc is None:
+        if self._oidc is None:
             raise OidcOff
-        return self.oidc
+        return self._oidc
 
 
 class OidcApi(Controller):

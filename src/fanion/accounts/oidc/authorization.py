@@ -13,6 +13,8 @@ from fanion.accounts.oidc.model import OidcSettings
 
 CALLBACK_PATH = "/api/login/oidc/callback/"
 RETURN_PATH_CHARS_MAX = 2_000
+# Of what a callback brings; providers send codes of up to some thousand characters.
+PARAMETER_CHARS_MAX = 4_096
 # Of the sign-in to the provider, when somebody has to sign in afresh; it is asked for 0.
 FRESH_MAX_AGE_S = 300
 
@@ -71,6 +73,21 @@ def authorization_url(
     endpoint = metadata.authorization_endpoint
     separator = "&" if urlsplit(endpoint).query else "?"
     return endpoint.partition("#")[0] + separator + urlencode(query)
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """What the provider has the browser bring back. source: RFC 6749 section 4.1.2, RFC 9207"""
+
+    state: str
+    code: str
+    error: str
+    issuer: str
+
+    @property
+    def is_too_long(self) -> bool:
+        parts = (self.state, self.code, self.error, self.issuer)
+        return any(len(part) > PARAMETER_CHARS_MAX for part in parts)
 
 
 def local_path(text: str | None, default: str) -> str:

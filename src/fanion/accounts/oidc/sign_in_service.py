@@ -8,7 +8,13 @@ from typing import Any
 
 import structlog
 
-from fanion.accounts.oidc.authorization import FRESH_MAX_AGE_S, BrowserSecret, authorization_url
+from fanion.accounts.oidc.authorization import (
+    FRESH_MAX_AGE_S,
+    PARAMETER_CHARS_MAX,
+    BrowserSecret,
+    Callback,
+    authorization_url,
+)
 from fanion.accounts.oidc.errors import (
     NoAccount,
     SignInDenied,
@@ -24,8 +30,6 @@ from fanion.accounts.oidc.states_store import BegunSignIn, StateStore
 from fanion.errors import AppError
 
 SECRET_BYTES = 32
-# Of what a callback brings; providers send codes of up to some thousand characters.
-PARAMETER_CHARS_MAX = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +38,6 @@ class Redirect:
 
     url: str
     browser_secret: str
-
-
-@dataclass(frozen=True, slots=True)
-class Callback:
-    """What the provider has the browser bring back. source: RFC 6749 section 4.1.2, RFC 9207"""
-
-    state: str
-    code: str
-    error: str
-    issuer: str
-
-    @property
-    def is_too_long(self) -> bool:
-        parts = (self.state, self.code, self.error, self.issuer)
-        return any(len(part) > PARAMETER_CHARS_MAX for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
