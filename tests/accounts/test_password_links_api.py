@@ -502,7 +502,7 @@ async def test_where_nobody_has_a_password_nobody_gets_a_link(
         answer = await ask(workspace, OWNER_EMAIL)
         await workspace.resets.work_once()
 
-    assert (answer.status_code, answer.json()["code"]) == (400, "password_sign_in_off")
+    assert (answer.status_code, answer.json()["code"]) == (403, "password_sign_in_off")
     assert mails == []
 
 

@@ -16,7 +16,7 @@ from fanion.accounts.model import Purpose
 from fanion.accounts.password_links_service import PasswordLinks
 from fanion.accounts.passwords import PASSWORD_CHARS_MIN
 from fanion.accounts.reset_worker import PasswordResets
-from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.sign_in_service import PasswordsOff, SignIn
 from fanion.errors import AppError, Invalid
 from fanion.projects.model import EMAIL_CHARS_MAX, read_email
 from fanion.projects.request_api import ManagementRequest
@@ -75,10 +75,7 @@ class ResetApi(Controller):
         is none. The link works once, for an hour. 400 `email_not_available` where the server sends
         no mail: then the operator makes a link."""
         if not sign_in.options.password:
-            raise Invalid(
-                "Nobody signs in with a password here. Use your identity provider.",
-                code="password_sign_in_off",
-            )
+            raise PasswordsOff
         try:
             email = read_email(data.email)
         except ValueError:

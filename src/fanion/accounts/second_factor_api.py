@@ -127,6 +127,7 @@ async def _check(
     if found.code.wait_s:
         raise Throttled(found.code.wait_s)
     if not found.code.is_valid:
+        sign_in.failed_logins.add(found.user_id, client.address)
         raise InvalidCode
     sign_in.attempts.succeeded(attempt)
     return found

@@ -193,7 +193,11 @@ def _of_flags(server: Server) -> dict[str, object]:
         "flag_cohorts": FlagCohorts(managed, server.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.insights.results),
         "organizations": Organizations(
-            flags.projects, records, revoke_flags_of_role, partial(_rights_changed, server)
+            flags.projects,
+            records,
+            revoke_flags_of_role,
+            partial(_rights_changed, server),
+            mails.send if (mails := server.accounts.mails) is not None else None,
         ),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,
