@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -12,14 +13,16 @@ import pytest
 from sqlalchemy import delete, func, insert, select, update
 
 from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
-from fanion.accounts.model import Device
+from fanion.accounts.model import Device, SignInOptions
 from fanion.accounts.signup_api import SignupApi
+from fanion.accounts.signup_service import Signup
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import organization_invites
 from fanion.db.schema.tables import memberships, organizations, projects, users
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX
+from fanion.projects.invite_acceptance_store import InviteAcceptance
 from fanion.projects.invites import INVITE_LASTS, masked_email
 from fanion.projects.invites_api import InvitesApi
 from fanion.projects.members_api import MembersApi
@@ -491,6 +494,26 @@ async def test_two_servers_agree_on_a_level_within_two_seconds(
     by_session = await browser.get("/api/users/@me/")
     assert (by_key.status_code, by_key.json()["detail"]) == (403, "Viewers cannot make changes.")
     assert by_session.status_code == 401
+
+
+async def test_no_password_is_set_where_nobody_signs_in_with_one(
+    workspace: Workspace, records: Records, stack: AsyncExitStack
+) -> None:
+    path = await invited(workspace)
+    failures = workspace.authentication.failures
+    sign_in = replace(workspace.sign_in, options=SignInOptions(password=False))
+    acceptance = InviteAcceptance(records)
+    signup = Signup(acceptance, sign_in, failures, workspace.clock.now, sign_in.sessions.forget)
+    configured = await stack.enter_async_context(
+        open_workspace(records, CONTROLLERS, {"signup": signup}, first=workspace)
+    )
+
+    async with configured.browser() as browser:
+        answer = await accepted(browser, path)
+
+    message = "Sign in with your organization's provider first."
+    assert answer == (400, invalid("sign_in", message))
+    assert ADA not in await member_levels(records)
 
 
 # ── With an account that exists ──────────────────────────────────────────────────────────
