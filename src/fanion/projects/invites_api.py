@@ -35,7 +35,7 @@ from fanion.projects.model import (
     read_email,
 )
 from fanion.projects.organizations_api import OrganizationName, Organizations
-from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.endpoints import takes
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_INVITE, UNSUPPORTED_OF_INVITE
@@ -106,7 +106,7 @@ class InvitesApi(Controller):
         now = request.app.state.now()
         return page.of([_body(one, now) for one in rows], count)
 
-    @post("/", summary="Invite somebody", fresh_sign_in=True)
+    @post("/", summary="Invite somebody", **FRESH)
     async def create(
         self,
         request: ManagementRequest,
@@ -123,7 +123,7 @@ class InvitesApi(Controller):
     @post(
         "/bulk",
         summary="Invite several people",
-        fresh_sign_in=True,
+        **FRESH,
         reads_body=True,
         operation_class=takes("application/json", _LIST),
     )
@@ -139,7 +139,7 @@ class InvitesApi(Controller):
         wanted = _read_list(body.values, form=body.form)
         return await _create(request, organizations, found, wanted, is_list=True)
 
-    @delete("/{invite_id:str}", summary="Delete an invite", fresh_sign_in=True)
+    @delete("/{invite_id:str}", summary="Delete an invite", **FRESH)
     async def remove(
         self,
         request: ManagementRequest,

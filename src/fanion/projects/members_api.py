@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from fanion.projects.model import LEVELS, Level
 from fanion.projects.organizations_api import OrganizationName, Organizations
 from fanion.projects.organizations_store import OrganizationMember, member_of, members_page
-from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_ORGANIZATION_MEMBER
 
@@ -45,7 +45,7 @@ class MembersApi(Controller):
         rows, count = await members_page(records, found.id, page.limit, page.offset)
         return page.of(list(rows), count)
 
-    @patch("/{user_uuid:str}", summary="Change the level of a member", fresh_sign_in=True)
+    @patch("/{user_uuid:str}", summary="Change the level of a member", **FRESH)
     async def change(
         self,
         request: ManagementRequest,
@@ -64,7 +64,7 @@ class MembersApi(Controller):
         organizations.rights_changed(changed.user_id)
         return await member_of(organizations.records, found.id, changed.user_id)
 
-    @delete("/{user_uuid:str}", summary="Remove a member", own=True, fresh_sign_in=True)
+    @delete("/{user_uuid:str}", summary="Remove a member", own=True, **FRESH)
     async def remove(
         self,
         request: ManagementRequest,

@@ -24,7 +24,7 @@ from fanion.projects.organizations_store import (
     ResourceAccessStore,
     enforce_second_factor,
 )
-from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.projects.roles_store import RevokeFlags, RoleStore
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
@@ -130,7 +130,7 @@ class OrganizationsApi(Controller):
     ) -> OrganizationSummary:
         return _summary(await organizations.of(request.principal, organization), request)
 
-    @patch("/", summary="Update an organization", fresh_sign_in=True)
+    @patch("/", summary="Update an organization", **FRESH)
     async def change(
         self,
         request: ManagementRequest,
