@@ -1,19 +1,23 @@
 """The caller's own user: name, e-mail address, current project, password."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from fanion.accounts.api import LoginApi
 from fanion.accounts.mail import Mail
 from fanion.accounts.model import Device, Purpose
+from fanion.accounts.oidc.identities_store import IdentityStore
+from fanion.accounts.oidc.model import OidcIdentity, OidcSettings
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
+from fanion.db.schema.oidc import oidc_identities
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.model import FRESH_FOR, Level
@@ -241,6 +245,25 @@ async def test_what_was_read_is_accepted_again(house: House) -> None:
 
 
 # ── E-mail address ───────────────────────────────────────────────────────────────────────
+
+
+async def test_an_address_that_a_user_has_chosen_is_marked(house: House) -> None:
+    """An identity provider that has verified the same address may mean somebody else."""
+    identity = OidcIdentity("https://id.example.com", "1", "new@example.com", "New", frozenset())
+    settings = OidcSettings(identity.issuer, "fanion", domains=frozenset({"example.com"}))
+    browser, store = await house.browser(), IdentityStore(house.workspace.records, settings)
+
+    own = await store.user_of(replace(identity, verified_email=OWNER_EMAIL, subject="2"), NOW)
+    await forget_identities(house.workspace.records)
+    await browser.patch(ME, json={"email": "new@example.com"})
+
+    assert own == house.workspace.made.user.id
+    assert await store.user_of(identity, NOW) is None
+
+
+async def forget_identities(records: Records) -> None:
+    async with records.write() as connection:
+        await connection.execute(delete(oidc_identities))
 
 
 @pytest.mark.every_engine

@@ -106,6 +106,7 @@ def _columns(change: AccountChange) -> dict[str, Any]:
     values = {name: value for name, value in named.items() if value is not None}
     if change.email is not None:
         values["is_email_verified"] = False
+        values["email_chosen_by_owner"] = change.by_user == change.user_id
     return values
 
 
