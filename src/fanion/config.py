@@ -51,7 +51,7 @@ class SmtpServer(msgspec.Struct, frozen=True, kw_only=True):
 class GroupAccess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a group of the identity provider gives its members. level: None for no level"""
 
-    level: Literal["member", "admin"] | None = None
+    level: Literal["viewer", "member", "admin"] | None = None
     roles: tuple[str, ...] = ()
 
 

@@ -179,16 +179,16 @@ def with_groups(**mapping: GroupAccess) -> OidcSettings:
 
 
 async def test_groups_give_and_take_a_level_at_each_sign_in(team: Team) -> None:
-    settings = with_groups(leads=GroupAccess("admin"))
+    settings = with_groups(leads=GroupAccess("admin"), guests=GroupAccess("viewer"))
     ada = await team.add("ada")
     levels = []
 
-    for groups in (set(), {"leads"}, {"leads"}, {"others"}):
+    for groups in (set(), {"leads", "guests"}, {"leads"}, {"guests"}, {"others"}):
         await team.sign_in(replace(ADA, groups=frozenset(groups)), settings)
         levels.append(await team.level(ada.user_id))
 
-    assert levels == [Level.MEMBER, Level.ADMIN, Level.ADMIN, Level.MEMBER]
-    assert [kind for _, kind, _ in await team.activity()] == ["updated", "updated"]
+    assert levels == [Level.MEMBER, Level.ADMIN, Level.ADMIN, Level.VIEWER, Level.MEMBER]
+    assert [kind for _, kind, _ in await team.activity()] == ["updated"] * 3
 
 
 async def test_groups_change_no_owner_and_no_level_that_they_do_not_decide(team: Team) -> None:
