@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fanion.accounts.code_delays import DELAY_MAX_S, FREE_FAILURES, delay_s, wait_s
+from fanion.accounts.second_factor.codes import DELAY_MAX_S, FREE_FAILURES, delay_s, wait_s
 from tests.support.management import NOW
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanion.accounts.cookies import HEADER_CHARS_MAX, read_cookie
+from fanion.accounts.sessions.cookies import HEADER_CHARS_MAX, read_cookie
 
 HTTP, HTTPS = "http://127.0.0.1:8000", "https://fanion.example.com/behind/a/path"
 

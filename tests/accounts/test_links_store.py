@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from fanion.accounts.links_store import LINKS_PER_USER_MAX, LinkStore
 from fanion.accounts.model import Purpose
-from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.sessions.store import SessionStore
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sign_in_links
 from tests.support.management import NOW, add_member, insert_project

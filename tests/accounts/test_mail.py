@@ -6,7 +6,7 @@ from email.policy import default
 
 import pytest
 
-from fanion.accounts.mail import (
+from fanion.accounts.mail.message import (
     Mail,
     email_changed_mail,
     encode,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fanion.accounts.mail import Mail
-from fanion.accounts.mail_client import MailClient, MailNotSent
+from fanion.accounts.mail.client import MailClient, MailNotSent
+from fanion.accounts.mail.message import Mail
 from fanion.config import SmtpServer
 from tests.support.certificates import make_certificate
 from tests.support.smtp_server import MailServer, smtp_server

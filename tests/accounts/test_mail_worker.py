@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from structlog.testing import capture_logs
 
-from fanion.accounts.mail import Mail
-from fanion.accounts.mail_client import MailNotSent
-from fanion.accounts.mail_worker import MAILS_WAITING_MAX, WAITING_S_MAX, MailWorker
+from fanion.accounts.mail.client import MailNotSent
+from fanion.accounts.mail.message import Mail
+from fanion.accounts.mail.worker import MAILS_WAITING_MAX, WAITING_S_MAX, MailWorker
 from tests.support.management import Clock
 
 LINK = "https://fanion.example.com/api/reset/t0ken/"

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from fanion.accounts.api import LoginApi
-from fanion.accounts.mail import Mail
+from fanion.accounts.mail.message import Mail
 from fanion.accounts.model import Device, Purpose
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcIdentity, OidcSettings

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import select, update
 
 from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
-from fanion.accounts.mail import Mail
+from fanion.accounts.mail.message import Mail
 from fanion.accounts.model import Purpose, SignInOptions
-from fanion.accounts.password_links import MAILED_LASTS, PATHS
-from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
+from fanion.accounts.passwords.links_api import ResetApi, SignInLinksApi
+from fanion.accounts.passwords.links_store import MAILED_LASTS, PATHS
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sign_in_links

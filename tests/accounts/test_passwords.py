@@ -7,12 +7,12 @@ from typing import Literal
 import pytest
 from argon2 import PasswordHasher
 
-from fanion.accounts.password_hashing_service import (
+from fanion.accounts.passwords.hashing_service import (
     HASHES_AT_ONCE_MAX,
     HASHES_WAITING_MAX,
     PasswordHashing,
 )
-from fanion.accounts.passwords import PASSWORD_CHARS_MAX, check_password
+from fanion.accounts.passwords.rules import PASSWORD_CHARS_MAX, check_password
 from fanion.errors import Invalid, Unavailable
 from tests.support.management import QUICK_HASHER
 

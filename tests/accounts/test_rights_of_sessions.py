@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from fanion.accounts.model import Device
-from fanion.accounts.sessions_store import NewSession, SessionStore
+from fanion.accounts.sessions.store import NewSession, SessionStore
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.projects.admin_store import FIRST_ORGANIZATION

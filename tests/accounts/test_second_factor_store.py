@@ -9,8 +9,15 @@ import pytest
 from pyotp import TOTP
 from sqlalchemy import func, select, update
 
-from fanion.accounts.code_delays import DELAY_MAX_S, FREE_FAILURES
-from fanion.accounts.second_factor_store import (
+from fanion.accounts.second_factor.codes import (
+    DELAY_MAX_S,
+    FREE_FAILURES,
+    RECOVERY_BYTES,
+    RECOVERY_CODES,
+    recovery_codes,
+    totp_secret,
+)
+from fanion.accounts.second_factor.store import (
     ATTEMPTS_MAX,
     PENDING_LASTS,
     PENDING_PER_USER_MAX,
@@ -20,7 +27,6 @@ from fanion.accounts.second_factor_store import (
     SecondFactorStatus,
     SecondFactorStore,
 )
-from fanion.accounts.totp import RECOVERY_BYTES, RECOVERY_CODES, recovery_codes, totp_secret
 from fanion.db.engine import Records
 from fanion.db.schema.second_factor import pending_sign_ins, second_factors
 from fanion.db.schema.tables import users

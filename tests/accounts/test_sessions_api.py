@@ -19,9 +19,9 @@ from fanion.accounts.model import (
     USER_AGENT_CHARS_MAX,
     Device,
 )
-from fanion.accounts.session_service import SWEEP_EVERY, SessionService
-from fanion.accounts.sessions_api import SessionsApi
-from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.sessions.api import SessionsApi
+from fanion.accounts.sessions.service import SWEEP_EVERY, SessionService
+from fanion.accounts.sessions.store import SessionStore
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.accounts import sessions
 from fanion.projects.auth.authentication_service import CACHED_S

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.accounts.api import LoginApi
-from fanion.accounts.sessions_api import SessionsApi
+from fanion.accounts.sessions.api import SessionsApi
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from tests.support.management import OWNER_EMAIL, OWNER_PASSWORD, Workspace, open_workspace

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import delete, func, insert, select, update
 
 from fanion.accounts.model import Device
-from fanion.accounts.session_service import SessionService
-from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.sessions.service import SessionService
+from fanion.accounts.sessions.store import SessionStore
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.db.schema.tables import organizations, users

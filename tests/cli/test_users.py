@@ -8,8 +8,8 @@ from pyotp import TOTP
 
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import Purpose
-from fanion.accounts.second_factor_store import SecondFactorStore
-from fanion.accounts.totp import totp_secret
+from fanion.accounts.second_factor.codes import totp_secret
+from fanion.accounts.second_factor.store import SecondFactorStore
 from fanion.accounts.users_store import AccountStore
 from fanion.db.engine import open_records
 from fanion.projects.auth.keys import hash_key

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from fanion.accounts.session_service import SessionService
-from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.sessions.service import SessionService
+from fanion.accounts.sessions.store import SessionStore
 from fanion.errors import InvalidPersonalApiKey
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX, WINDOW_S, FailedAttempts

@@ -15,8 +15,8 @@ import httpx
 from sqlalchemy import insert, update
 
 from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry
-from fanion.accounts.cookies import PLAIN_NAME
 from fanion.accounts.model import Device
+from fanion.accounts.sessions.cookies import PLAIN_NAME
 from fanion.app.management import server_application
 from fanion.app.server import Server, build_server
 from fanion.app.services import AppContext, Stores, build_services, open_log

@@ -18,13 +18,13 @@ from fanion.accounts.attempts_cache import SignInAttempts
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
-from fanion.accounts.own_account_api import UsersApi
-from fanion.accounts.own_account_service import OwnAccounts, PutMail, no_mail
-from fanion.accounts.password_hashing_service import PasswordHashing
-from fanion.accounts.password_links_service import PasswordLinks
-from fanion.accounts.reset_worker import PasswordResets
-from fanion.accounts.session_service import SessionService
-from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.own_account.api import UsersApi
+from fanion.accounts.own_account.service import OwnAccounts, PutMail, no_mail
+from fanion.accounts.passwords.hashing_service import PasswordHashing
+from fanion.accounts.passwords.links_service import PasswordLinks
+from fanion.accounts.passwords.reset_worker import PasswordResets
+from fanion.accounts.sessions.service import SessionService
+from fanion.accounts.sessions.store import SessionStore
 from fanion.accounts.sign_in_service import SignIn
 from fanion.accounts.signup_service import Signup
 from fanion.accounts.users_store import AccountStore

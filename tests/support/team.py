@@ -13,8 +13,8 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from fanion.accounts.session_service import SessionService
-from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.sessions.service import SessionService
+from fanion.accounts.sessions.store import SessionStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fanion.accounts.cookies import (
+from fanion.accounts.model import Device
+from fanion.accounts.sessions.cookies import (
     PLAIN_NAME,
     SECURE_NAME,
     clear_cookie,
@@ -14,7 +15,6 @@ from fanion.accounts.cookies import (
     read_cookie,
     set_cookie,
 )
-from fanion.accounts.model import Device
 from fanion.server.head import HeaderFields, RequestHead
 from tests.support.application import Home
 from tests.support.exchange import MemoryRequest

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fanion.accounts.cookies import SECURE_NAME
+from fanion.accounts.sessions.cookies import SECURE_NAME
 from fanion.db.engine import open_records
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from fanion.web.management import ApiDocuments

@@ -11,12 +11,12 @@ from litestar.di import NamedDependency
 from litestar.params import RequestBody
 from msgspec import Meta, Struct
 
-from fanion.accounts.cookies import ShortCookie, clear_cookie, read_cookie, set_cookie
 from fanion.accounts.model import SESSION_BYTES, Device, Method, device
-from fanion.accounts.passwords import PASSWORD_CHARS_MAX
-from fanion.accounts.second_factor_store import PENDING_LASTS
+from fanion.accounts.passwords.rules import PASSWORD_CHARS_MAX
+from fanion.accounts.second_factor.store import PENDING_LASTS
 from fanion.accounts.security_events import SecurityActivity, by_owner
 from fanion.accounts.security_events_store import write_security_events
+from fanion.accounts.sessions.cookies import ShortCookie, clear_cookie, read_cookie, set_cookie
 from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
 from fanion.errors import SecondFactorRequired
 from fanion.projects.model import EMAIL_CHARS_MAX

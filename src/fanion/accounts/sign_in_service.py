@@ -10,9 +10,9 @@ from fanion.accounts.attempts_cache import SignInAttempts
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
-from fanion.accounts.password_hashing_service import PasswordHashing
-from fanion.accounts.second_factor_store import SecondFactorStore
-from fanion.accounts.session_service import SessionService
+from fanion.accounts.passwords.hashing_service import PasswordHashing
+from fanion.accounts.second_factor.store import SecondFactorStore
+from fanion.accounts.sessions.service import SessionService
 from fanion.accounts.users_store import Account, AccountStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid, PermissionDenied, Throttled, Unavailable

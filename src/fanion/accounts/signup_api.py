@@ -14,7 +14,7 @@ from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.accounts.api import OPEN, SignedIn, begin_session, signed_in
-from fanion.accounts.passwords import PASSWORD_CHARS_MIN
+from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
 from fanion.accounts.signup_service import Signup
 from fanion.errors import AppError, Invalid
 from fanion.projects.invites import OpenInvite, masked_email

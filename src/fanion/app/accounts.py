@@ -3,11 +3,11 @@
 import time
 from dataclasses import dataclass
 
-from fanion.accounts.mail_client import MailClient
-from fanion.accounts.mail_worker import MailWorker
-from fanion.accounts.own_account_service import OwnAccounts, no_mail
-from fanion.accounts.password_links_service import PasswordLinks
-from fanion.accounts.reset_worker import PasswordResets
+from fanion.accounts.mail.client import MailClient
+from fanion.accounts.mail.worker import MailWorker
+from fanion.accounts.own_account.service import OwnAccounts, no_mail
+from fanion.accounts.passwords.links_service import PasswordLinks
+from fanion.accounts.passwords.reset_worker import PasswordResets
 from fanion.accounts.sign_in_service import SignIn
 from fanion.app.services import Services
 from fanion.config import read_mailbox

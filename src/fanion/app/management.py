@@ -5,11 +5,11 @@ from functools import partial
 
 from fanion.accounts.api import LoginApi
 from fanion.accounts.oidc.api import OidcApi
-from fanion.accounts.own_account_api import UsersApi
-from fanion.accounts.password_links_api import ResetApi, SignInLinksApi
+from fanion.accounts.own_account.api import UsersApi
+from fanion.accounts.passwords.links_api import ResetApi, SignInLinksApi
 from fanion.accounts.preflight_api import PreflightApi
-from fanion.accounts.second_factor_api import SecondFactorApi, SecondFactorLoginApi
-from fanion.accounts.sessions_api import SessionsApi
+from fanion.accounts.second_factor.api import SecondFactorApi, SecondFactorLoginApi
+from fanion.accounts.sessions.api import SessionsApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
 from fanion.app.application import Readiness, build_application, check_records, management_base_url

@@ -13,9 +13,9 @@ from fanion.accounts.attempts_cache import SignInAttempts
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import SignInOptions
-from fanion.accounts.password_hashing_service import PasswordHashing
-from fanion.accounts.session_service import SessionService
-from fanion.accounts.sessions_store import SessionStore
+from fanion.accounts.passwords.hashing_service import PasswordHashing
+from fanion.accounts.sessions.service import SessionService
+from fanion.accounts.sessions.store import SessionStore
 from fanion.accounts.sign_in_service import SignIn
 from fanion.accounts.users_store import AccountStore
 from fanion.app.accounts import AccountServices, build_accounts

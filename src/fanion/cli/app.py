@@ -10,8 +10,8 @@ from zoneinfo import available_timezones
 import typer
 
 from fanion import __version__
-from fanion.accounts.password_links_store import first_link
-from fanion.accounts.passwords import check_password
+from fanion.accounts.passwords.links_store import first_link
+from fanion.accounts.passwords.rules import check_password
 from fanion.cli.doctor import doctor
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion

@@ -8,9 +8,8 @@ from uuid import UUID
 
 import typer
 
-from fanion.accounts.password_links import PRINTED_LASTS
-from fanion.accounts.password_links_store import reset_link
-from fanion.accounts.second_factor_store import SecondFactorStore
+from fanion.accounts.passwords.links_store import PRINTED_LASTS, reset_link
+from fanion.accounts.second_factor.store import SecondFactorStore
 from fanion.cli.output import (
     NOT_SET_UP,
     AsJson,

@@ -16,8 +16,8 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
 from litestar.types import Guard
 
-from fanion.accounts.cookies import read_cookie
-from fanion.accounts.session_service import SessionService
+from fanion.accounts.sessions.cookies import read_cookie
+from fanion.accounts.sessions.service import SessionService
 from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied, SessionEnded
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key

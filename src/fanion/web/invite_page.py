@@ -5,7 +5,7 @@ from typing import Any
 
 from litestar import Response
 
-from fanion.accounts.passwords import PASSWORD_CHARS_MIN
+from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
 from fanion.errors import AppError
 from fanion.projects.invites import OpenInvite, masked_email
 from fanion.projects.model import FIRST_NAME_CHARS_MAX

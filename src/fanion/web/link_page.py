@@ -5,13 +5,13 @@ from typing import Any
 
 from litestar import Response
 
-from fanion.accounts.passwords import PASSWORD_CHARS_MIN
+from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
 from fanion.errors import AppError
 from fanion.web.form_pages import FormPages, form_page
 
 
 class LinkPage(FormPages):
-    """Implements `accounts.password_links_api.LinkPages`."""
+    """Implements `accounts.passwords.links_api.LinkPages`."""
 
     def form(self, email: str, problem: str, status: int) -> Response[Any]:
         # The address has no name, so that it is not sent: it tells password managers whose this is.

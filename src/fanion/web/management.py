@@ -13,7 +13,7 @@ from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
 from msgspec import Struct
 
-from fanion.accounts.session_service import SessionService
+from fanion.accounts.sessions.service import SessionService
 from fanion.projects.api import ProjectsApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi

@@ -20,7 +20,7 @@ from fanion.accounts.oidc.provider_client import Provider
 from fanion.accounts.oidc.sign_in_service import OidcSignIn
 from fanion.accounts.oidc.start_limit_cache import STARTS_BURST, StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, StateStore
-from fanion.accounts.own_account_api import UsersApi
+from fanion.accounts.own_account.api import UsersApi
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.db.schema.oidc import oidc_states

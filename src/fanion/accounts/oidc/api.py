@@ -11,12 +11,12 @@ from litestar.enums import MediaType
 from litestar.params import FromQuery, QueryParameter
 
 from fanion.accounts.api import OPEN, begin_session
-from fanion.accounts.cookies import ShortCookie, read_cookie
 from fanion.accounts.oidc.authorization import CALLBACK_PATH, Callback, local_path
 from fanion.accounts.oidc.errors import OidcOff
 from fanion.accounts.oidc.failure_page import CONTENT_SECURITY_POLICY, failure_page, wants_page
 from fanion.accounts.oidc.start_limit_cache import StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, BegunSignIn
+from fanion.accounts.sessions.cookies import ShortCookie, read_cookie
 from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import AppError, NotAuthenticated
 from fanion.projects.request_api import ManagementRequest

@@ -15,7 +15,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme, Server
 
 from fanion import __version__
-from fanion.accounts.cookies import SECURE_NAME
+from fanion.accounts.sessions.cookies import SECURE_NAME
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX

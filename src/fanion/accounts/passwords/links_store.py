@@ -1,15 +1,27 @@
 """Links that set a password, made for the operator to hand over."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from fanion.accounts.links_store import create_link
 from fanion.accounts.model import Purpose
-from fanion.accounts.password_links import PRINTED_LASTS, link_address
 from fanion.accounts.security_events import SecurityEvent
 from fanion.accounts.security_events_store import record_security_event
 from fanion.db.engine import Records
+
+MAILED_LASTS = timedelta(hours=1)
+PRINTED_LASTS = timedelta(hours=24)  # at the first start, and by the operator
+# Below the address of this server.
+PATHS = {
+    Purpose.FIRST_START: "/api/sign_in_links/",
+    Purpose.RESET: "/api/reset/",
+}
+
+
+def link_address(base_url: str, purpose: Purpose, token: str) -> str:
+    """base_url: of this server, without a slash at its end"""
+    return f"{base_url}{PATHS[purpose]}{token}/"
 
 
 async def first_link(records: Records, base_url: str, user_id: int, now: datetime) -> str:

@@ -13,7 +13,7 @@ from email.message import EmailMessage
 from email.utils import make_msgid
 from typing import BinaryIO
 
-from fanion.accounts.mail import Mail, encode
+from fanion.accounts.mail.message import Mail, encode
 from fanion.config import SmtpServer
 
 SILENCE_S = 10.0  # of the mail server, between two of its lines

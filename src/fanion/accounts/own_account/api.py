@@ -14,9 +14,9 @@ from litestar.params import RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.accounts.api import device_of
-from fanion.accounts.cookies import set_cookie
-from fanion.accounts.own_account_service import OwnAccounts
-from fanion.accounts.own_account_store import AccountChange, organization_names
+from fanion.accounts.own_account.service import OwnAccounts
+from fanion.accounts.own_account.store import AccountChange, organization_names
+from fanion.accounts.sessions.cookies import set_cookie
 from fanion.errors import Invalid
 from fanion.projects.api import ProjectBody, project_body
 from fanion.projects.cache import Projects

@@ -13,9 +13,9 @@ from msgspec import Meta, Struct
 
 from fanion.accounts.api import OPEN, SignedIn, signed_in
 from fanion.accounts.model import Purpose
-from fanion.accounts.password_links_service import PasswordLinks
-from fanion.accounts.passwords import PASSWORD_CHARS_MIN
-from fanion.accounts.reset_worker import PasswordResets
+from fanion.accounts.passwords.links_service import PasswordLinks
+from fanion.accounts.passwords.reset_worker import PasswordResets
+from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
 from fanion.accounts.sign_in_service import PasswordsOff, SignIn
 from fanion.errors import AppError, Invalid
 from fanion.projects.model import EMAIL_CHARS_MAX, read_email

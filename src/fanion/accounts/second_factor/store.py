@@ -7,17 +7,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from fanion.accounts.code_delays import wait_s
 from fanion.accounts.model import Method
-from fanion.accounts.security_events import SecurityActivity, SecurityEvent
-from fanion.accounts.security_events_store import record_security_event
-from fanion.accounts.totp import (
+from fanion.accounts.second_factor.codes import (
     hash_recovery_code,
     is_recovery_code,
     is_totp_code,
     matching_step,
     plain_code,
+    wait_s,
 )
+from fanion.accounts.security_events import SecurityActivity, SecurityEvent
+from fanion.accounts.security_events_store import record_security_event
 from fanion.db.engine import Records
 from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes, second_factors
 from fanion.db.schema.tables import memberships, organizations, users

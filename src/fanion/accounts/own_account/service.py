@@ -4,8 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from fanion.accounts.mail import Mail, email_changed_mail, is_sendable, password_changed_mail
-from fanion.accounts.own_account_store import AccountChange, CredentialHashes, change_account
+from fanion.accounts.mail.message import (
+    Mail,
+    email_changed_mail,
+    is_sendable,
+    password_changed_mail,
+)
+from fanion.accounts.own_account.store import AccountChange, CredentialHashes, change_account
 from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
 from fanion.accounts.users_store import Account
 from fanion.db.engine import Records

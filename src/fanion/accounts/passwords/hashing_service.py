@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from fanion.accounts.passwords import check_password
+from fanion.accounts.passwords.rules import check_password
 from fanion.errors import Unavailable
 
 # Each takes 64 MiB and some 50 ms of a processor.

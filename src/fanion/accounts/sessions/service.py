@@ -8,7 +8,7 @@ from typing import Never
 from uuid import UUID
 
 from fanion.accounts.model import SESSION_BYTES, USED_EVERY, Device, Method, Session
-from fanion.accounts.sessions_store import NewSession, SessionStore
+from fanion.accounts.sessions.store import NewSession, SessionStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import SessionEnded
 from fanion.projects.auth.authentication_service import KeyCache

@@ -13,10 +13,10 @@ from typing import Never
 from sqlalchemy import Connection
 
 from fanion.accounts.links_store import create_link
-from fanion.accounts.mail import is_sendable, reset_mail
+from fanion.accounts.mail.message import is_sendable, reset_mail
 from fanion.accounts.model import Purpose
-from fanion.accounts.own_account_service import PutMail
-from fanion.accounts.password_links import MAILED_LASTS, link_address
+from fanion.accounts.own_account.service import PutMail
+from fanion.accounts.passwords.links_store import MAILED_LASTS, link_address
 from fanion.accounts.security_events import SecurityEvent
 from fanion.accounts.security_events_store import record_security_event
 from fanion.accounts.users_store import Account, AccountStore

@@ -20,10 +20,7 @@ from fanion.accounts.api import (
     SignedIn,
     begin_session,
 )
-from fanion.accounts.cookies import set_cookie
-from fanion.accounts.second_factor_store import CheckedSignIn
-from fanion.accounts.sign_in_service import SignIn
-from fanion.accounts.totp import (
+from fanion.accounts.second_factor.codes import (
     CODE_CHARS_MAX,
     RECOVERY_BYTES,
     RECOVERY_CODES,
@@ -32,6 +29,9 @@ from fanion.accounts.totp import (
     recovery_codes,
     totp_secret,
 )
+from fanion.accounts.second_factor.store import CheckedSignIn
+from fanion.accounts.sessions.cookies import set_cookie
+from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import AppError, Invalid, Throttled
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.request_api import ManagementRequest

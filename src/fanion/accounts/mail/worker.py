@@ -8,8 +8,8 @@ from typing import Never
 
 import structlog
 
-from fanion.accounts.mail import Mail, is_sendable
-from fanion.accounts.mail_client import MailNotSent
+from fanion.accounts.mail.client import MailNotSent
+from fanion.accounts.mail.message import Mail, is_sendable
 from fanion.runtime.background import Backoff, run_loop
 
 MAILS_WAITING_MAX = 1_000  # about 2 MB

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pyotp import TOTP
 
-from fanion.accounts.totp import (
+from fanion.accounts.second_factor.codes import (
     RECOVERY_BYTES,
     RECOVERY_CODES,
     hash_recovery_code,

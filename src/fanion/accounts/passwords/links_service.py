@@ -6,8 +6,8 @@ from sqlalchemy import Connection
 
 from fanion.accounts.links_store import take_link
 from fanion.accounts.model import Purpose
-from fanion.accounts.own_account_service import OwnAccounts
-from fanion.accounts.own_account_store import AccountChange, CredentialHashes, write_change
+from fanion.accounts.own_account.service import OwnAccounts
+from fanion.accounts.own_account.store import AccountChange, CredentialHashes, write_change
 from fanion.accounts.users_store import Account
 from fanion.errors import Invalid
 from fanion.projects.auth.keys import KEY_CHARS_MAX
