@@ -207,8 +207,8 @@ async def test_a_sign_in_is_completed_once_by_its_token_and_a_code(owner: Owner)
     again = await owner.store.complete("token", CODES[0], LATER)
 
     assert unknown == again == CheckedSignIn(None)
-    assert wrong == CheckedSignIn(owner.user_id, "password", WRONG)
-    assert right == CheckedSignIn(owner.user_id, "password", VALID)
+    assert wrong == CheckedSignIn(owner.user_id, "password", WRONG, "")
+    assert right == CheckedSignIn(owner.user_id, "password", VALID, "")
     assert (await owner.check(CODES[0])).is_valid  # it was not used up
 
 
@@ -238,7 +238,7 @@ async def test_a_sign_in_ends_after_too_many_wrong_codes(owner: Owner) -> None:
     now = LATER
     for _ in range(ATTEMPTS_MAX):
         found = await owner.store.complete("token", "aaaa-aaaa-aaaa-aaaa", now)
-        assert found == CheckedSignIn(owner.user_id, "password", WRONG)
+        assert found == CheckedSignIn(owner.user_id, "password", WRONG, "")
 
     assert await owner.store.complete("token", CODES[0], now) == CheckedSignIn(None)
 

@@ -6,6 +6,8 @@ import pytest
 from sqlalchemy import delete, func, insert, select, update
 
 from fanion.accounts.model import Device
+from fanion.accounts.own_account.store import AccountChange, change_account
+from fanion.accounts.second_factor.store import SecondFactorStore
 from fanion.accounts.sessions.service import SessionService
 from fanion.accounts.sessions.store import SessionStore
 from fanion.db.engine import Records
@@ -74,6 +76,22 @@ async def test_a_session_that_begins_during_the_change_does_not_outlive_it(
     with pytest.raises(SessionEnded):
         await starting
     assert await stored(records) == 0
+
+
+async def test_a_new_password_ends_what_waits_for_a_code(records: Records, user_id: int) -> None:
+    factors = SecondFactorStore(records)
+    await factors.wait_for_code(user_id, "token", "password", NOW, FORMER)
+
+    change = AccountChange(user_id=user_id, now=NOW, by_user=user_id, password_hash=NEW)
+    await change_account(records, change)
+
+    assert await factors.waiting("token", NOW) is None
+    with pytest.raises(SessionEnded):
+        await factors.wait_for_code(user_id, "later", "password", NOW, FORMER)
+    assert await factors.waiting("later", NOW) is None
+    # The code was checked just before the change, and the session is to begin after it.
+    with pytest.raises(SessionEnded):
+        await service(records).start(user_id, "password", DEVICE, FORMER)
 
 
 async def test_a_user_who_was_disabled_meanwhile_gets_no_session(

@@ -124,7 +124,7 @@ async def signed_in(
     if await sign_in.factors.is_enabled(user_id):
         token = secrets.token_urlsafe(SESSION_BYTES)
         now = request.app.state.now()
-        await sign_in.factors.wait_for_code(user_id, token, method, now)
+        await sign_in.factors.wait_for_code(user_id, token, method, now, password)
         raise SecondFactorRequired(PENDING.set(token, request.origin))
     return await begin_session(request, sign_in, user_id, method, password)
 

@@ -1,4 +1,5 @@
-"""Changes at an account in the records store, each with what it ends: sessions and unused links."""
+"""Changes at an account in the records store, each with what it ends: sessions, sign-ins that
+wait for a code, and unused links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from fanion.accounts.security_events import SecurityActivity, SecurityEvent
 from fanion.accounts.security_events_store import record_security_event
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions, sign_in_links
+from fanion.db.schema.second_factor import pending_sign_ins
 from fanion.db.schema.tables import organizations, personal_api_keys, users
 from fanion.errors import Invalid
 
@@ -74,7 +76,8 @@ def write_change(connection: Connection, change: AccountChange) -> CredentialHas
     if change.email is not None:
         _record(connection, change, "email_changed", former_email=former)
     if change.password_hash is not None:
-        connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
+        for table in (sessions, pending_sign_ins):
+            connection.execute(delete(table).where(table.c.user_id == user_id))
         _record(connection, change, "password_changed")
     if change.email is not None or change.password_hash is not None:
         delete_password_links(connection, user_id)

@@ -110,7 +110,7 @@ class SecondFactorLoginApi(Controller):
             raise SignInExpired
         found = await _check(request, sign_in, token, data.token)
         assert found.user_id is not None
-        return await begin_session(request, sign_in, found.user_id, found.method)
+        return await begin_session(request, sign_in, found.user_id, found.method, found.password)
 
 
 async def _check(

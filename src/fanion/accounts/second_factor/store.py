@@ -18,6 +18,7 @@ from fanion.accounts.second_factor.codes import (
 )
 from fanion.accounts.security_events import SecurityActivity, SecurityEvent
 from fanion.accounts.security_events_store import record_security_event
+from fanion.accounts.users_store import require_current
 from fanion.db.engine import Records
 from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes, second_factors
 from fanion.db.schema.tables import memberships, organizations, users
@@ -55,11 +56,15 @@ class CheckedCode:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSignIn:
-    """user_id: None when no sign-in waits under this token; method: of the first factor"""
+    """user_id:  None when no sign-in waits under this token
+    method:   of the first factor
+    password: the stored hash while the sign-in waited; a change of it ends the wait
+    """
 
     user_id: int | None
     method: Method = "password"
     code: CheckedCode = CheckedCode(False)
+    password: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +132,16 @@ class SecondFactorStore:
         async with self.records.write() as connection:
             return await connection.run_sync(_check, user_id, code, now)
 
-    async def wait_for_code(self, user_id: int, token: str, method: Method, now: datetime) -> None:
-        """The first factor is accepted; the sign-in is completed with this token and a code."""
+    async def wait_for_code(
+        self, user_id: int, token: str, method: Method, now: datetime, password: str | None = None
+    ) -> None:
+        """The first factor is accepted; the sign-in is completed with this token and a code.
+
+        password: as of `require_current`
+        raises:   SessionEnded, when the first factor is no longer valid
+        """
         async with self.records.write() as connection:
+            await connection.run_sync(require_current, user_id, password)
             await connection.run_sync(_wait_for_code, user_id, token, method, now)
 
     async def waiting(self, token: str, now: datetime) -> int | None:
@@ -305,10 +317,12 @@ def _complete(
     user_id = connection.scalar(select(_pending.user_id).where(this))
     if user_id is None:
         return CheckedSignIn(None)
-    # Whatever ends a wait locks the factor first: what is read next is so until the end.
+    # A new password ends the wait: while it goes on, this is the one that was given.
+    password = _password(connection, user_id)
+    # Whatever else ends a wait locks the factor first: what is read next is so until the end.
     _locked(connection, user_id)
     waiting = connection.execute(select(pending_sign_ins).where(this)).first()
-    if waiting is None or waiting.expires_at <= now or not _is_active(connection, user_id):
+    if waiting is None or waiting.expires_at <= now or password is None:
         return CheckedSignIn(None)
     checked, attempts = _check(connection, user_id, code, now), waiting.attempts + 1
     if checked.is_valid or (attempts >= ATTEMPTS_MAX and not checked.wait_s):
@@ -317,7 +331,7 @@ def _complete(
             _record(connection, "recovery_code_used", user_id, user_id, now, address)
     elif not checked.wait_s:
         connection.execute(update(pending_sign_ins).where(this).values(attempts=attempts))
-    return CheckedSignIn(user_id, waiting.method, checked)
+    return CheckedSignIn(user_id, waiting.method, checked, password)
 
 
 def _record(
@@ -335,5 +349,8 @@ def _record(
     record_security_event(connection, event)
 
 
-def _is_active(connection: Connection, user_id: int) -> bool:
-    return bool(connection.scalar(select(users.c.is_active).where(users.c.id == user_id)))
+def _password(connection: Connection, user_id: int) -> str | None:
+    """The stored hash, empty without a password; None for an inactive user."""
+    active = select(users.c.password_hash).where(users.c.id == user_id, users.c.is_active)
+    found: str | None = connection.scalar(active)
+    return found

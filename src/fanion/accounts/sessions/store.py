@@ -29,11 +29,11 @@ from fanion.accounts.model import (
     Session,
     rights_of,
 )
+from fanion.accounts.users_store import require_current
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions, sign_in_links
 from fanion.db.schema.second_factor import second_factors
 from fanion.db.schema.tables import memberships, organizations, users
-from fanion.errors import SessionEnded
 from fanion.projects.auth.personal_keys_store import OWNER_COLUMNS, read_owner
 from fanion.projects.model import Principal
 
@@ -175,7 +175,7 @@ class SessionStore:
 
 def create_session(connection: Connection, new: NewSession) -> list[str]:
     """As `SessionStore.create`, in the caller's transaction."""
-    _require_current(connection, new)
+    require_current(connection, new.user_id, new.password)
     member = memberships.c
     theirs = select(member.organization_id, member.level).where(member.user_id == new.user_id)
     levels = {row.organization_id: row.level for row in connection.execute(theirs)}
@@ -195,19 +195,6 @@ def create_session(connection: Connection, new: NewSession) -> list[str]:
         )
     )
     return _end_superfluous(connection, new)
-
-
-def _require_current(connection: Connection, new: NewSession) -> None:
-    """To check a password takes long: it may have been changed, with all sessions ended, since it
-    was read. The lock is until the session is stored, which a later change then ends.
-
-    raises: SessionEnded
-    """
-    user = users.c
-    active = select(user.password_hash).where(user.id == new.user_id, user.is_active)
-    stored = connection.scalar(active.with_for_update(read=True))
-    if stored is None or new.password not in (None, stored):
-        raise SessionEnded
 
 
 def _end_superfluous(connection: Connection, new: NewSession) -> list[str]:
