@@ -1,11 +1,18 @@
 """Requests of other origins where browsers send no `Sec-Fetch-Site`: over http, to a server that is
 reached by a name, as in many a company's network."""
 
+import asyncio
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
+from fanion.accounts.links_store import LinkStore
+from fanion.accounts.model import Purpose
+from fanion.accounts.users_store import AccountStore
+from fanion.db.engine import open_records
+from fanion.runtime.clock import utc_now
 from tests.clients.test_foreign_cookies import CREDENTIALS, FORM_OF, LOGIN
 from tests.clients.test_forged_requests import FETCH, FORM, KINDS, OWN
 from tests.clients.victim import COHORTS, COOKIE, EMAIL, PASSWORD, SIGN_IN, WHO, Victim, call
@@ -96,6 +103,37 @@ def test_a_link_that_would_change_something_is_refused(named: Victim, host: str)
     assert named.here(WHO, base=named.by_name) == EMAIL
     assert named.here(FETCH, path, {"method": "GET", "headers": OWN}, base=named.by_name) == "basic"
     assert named.requests(path) == [("GET", 403), ("GET", 200)]
+
+
+SET_PASSWORD = """(password) => {
+  document.querySelector("input[name=password]").value = password;
+  document.querySelector("form").submit();
+}"""
+
+
+async def create_link(named: Victim) -> str:
+    """As the operator does beside the running server."""
+    records = await open_records(f"sqlite:///{named.server.data / 'records.db'}")
+    try:
+        account = await AccountStore(records).by_email(EMAIL)
+        assert account is not None
+        lasts = timedelta(hours=1)
+        return await LinkStore(records).create(Purpose.RESET, account.user_id, utc_now(), lasts)
+    finally:
+        await records.close()
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_the_form_of_a_link_is_one_of_our_own_pages(named: Victim, is_named: bool) -> None:
+    base = named.by_name if is_named else named.server.url
+    token = asyncio.run(create_link(named))
+    named.tab.command("Network.clearBrowserCookies")
+
+    named.tab.go(f"{base}/api/reset/{token}/")
+    named.tab.leave(call(SET_PASSWORD, PASSWORD))
+
+    assert named.tab.url == f"{base}/"
+    assert named.here(WHO, base=base) == EMAIL
 
 
 CREATE = """async (path, body) => {
