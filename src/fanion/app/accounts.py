@@ -39,6 +39,7 @@ def build_accounts(public: Services, sign_in: SignIn) -> AccountServices:
         now,
         address,
         put_mail or no_mail,
+        context.settings.oidc_trusted_domains,
     )
     resets = PasswordResets(records, put_mail, address, now)
     background: tuple[BackgroundTask, ...] = (resets.run, sign_in.failed_logins.run)

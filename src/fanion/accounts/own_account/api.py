@@ -118,6 +118,8 @@ async def _read(
     user, client = principal.user, request.remote_client
     email, password = _email(data.email, user.email), _given(data.password)
     password_hash = None
+    if email is not None:
+        own_accounts.require_free_address(email)
     if email is not None or password is not None:
         current = _given(data.current_password)
         always = password is not None

@@ -31,6 +31,7 @@ def no_mail(mail: Mail) -> bool:
 class OwnAccounts:
     """address: of this server, for its users
     put_mail: takes a mail that is sent later
+    managed_domains: of addresses by which an identity provider finds accounts
     """
 
     records: Records
@@ -39,6 +40,18 @@ class OwnAccounts:
     now: Callable[[], datetime]
     address: str = ""
     put_mail: PutMail = no_mail
+    managed_domains: frozenset[str] = frozenset()
+
+    def require_free_address(self, email: str) -> None:
+        """Whoever gave the own account the address of a colleague would get that colleague's
+        sign-in, with the rights that the provider's groups give. raises: Invalid"""
+        domain = email.rpartition("@")[2]
+        if domain in self.managed_domains:
+            raise Invalid(
+                f"Addresses at {domain} belong to the users of the identity provider.",
+                code="email_managed",
+                attr="email",
+            )
 
     async def prove(
         self, principal: Principal, current_password: str | None, client: Client, *, always: bool
