@@ -607,19 +607,28 @@ FORGED = error(
 )
 
 
+AS_NOBODY = 400, invalid("required", "This field is required.", "first_name")
+
+
 @pytest.mark.parametrize(
-    "headers",
+    ("headers", "answered"),
     [
-        {"sec-fetch-site": "cross-site", "x-fanion-console": "1"},
-        {"sec-fetch-site": "same-origin"},
-        {"origin": "https://evil.example", "x-fanion-console": "1"},
-        {},
+        ({"sec-fetch-site": "cross-site", "x-fanion-console": "1"}, (403, FORGED)),
+        ({"sec-fetch-site": "same-origin"}, AS_NOBODY),
+        ({"origin": "https://evil.example", "x-fanion-console": "1"}, (403, FORGED)),
+        ({"origin": "https://evil.example"}, (403, FORGED)),
+        ({"x-fanion-console": "1"}, (403, FORGED)),
+        ({}, AS_NOBODY),
     ],
-    ids=["another site", "without our header", "another origin", "nothing"],
+    ids=["other site", "form", "other origin", "form elsewhere", "no origin", "nothing"],
 )
 async def test_another_page_does_not_make_anybody_join(
-    workspace: Workspace, stack: AsyncExitStack, headers: dict[str, str]
+    workspace: Workspace,
+    stack: AsyncExitStack,
+    headers: dict[str, str],
+    answered: tuple[int, Json],
 ) -> None:
+    """Without our header the session is not looked at."""
     ada = await stranger(workspace)
     browser = await browser_of(workspace, stack, ada.user_id)
     path = await invited(workspace)
@@ -628,7 +637,7 @@ async def test_another_page_does_not_make_anybody_join(
 
     answer = await browser.post(path, json={}, headers=headers)
 
-    assert (answer.status_code, answer.json()) == (403, FORGED)
+    assert (answer.status_code, answer.json()) == answered
     assert ADA not in await member_levels(workspace.records)
 
 
@@ -690,6 +699,36 @@ async def test_who_is_signed_in_gets_no_form(workspace: Workspace, stack: AsyncE
     assert page.status_code == 200
     assert f"you are signed in as\n{ADA}" in page.text
     assert "<form" not in page.text
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
+async def test_a_link_may_stand_on_any_page(
+    workspace: Workspace, stack: AsyncExitStack, site: str
+) -> None:
+    """In a mail that is read in the browser where somebody is signed in."""
+    ada = await stranger(workspace)
+    browser = await browser_of(workspace, stack, ada.user_id)
+    path = await invited(workspace)
+    for name in CONSOLE:
+        del browser.headers[name]
+
+    page = await browser.get(path, headers={**HTML, "sec-fetch-site": site})
+
+    assert page.status_code == 200
+    assert f"you are signed in as\n{ADA}" in page.text
+
+
+async def test_a_form_works_where_a_session_has_ended(workspace: Workspace) -> None:
+    path = await invited(workspace)
+    async with workspace.browser() as browser:
+        del browser.headers["x-fanion-console"]
+        browser.cookies.set("fanion", "A" * 43)
+        page = await browser.get(path, headers={**HTML, "sec-fetch-site": "cross-site"})
+        done = await browser.post(path, headers=HTML, data=ACCOUNT)
+
+    assert "<form method=" in page.text
+    assert done.status_code == 303
+    assert done.cookies["fanion"] != "A" * 43
 
 
 # ── Guessing, and what a stranger may send ───────────────────────────────────────────────

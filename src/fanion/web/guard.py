@@ -108,15 +108,23 @@ def access_guard(
 async def _admit_public(
     request: ManagementRequest, handler: BaseRouteHandler, sessions: SessionService
 ) -> None:
-    """raises: ForgedRequest, Throttled, RecordsUnavailable"""
-    if request.method not in SAFE_METHODS:
+    """A page may say who is signed in wherever the link to it was: other pages cannot read it. With
+    a form, which cannot send our header, nobody is signed in.
+
+    raises: ForgedRequest, Throttled, RecordsUnavailable
+    """
+    reads = request.method in SAFE_METHODS
+    if not reads:
         require_own_page(request.headers, _own_origins(request), has_session=False)
     if not handler.opt.get("session_if_any"):
         return
     cookie = read_cookie(request.headers.get("cookie"), request.origin)
-    if cookie is not None:
+    if cookie is not None and (reads or names_console(request.headers)):
         with suppress(SessionEnded):
-            principal = await _of_session(request, cookie, sessions, request.caller)
+            if reads:
+                principal = await sessions.find(cookie, request.caller)
+            else:
+                principal = await _of_session(request, cookie, sessions, request.caller)
             request.principal = request.scope["state"]["principal"] = principal
 
 
