@@ -16,6 +16,7 @@ from fanion.app.application import Readiness, build_application, check_records, 
 from fanion.app.oidc import build_oidc_login
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
+from fanion.cohorts.entries_store import cohorts_entered
 from fanion.cohorts.explain_api import CohortExplanationsApi
 from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi
 from fanion.events.api import EventReading, EventsApi
@@ -51,6 +52,8 @@ from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge_api import PersonMergesApi
 from fanion.persons.merge_service import PersonMerges
+from fanion.persons.timeline_api import TimelineApi
+from fanion.persons.timeline_service import Timelines
 from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
@@ -93,6 +96,7 @@ CONTROLLERS = (
     PersonsApi,
     PersonMergesApi,
     PersonValuesApi,
+    TimelineApi,
     GroupsApi,
     GroupTypesApi,
     ActivityApi,
@@ -244,6 +248,7 @@ def _of_data(server: Server) -> dict[str, object]:
             records, events, server.turn, server.recent.evict_person, server.erasing.finished
         ),
         "merges": PersonMerges(records, events, server.public.log, partial(is_ingested, records)),
+        "timelines": Timelines(records, events, partial(cohorts_entered, records)),
         "ingestion": IngestionReports(server.ledger, DeadLetters(records), server.backlogs),
         "cohorts": server.cohorts,
         "insights": server.insights,

@@ -56,6 +56,39 @@ class EventQuery(Struct, frozen=True):
     received_after: datetime | None = None
 
 
+class PersonEvent(Struct, frozen=True, gc=False):
+    """An event of a person's timeline, without what it does not need.
+
+    session_id: empty if it has none
+    properties: JSON object; empty if it is too long to be read
+    """
+
+    uuid: UUID
+    event: str
+    distinct_id: str
+    timestamp: datetime
+    received_at: datetime
+    session_id: str
+    properties: bytes
+
+
+class PersonEventQuery(Struct, frozen=True):
+    """Newest first, of a surviving person and those merged into it.
+
+    distinct_ids: all that it has, where they are few: they lead to its events faster
+    before:       exclusive
+    cursor:       of the instant of `before`, events behind this one in the order are included;
+                  with_cursor: and this one
+    """
+
+    person_id: UUID
+    distinct_ids: tuple[str, ...]
+    before: datetime
+    limit: int
+    cursor: UUID | None = None
+    with_cursor: bool = False
+
+
 class PersonRow(Struct, frozen=True):
     """A person as mirrored into the event store; the highest version wins.
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-import msgspec
 from litestar import Controller, Response, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
@@ -23,15 +22,11 @@ from fanion.persons.merge_request_store import (
     StoredCohort,
 )
 from fanion.persons.merge_service import DISTINCT_IDS_LISTED_MAX, PersonMerges, Preview
+from fanion.persons.shown_values import CUT, ShownValues
 from fanion.persons.store import get_person
 from fanion.projects.request_api import ManagementRequest, scoped
 
 PROPERTIES_LISTED_MAX = 1_000
-# Of the JSON of one value, and of all that one answer shows.
-VALUE_BYTES_MAX = 2_000
-VALUES_BYTES_MAX = 256 * 1024
-
-_encode = msgspec.json.Encoder().encode
 
 
 class MergeBody(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -58,10 +53,7 @@ class PreviewedPerson(Struct, kw_only=True):
 class PreviewedValue(Struct, kw_only=True):
     person: UUID
     value: Any
-    is_cut: Annotated[
-        bool, Meta(description=f"The value is not shown, as it is longer than {VALUE_BYTES_MAX} "
-        "bytes or the answer would be too long.")
-    ]  # fmt: skip
+    is_cut: Annotated[bool, Meta(description=f"True where {CUT}")]
 
 
 class PreviewedProperty(Struct, kw_only=True):
@@ -205,7 +197,7 @@ def _read_ids(texts: Sequence[str]) -> list[PersonId]:
 def _preview(preview: Preview) -> MergePreview:
     stored, outcome = preview.stored, preview.outcome
     survivor = outcome.survivor
-    shown = _ValueBudget()
+    shown = ShownValues()
     persons = _persons(preview)
     identities = list(_identities(preview))
     listed = outcome.properties[:PROPERTIES_LISTED_MAX]
@@ -218,7 +210,7 @@ def _preview(preview: Preview) -> MergePreview:
         events=None if preview.events is None else sum(one.events or 0 for one in persons),
         distinct_ids=list(stored.distinct_ids),
         distinct_ids_count=sum(stored.counts.values()),
-        properties=[shown.property(one) for one in listed],
+        properties=[_property(one, shown) for one in listed],
         properties_count=len(outcome.properties),
         cohorts=[_cohort(one, stored.request.survivor.id) for one in stored.cohorts],
         flag_identities=identities,
@@ -245,26 +237,17 @@ def _persons(preview: Preview) -> list[PreviewedPerson]:
     return found
 
 
-class _ValueBudget:
-    """Shows values until the answer has VALUES_BYTES_MAX of them."""
+def _property(outcome: PropertyOutcome, shown: ShownValues) -> PreviewedProperty:
+    def of(person: UUID, value: Any) -> PreviewedValue:
+        told, is_cut = shown.show(value)
+        return PreviewedValue(person=person, value=told, is_cut=is_cut)
 
-    def __init__(self) -> None:
-        self._left = VALUES_BYTES_MAX
-
-    def property(self, outcome: PropertyOutcome) -> PreviewedProperty:
-        winner = outcome.person
-        return PreviewedProperty(
-            name=outcome.name,
-            remaining=None if winner is None else self._value(winner, outcome.value),
-            lost=[self._value(person, value) for person, value in outcome.lost],
-        )
-
-    def _value(self, person: UUID, value: Any) -> PreviewedValue:
-        size = len(_encode(value))
-        is_cut = size > min(VALUE_BYTES_MAX, self._left)
-        if not is_cut:
-            self._left -= size
-        return PreviewedValue(person=person, value=None if is_cut else value, is_cut=is_cut)
+    winner = outcome.person
+    return PreviewedProperty(
+        name=outcome.name,
+        remaining=None if winner is None else of(winner, outcome.value),
+        lost=[of(person, value) for person, value in outcome.lost],
+    )
 
 
 def _cohort(cohort: StoredCohort, survivor: int) -> PreviewedCohort:

@@ -17,6 +17,8 @@ from fanion.events.event import (
     EventQuery,
     EventStoreUnavailable,
     Override,
+    PersonEvent,
+    PersonEventQuery,
     PersonRow,
 )
 from fanion.events.storage.client import (
@@ -32,6 +34,7 @@ from fanion.events.storage.list_query import Listing
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.timeline_query import Timeline
 from fanion.events.storage.values_query import cancel_values, read_values
 from fanion.runtime.background import run_loop
 
@@ -152,6 +155,7 @@ class EventStore:
         self._engine = engine_at(url)
         self._inserts, self._reads = Lanes("insert"), Lanes("read")
         self._listing = Listing(self._reads)
+        self._timeline = Timeline(self._reads)
         self._encoder: EventEncoder | None = None
         self.opened = asyncio.Event()
 
@@ -220,6 +224,17 @@ class EventStore:
 
     async def get(self, project_id: int, uuid: UUID) -> Event | None:
         return await self._listing.get(project_id, uuid)
+
+    async def timeline(self, project_id: int, query: PersonEventQuery) -> Sequence[PersonEvent]:
+        """An event that is stored twice may be returned twice. raises: EventStoreUnavailable"""
+        return await self._timeline.page(project_id, query)
+
+    async def accepted_upto(
+        self, project_id: int, query: PersonEventQuery, upto: datetime
+    ) -> Sequence[PersonEvent]:
+        """The events of a person that were accepted last until then, `limit` of them at most; the
+        rest of the query does not count. raises: EventStoreUnavailable"""
+        return await self._timeline.accepted_upto(project_id, query, upto)
 
     async def existing(self, project_id: int, uuids: Sequence[UUID]) -> dict[UUID, datetime]:
         """Those of the ids that are stored, with the time at which they were accepted."""

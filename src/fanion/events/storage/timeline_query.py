@@ -1,0 +1,96 @@
+"""The events of one person, by time or in the order of their acceptance.
+
+Read from the copy by distinct id where the person has few of them: there its events lie side by
+side. Of a person with more, the Bloom filter on persons leads to them.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from fanion.events.event import PersonEvent, PersonEventQuery
+from fanion.events.storage.client import Lanes, read_rows
+from fanion.events.storage.native_format import MICROS_MAX, micros
+
+# Of the properties of one event; of longer ones only the session is read.
+PROPERTIES_BYTES_MAX: Final = 32 * 1024
+
+# The wide column is read for the rows of the page alone, which are chosen first.
+_EVENTS = """
+  SELECT uuid, event, distinct_id, timestamp, received_at,
+         JSONExtractString(whole, '$session_id') AS session_id,
+         if(length(whole) <= {bytes_max:UInt64}, whole, '') AS properties
+    FROM (
+      SELECT uuid, event, distinct_id, timestamp, received_at, properties AS whole
+        FROM {table}
+       WHERE project_id = {project_id:UInt64}
+{of_ids}         AND person_id IN (
+               SELECT {person_id:UUID}
+                UNION ALL
+               SELECT old_person
+                 FROM person_overrides FINAL
+                WHERE project_id = {project_id:UInt64}
+                  AND new_person = {person_id:UUID}
+             )
+         AND {chosen}
+    ORDER BY {order} DESC, uuid DESC
+       LIMIT {limit:UInt64}
+    )
+ORDER BY {order} DESC, uuid DESC
+"""
+_OF_IDS = "         AND distinct_id IN {distinct_ids:Array(String)}\n"
+# The engine orders ids in its own way, hence compares them.
+_BEHIND = """(timestamp < fromUnixTimestamp64Micro({before:Int64})
+              OR (timestamp = fromUnixTimestamp64Micro({before:Int64})
+                  AND (uuid < {cursor:UUID} OR ({with_cursor:Bool} AND uuid = {cursor:UUID}))))"""
+_BEFORE = "timestamp < fromUnixTimestamp64Micro({before:Int64})"
+_ACCEPTED = "received_at <= fromUnixTimestamp64Micro({upto:Int64})"
+
+
+class Timeline:
+    """Each call is one query of one project. An event that is stored twice may be returned twice.
+
+    raises: EventStoreUnavailable
+    """
+
+    def __init__(self, reads: Lanes) -> None:
+        self._reads = reads
+
+    async def page(self, project_id: int, query: PersonEventQuery) -> Sequence[PersonEvent]:
+        asked: dict[str, Any] = {"before": min(micros(query.before), MICROS_MAX + 1)}
+        if query.cursor is not None:
+            asked |= {"cursor": query.cursor, "with_cursor": query.with_cursor}
+        chosen = _BEFORE if query.cursor is None else _BEHIND
+        return await self._read(project_id, query, chosen, "timestamp", asked)
+
+    async def accepted_upto(
+        self, project_id: int, query: PersonEventQuery, upto: datetime
+    ) -> Sequence[PersonEvent]:
+        asked = {"upto": micros(upto)}
+        return await self._read(project_id, query, _ACCEPTED, "received_at", asked)
+
+    async def _read(
+        self,
+        project_id: int,
+        query: PersonEventQuery,
+        chosen: str,
+        order: str,
+        asked: Mapping[str, Any],
+    ) -> Sequence[PersonEvent]:
+        ids = query.distinct_ids
+        statement = (
+            _EVENTS.replace("{table}", "events_by_distinct_id" if ids else "events")
+            .replace("{of_ids}", _OF_IDS if ids else "")
+            .replace("{chosen}", chosen)
+            .replace("{order}", order)
+        )
+        bound = {
+            "project_id": project_id,
+            "person_id": query.person_id,
+            "limit": query.limit,
+            "bytes_max": PROPERTIES_BYTES_MAX,
+            **({"distinct_ids": list(ids)} if ids else {}),
+            **asked,
+        }
+        rows = await self._reads.run(read_rows, statement, bound)
+        return [PersonEvent(*row) for row in rows]

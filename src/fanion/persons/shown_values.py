@@ -1,0 +1,30 @@
+"""Values of properties in answers that would otherwise have no limit."""
+
+from typing import Any
+
+import msgspec
+
+# Of the JSON of one value, and of all that one answer shows.
+VALUE_BYTES_MAX = 2_000
+VALUES_BYTES_MAX = 256 * 1024
+CUT = (
+    f"a value is not shown, as it has more than {VALUE_BYTES_MAX} bytes as JSON, or the answer "
+    f"more than {VALUES_BYTES_MAX // 1024} KiB of values."
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ShownValues:
+    """Shows the values of one answer until it has VALUES_BYTES_MAX of them."""
+
+    def __init__(self) -> None:
+        self._left = VALUES_BYTES_MAX
+
+    def show(self, value: Any) -> tuple[Any, bool]:
+        """The value, or None, and whether it is left out."""
+        size = len(_encode(value))
+        if size > min(VALUE_BYTES_MAX, self._left):
+            return None, True
+        self._left -= size
+        return value, False

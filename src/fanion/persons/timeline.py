@@ -1,0 +1,163 @@
+"""The timeline of a person: what happened, newest first.
+
+At one instant events come in the order of their lists, each followed by the changes of properties
+that it made; then cohorts, the one with the highest id first.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from heapq import merge
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from fanion.errors import Invalid
+from fanion.events.event import PersonEvent
+from fanion.persons.automatic import AUTOMATIC
+from fanion.persons.property_history import HistoryEvent, PropertyChange
+from fanion.rest.unknown_fields import no_choice
+
+Kind = Literal["event", "properties", "cohort"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FLAG_CALLED = "$feature_flag_called"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What is decoded of the properties of an event; of those of its location only the names count.
+_READ = AUTOMATIC | {
+    *("$set", "$set_once", "$unset", "$process_person_profile", "$anon_distinct_id", "alias"),
+    *("$feature_flag", "$feature_flag_response"),
+}
+_LOCATED = "$geoip_"
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode = msgspec.json.Decoder().decode
+
+
+class EnteredCohort(Struct, frozen=True):
+    """timestamp: when the calculation or change that made the person a member was complete"""
+
+    timestamp: datetime
+    id: int
+    name: str
+    is_static: bool
+
+
+class Place(Struct, frozen=True):
+    """The last entry of a page. id: of the event, or of the cohort"""
+
+    kind: Kind
+    id: UUID | int
+
+    @property
+    def event_id(self) -> UUID | None:
+        return self.id if isinstance(self.id, UUID) else None
+
+    def text(self) -> str:
+        return f"{self.kind}-{self.id}"
+
+
+class Entry(Struct, frozen=True):
+    """event: of the kinds `event` and `properties`; changes and cohort: of their own kind"""
+
+    kind: Kind
+    timestamp: datetime
+    event: HistoryEvent | None = None
+    session_id: str = ""
+    changes: Sequence[PropertyChange] = ()
+    cohort: EnteredCohort | None = None
+
+    @property
+    def place(self) -> Place:
+        if self.event is not None:
+            return Place(self.kind, self.event.uuid)
+        assert self.cohort is not None
+        return Place(self.kind, self.cohort.id)
+
+
+def read_kinds(text: str | None) -> frozenset[Kind]:
+    """Separated by commas; all if there are none. raises: Invalid"""
+    if not text:
+        return frozenset(KINDS)
+    asked = text.split(",")
+    for one in asked:
+        if one not in KINDS:
+            raise no_choice(one, KINDS, "kind")
+    return frozenset(kind for kind in KINDS if kind in asked)
+
+
+def read_place(text: str) -> Place:
+    """raises: Invalid"""
+    kind, _, given = text.partition("-")
+    try:
+        if kind == "cohort" and given.isascii() and given.isdigit():
+            return Place("cohort", int(given))
+        if kind in ("event", "properties"):
+            return Place("event" if kind == "event" else "properties", UUID(given))
+    except ValueError:
+        pass
+    raise Invalid("Use the cursor of a next link.", attr="cursor")
+
+
+def read_event(event: PersonEvent) -> HistoryEvent:
+    """With the properties that a timeline needs."""
+    return HistoryEvent(
+        event.uuid,
+        event.event,
+        event.distinct_id,
+        event.timestamp,
+        event.received_at,
+        _read(event.properties) if event.properties else None,
+    )
+
+
+def _read(properties: bytes) -> dict[str, Any]:
+    members = _members(properties)
+    found = {name: _decode(raw) for name, raw in members.items() if name in _READ}
+    return found | {name: None for name in members if name.startswith(_LOCATED)}
+
+
+def event_entries(
+    events: Iterable[tuple[PersonEvent, HistoryEvent]],
+    changes: Mapping[UUID, Sequence[PropertyChange]],
+    kinds: frozenset[Kind],
+    after: UUID | None = None,
+) -> Iterator[Entry]:
+    """In the order of the events. after: the event whose own entry has been shown"""
+    for stored, event in events:
+        if "event" in kinds and event.uuid != after:
+            yield Entry("event", event.timestamp, event, stored.session_id)
+        if "properties" in kinds and (made := changes.get(event.uuid)):
+            yield Entry("properties", event.timestamp, event, stored.session_id, made)
+
+
+def cohort_entries(
+    cohorts: Iterable[EnteredCohort], before: datetime, after: Place | None
+) -> list[Entry]:
+    """Those behind a place, newest first."""
+    at_once = after.id if after is not None and isinstance(after.id, int) else None
+    found = [
+        one
+        for one in cohorts
+        if one.timestamp < before
+        or (one.timestamp == before and after is not None and (at_once is None or one.id < at_once))
+    ]
+    found.sort(key=lambda one: (one.timestamp, one.id), reverse=True)
+    return [Entry("cohort", one.timestamp, cohort=one) for one in found]
+
+
+def joined(events: Iterable[Entry], cohorts: Iterable[Entry]) -> list[Entry]:
+    return list(merge(events, cohorts, key=_newest_first))
+
+
+def _newest_first(entry: Entry) -> tuple[timedelta, bool]:
+    return _EPOCH - entry.timestamp, entry.kind == "cohort"
+
+
+def called_flag(event: HistoryEvent) -> tuple[str, Any] | None:
+    """Key and value of the flag that was called."""
+    properties = event.properties or {}
+    key = properties.get("$feature_flag")
+    if event.name != FLAG_CALLED or not isinstance(key, str):
+        return None
+    return key, properties.get("$feature_flag_response")

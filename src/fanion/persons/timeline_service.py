@@ -1,0 +1,178 @@
+"""Reads pages of the timeline of a person from both stores."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import structs
+
+from fanion.db.engine import Records
+from fanion.errors import NotFound
+from fanion.events.event import PersonEvent, PersonEventQuery
+from fanion.events.storage.store import EventStore
+from fanion.persons.property_history import (
+    EDIT_SETTLES,
+    HistoryEvent,
+    PropertyChange,
+    changes_of,
+    may_change,
+)
+from fanion.persons.timeline import (
+    EnteredCohort,
+    Entry,
+    Kind,
+    Place,
+    cohort_entries,
+    event_entries,
+    joined,
+    read_event,
+)
+from fanion.persons.timeline_store import TimelinePerson, edited_at, find_person
+from fanion.properties.size import PROPERTIES_BYTES_MAX
+
+# Events before those of a page, from which former values are known.
+HISTORY_MAX = 500
+# Where only changes of properties are asked for, few events may have some. A page ends after so
+# many events, even if it is not full.
+SCANNED_MAX = 2_000
+# Of a larger person updates may have been refused, so that former values are not known.
+LARGE_CHARS = PROPERTIES_BYTES_MAX // 2
+
+# Of a project, by the person's number in the records store.
+CohortsOf = Callable[[int, int], Awaitable[Sequence[EnteredCohort]]]
+Changes = Mapping[UUID, Sequence[PropertyChange]]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineQuery:
+    """before: exclusive; after: at this time entries behind this place are included"""
+
+    kinds: frozenset[Kind]
+    before: datetime
+    limit: int
+    after: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePage:
+    """next: the time and place behind which the timeline continues; None at its end"""
+
+    entries: Sequence[Entry]
+    next: tuple[datetime, Place] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timelines:
+    records: Records
+    events: EventStore
+    cohorts_of: CohortsOf
+
+    async def page(self, project_id: int, person: UUID | int, query: TimelineQuery) -> TimelinePage:
+        """raises: NotFound, EventStoreUnavailable"""
+        async with self.records.read() as connection:
+            found = await connection.run_sync(find_person, project_id, person)
+        if found is None:
+            raise NotFound
+        cohorts: list[Entry] = []
+        if "cohort" in query.kinds:
+            entered = await self.cohorts_of(project_id, found.id)
+            cohorts = cohort_entries(entered, query.before, query.after)
+        entries, rest = await self._events(project_id, found, query)
+        if rest is not None:
+            # Older ones, and those of the same instant, belong to a page that follows.
+            cohorts = [one for one in cohorts if one.timestamp > rest[0]]
+        whole = joined(entries, cohorts)
+        if len(whole) > query.limit:
+            last = whole[query.limit - 1]
+            return TimelinePage(whole[: query.limit], (last.timestamp, last.place))
+        return TimelinePage(whole, rest)
+
+    async def _events(
+        self, project_id: int, person: TimelinePerson, query: TimelineQuery
+    ) -> tuple[list[Entry], tuple[datetime, Place] | None]:
+        """More entries than the page needs, or all that were found; and from where they continue,
+        None at the end."""
+        if query.kinds <= {"cohort"}:
+            return [], None
+        entries: list[Entry] = []
+        asked, scanned = _first_query(person, query), 0
+        after = query.after.event_id if query.after is not None else None
+        while True:
+            rows = await self.events.timeline(project_id, asked)
+            read = await asyncio.to_thread(_read_all, rows)
+            changes = await self._changes(project_id, person, read, query.kinds)
+            entries += event_entries(read, changes, query.kinds, after)
+            scanned += len(rows)
+            if len(rows) < asked.limit:
+                return entries, None
+            last = rows[-1]
+            if len(entries) > query.limit or scanned >= SCANNED_MAX:
+                return entries, (last.timestamp, Place("properties", last.uuid))
+            asked = structs.replace(
+                asked, before=last.timestamp, cursor=last.uuid, with_cursor=False
+            )
+
+    async def _changes(
+        self,
+        project_id: int,
+        person: TimelinePerson,
+        read: Sequence[tuple[PersonEvent, HistoryEvent]],
+        kinds: frozenset[Kind],
+    ) -> Changes:
+        """The changes that each of the events has made."""
+        changing = [event for _, event in read if may_change(event)]
+        if not changing or "properties" not in kinds:
+            return {}
+        unknown: dict[UUID, Sequence[PropertyChange]] = {}
+        for event in changing:
+            unknown |= changes_of([event], (), is_complete=False)
+        if person.properties_chars > LARGE_CHARS:
+            return unknown
+        upto = max(event.received_at for event in changing)
+        asked = PersonEventQuery(person.uuid, person.distinct_ids, upto, HISTORY_MAX + 1)
+        rows = await self.events.accepted_upto(project_id, asked, upto)
+        is_complete = len(rows) <= HISTORY_MAX
+        known = [row for row in rows if is_complete or row.received_at > rows[-1].received_at]
+        if not known:
+            return unknown
+        edits = await self._edits(project_id, person.uuid, known[-1].received_at, upto)
+        if edits is None:
+            return unknown
+        history = {event.uuid: event for _, event in await asyncio.to_thread(_read_all, known)}
+        found = await asyncio.to_thread(
+            changes_of, history.values(), edits, is_complete=is_complete
+        )
+        return {
+            event.uuid: found.get(event.uuid, ())
+            if event.uuid in history
+            else unknown.get(event.uuid, ())
+            for event in changing
+        }
+
+    async def _edits(
+        self, project_id: int, person: UUID, first: datetime, last: datetime
+    ) -> Sequence[datetime] | None:
+        async with self.records.read() as connection:
+            return await connection.run_sync(
+                edited_at, project_id, person, first - EDIT_SETTLES, last
+            )
+
+
+def _first_query(person: TimelinePerson, query: TimelineQuery) -> PersonEventQuery:
+    after = query.after
+    return PersonEventQuery(
+        person.uuid,
+        person.distinct_ids,
+        query.before,
+        query.limit + 1,
+        None if after is None else after.event_id,
+        after is not None and after.kind == "event",
+    )
+
+
+def _read_all(rows: Sequence[PersonEvent]) -> list[tuple[PersonEvent, HistoryEvent]]:
+    """Each event once: an event that is stored twice has one id."""
+    unique = {row.uuid: row for row in rows}
+    return [(row, read_event(row)) for row in unique.values()]

@@ -1,0 +1,94 @@
+"""What the records store knows about a person that its timeline needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Connection, or_, select
+
+from fanion.db.schema.activity import activity_log
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.persons.state_store import PROPERTIES_TEXT
+
+# Of a person with more, or with longer ones, the events are found by person.
+DISTINCT_IDS_MAX = 300
+DISTINCT_IDS_CHARS_MAX = 20_000
+# Of persons merged into one, and of changes that are no events: with more nothing is known about
+# former values.
+MERGED_MAX = 1_000
+EDITS_MAX = 1_000
+
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+_entry = activity_log.c
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePerson:
+    """distinct_ids: all of them; empty if they are many
+    properties_chars: of the JSON of its properties
+    """
+
+    id: int
+    uuid: UUID
+    distinct_ids: tuple[str, ...]
+    properties_chars: int
+
+
+def find_person(
+    connection: Connection, project_id: int, person: UUID | int
+) -> TimelinePerson | None:
+    """A merged person is replaced by its survivor."""
+    wanted = _person.id == person
+    if isinstance(person, UUID):
+        became = connection.scalar(
+            select(_override.new_person).where(
+                _override.project_id == project_id, _override.old_person == person
+            )
+        )
+        wanted = _person.uuid == (became or person)
+    row = connection.execute(
+        select(_person.id, _person.uuid, PROPERTIES_TEXT).where(
+            _person.project_id == project_id, wanted
+        )
+    ).first()
+    if row is None:
+        return None
+    return TimelinePerson(row.id, row.uuid, _few_ids(connection, row.id), len(row.text))
+
+
+def edited_at(
+    connection: Connection, project_id: int, person: UUID, since: datetime, until: datetime
+) -> Sequence[datetime] | None:
+    """Times at which properties of the person, or of those merged into it, may have changed without
+    an event: by the API, and when a person was deleted, any of the project, since it may have had
+    the same distinct ids. None if there are too many."""
+    merged = connection.scalars(
+        select(_override.old_person)
+        .where(_override.project_id == project_id, _override.new_person == person)
+        .limit(MERGED_MAX + 1)
+    ).all()
+    if len(merged) > MERGED_MAX:
+        return None
+    ids = [str(uuid) for uuid in (person, *merged)]
+    is_change = or_(
+        _entry.activity == "deleted", (_entry.activity == "updated") & _entry.item_id.in_(ids)
+    )
+    times = connection.scalars(
+        select(_entry.created_at)
+        .where(_entry.project_id == project_id, _entry.scope == "Person", is_change)
+        .where(_entry.created_at >= since, _entry.created_at <= until)
+        .order_by(_entry.created_at)
+        .limit(EDITS_MAX + 1)
+    ).all()
+    return None if len(times) > EDITS_MAX else times
+
+
+def _few_ids(connection: Connection, person_id: int) -> tuple[str, ...]:
+    ids = connection.scalars(
+        select(_link.distinct_id).where(_link.person_id == person_id).limit(DISTINCT_IDS_MAX + 1)
+    ).all()
+    is_few = len(ids) <= DISTINCT_IDS_MAX and sum(map(len, ids)) <= DISTINCT_IDS_CHARS_MAX
+    return tuple(ids) if is_few else ()

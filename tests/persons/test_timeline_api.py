@@ -1,0 +1,255 @@
+"""The timeline of a person: events, changes of properties and cohorts, page by page."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import insert, select
+
+from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.events.event import Event, Override
+from fanion.events.storage.store import EventStore
+from fanion.persons.merge import person_uuid
+from tests.support.application import Home, Json
+from tests.support.management import NOW, add_key, invalid
+
+MANY = 10_000
+
+
+def item(minute: float, event: str, distinct_id: str = "ann", /, **properties: Any) -> Json:
+    at = (NOW - timedelta(minutes=60 - minute)).isoformat()
+    return {
+        "event": event,
+        "distinct_id": distinct_id,
+        "timestamp": at,
+        "properties": properties,
+    }
+
+
+async def timeline(home: Home, person: Json, **query: Any) -> list[Json]:
+    """All pages."""
+    page = await home.get(f"/persons/{person['id']}/timeline/", **query)
+    found: list[Json] = page["results"]
+    while page["next"]:
+        page = (await home.api.get(page["next"])).json()
+        found += page["results"]
+    return found
+
+
+def short(entry: Json) -> tuple[str, str]:
+    thing = entry["cohort"] if entry["kind"] == "cohort" else entry["event"]
+    return entry["kind"], thing["name"]
+
+
+async def lived(home: Home) -> Json:
+    """A person of two distinct ids."""
+    await home.capture(item(0, "first", "anon", **{"$set": {"plan": "free"}}))
+    home.site.clock.move(seconds=1)
+    session = {"$session_id": "s1"}
+    called = {"$feature_flag": "beta", "$feature_flag_response": "blue"}
+    await home.capture(
+        item(1, "$identify", "ann", **{"$anon_distinct_id": "anon", "$set": {"plan": "pro"}}),
+        item(2, "$feature_flag_called", "ann", **session, **called),
+    )
+    home.site.clock.move(seconds=1)
+    await home.capture(item(3, "paid", "anon", **{"$unset": ["plan"], "$set": {"a": 1}}))
+    person = await home.person("ann")
+    answer = await home.api.post("/cohorts/", json={"name": "Payers", "is_static": True})
+    cohort = answer.json()["id"]
+    path = f"/cohorts/{cohort}/add_persons_to_static_cohort/"
+    added = await home.api.patch(path, json={"person_ids": [person["id"]]})
+    assert added.status_code == 200, added.text
+    return person
+
+
+@pytest.mark.every_engine
+async def test_a_timeline_tells_events_changes_and_cohorts(home: Home) -> None:
+    person = await lived(home)
+
+    found = await timeline(home, person)
+
+    assert [short(entry) for entry in found] == [
+        ("cohort", "Payers"),
+        ("event", "paid"),
+        ("properties", "paid"),
+        ("event", "$feature_flag_called"),
+        ("event", "$identify"),
+        ("properties", "$identify"),
+        ("event", "first"),
+        ("properties", "first"),
+    ]
+    assert found[3]["session_id"] == "s1"
+    assert found[3]["event"]["flag"] == {"key": "beta", "value": "blue"}
+    changes = [
+        {one["name"]: (one["operation"], one["before"], one["value"], one["is_before_known"])}
+        for entry in found
+        for one in entry["changes"] or ()
+    ]
+    assert changes == [
+        {"a": ("set", None, 1, True)},
+        {"plan": ("unset", "pro", None, True)},
+        {"plan": ("set", "free", "pro", True)},
+        {"plan": ("set", None, "free", True)},
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+@pytest.mark.parametrize("kind", ["event", "properties", "cohort", "cohort,properties", ""])
+async def test_pages_of_any_length_tell_each_entry_once(home: Home, limit: int, kind: str) -> None:
+    person = await lived(home)
+    wanted = kind.split(",") if kind else ["event", "properties", "cohort"]
+    whole = await timeline(home, person)
+
+    paged = await timeline(home, person, limit=limit, kind=kind)
+
+    assert paged == [entry for entry in whole if entry["kind"] in wanted]
+
+
+async def test_events_of_one_instant_are_told_once_across_pages(home: Home) -> None:
+    await home.capture(*(item(0, f"e{n}", **{"$set": {"n": n}}) for n in range(23)))
+    person = await home.person("ann")
+
+    for limit in (1, 4, 23):
+        found = await timeline(home, person, limit=limit)
+        assert sorted(entry["event"]["name"] for entry in found if entry["kind"] == "event") == (
+            sorted(f"e{n}" for n in range(23))
+        )
+        assert len(found) == 46
+
+
+async def test_an_edit_by_the_api_makes_former_values_unknown(home: Home) -> None:
+    await home.capture(item(0, "one", **{"$set": {"plan": "free"}}))
+    person = await home.person("ann")
+    home.site.clock.move(seconds=1)
+    await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "other"}})
+    home.site.clock.move(seconds=1)
+    await home.capture(item(1, "two", **{"$set": {"plan": "pro"}}))
+
+    [newest, _] = await timeline(home, person, kind="properties")
+
+    [change] = newest["changes"]
+    assert (change["before"], change["is_before_known"]) == (None, False)
+
+
+async def test_a_merge_by_request_brings_the_other_timeline(home: Home) -> None:
+    await home.capture(item(0, "old", "bob"), item(1, "new", "ann"))
+    ann, bob = await home.person("ann"), await home.person("bob")
+
+    merged = await home.api.post(f"/persons/{ann['id']}/merge/", json={"ids": [bob["id"]]})
+
+    assert merged.status_code == 201
+    names = [short(entry)[1] for entry in await timeline(home, bob)]
+    assert names == ["$merge_dangerously", "new", "old"]
+
+
+async def store_many(home: Home, events: EventStore, survivor: UUID) -> list[str]:
+    """Events of 10,000 persons that became one, a third of them at each of three instants."""
+    stored = [
+        Event(
+            home.project_id,
+            uuid4(),
+            "seen",
+            f"d{n}",
+            person_uuid(home.project_id, f"d{n}"),
+            NOW - timedelta(minutes=n % 3),
+            NOW,
+            b"{}",
+        )
+        for n in range(MANY)
+    ]
+    await events.insert(events.encoder.batch(stored), str(uuid4()))
+    overrides = [Override(home.project_id, one.person_id, survivor, 1) for one in stored]
+    await events.override_persons(overrides)
+    return sorted(str(one.uuid) for one in stored)
+
+
+async def test_a_person_of_10000_merged_persons_is_told_whole(
+    home: Home, events: EventStore
+) -> None:
+    await home.capture(item(0, "own", "ann"))
+    person = await home.person("ann")
+    [own] = await home.events()
+    number = (await home.site.records.fetch(_number(person)))[0].id
+    rows = [
+        {"project_id": home.project_id, "distinct_id": f"d{n}", "person_id": number}
+        for n in range(MANY)
+    ]
+    async with home.site.records.write() as connection:
+        await connection.execute(insert(person_distinct_ids), rows)
+    wanted = sorted([own["id"], *await store_many(home, events, UUID(person["id"]))])
+
+    listed: list[Json] = []
+    page = await home.get("/events/", person_id=person["id"], limit=1_000)
+    listed += page["results"]
+    while page["next"]:
+        page = (await home.api.get(page["next"])).json()
+        listed += page["results"]
+    told = await timeline(home, person, limit=500, kind="event")
+
+    assert sorted(one["id"] for one in listed) == wanted
+    assert sorted(one["event"]["id"] for one in told) == wanted
+    times = [one["timestamp"] for one in told]
+    assert times == sorted(times, reverse=True)
+
+
+def _number(person: Json) -> Any:
+    return select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
+
+
+WRONG: dict[str, tuple[Json, Json]] = {
+    "kind": (
+        {"kind": "events"},
+        invalid(
+            "invalid_choice",
+            '"events" is not a valid choice. Did you mean "event"?',
+            "kind",
+        ),
+    ),
+    "before": (
+        {"before": "soon"},
+        invalid("invalid_input", "Enter a valid date or a relative one such as -4h.", "before"),
+    ),
+    "cursor": (
+        {"cursor": "event-1", "before": "-1h"},
+        invalid("invalid_input", "Use the cursor of a next link.", "cursor"),
+    ),
+    "cursor without before": (
+        {"cursor": f"event-{UUID(int=1)}"},
+        invalid("invalid_input", "Use cursor together with before, as in a next link.", "cursor"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_a_wrong_query_is_named(home: Home, name: str) -> None:
+    query, expected = WRONG[name]
+    await home.capture(item(0, "one"))
+    person = await home.person("ann")
+
+    answer = await home.api.get(f"/persons/{person['id']}/timeline/", params=query)
+
+    assert (answer.status_code, answer.json()) == (400, expected)
+
+
+async def test_a_person_that_does_not_exist_is_not_found(home: Home) -> None:
+    answer = await home.api.get(f"/persons/{uuid4()}/timeline/")
+
+    assert answer.status_code == 404
+
+
+async def test_a_key_needs_the_scopes_of_what_is_told(home: Home) -> None:
+    await home.capture(item(0, "one"))
+    person = await home.person("ann")
+    key = await add_key(
+        home.site.records, home.user_id, f"phx_{uuid4().hex}", ["person:read", "cohort:read"]
+    )
+    path = f"/api/projects/{home.project_id}/persons/{person['id']}/timeline/"
+
+    async with home.site.client(key) as client:
+        whole = await client.get(path)
+        cohorts = await client.get(path, params={"kind": "cohort"})
+
+    assert whole.status_code == 403
+    assert "event:read" in whole.json()["detail"]
+    assert cohorts.json() == {"next": None, "results": []}
