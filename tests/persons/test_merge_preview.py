@@ -1,0 +1,45 @@
+"""A merge that is foreseen: what remains, what is lost, what does not fit."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from fanion.persons.merge import PersonState
+from fanion.persons.merge_preview import Side, foresee
+
+NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
+ANN, BOB, CID = UUID(int=1), UUID(int=2), UUID(int=3)
+
+
+def side(uuid: UUID, **properties: Any) -> Side:
+    state = PersonState(uuid.int, uuid, properties, True, NOW, 1)
+    return Side(state, f"id {uuid.int}")
+
+
+def test_earlier_persons_win_and_losses_come_first() -> None:
+    found = foresee(1, NOW, [side(ANN, a=1, z=1), side(BOB, b=2, z=2), side(CID, b=3, z=1)])
+
+    told = [(one.name, one.person, one.value, list(one.lost)) for one in found.properties]
+    assert told == [
+        ("b", BOB, 2, [(CID, 3)]),
+        ("z", ANN, 1, [(BOB, 2)]),
+        ("a", ANN, 1, []),
+    ]
+    assert found.lost == 2
+    assert found.before == [{"a": 1, "z": 1}, {"b": 2, "z": 2}, {"b": 3, "z": 1}]
+
+
+def test_what_does_not_fit_is_lost() -> None:
+    found = foresee(1, NOW, [side(ANN, a="x" * 50), side(BOB, b="y" * 50)], bytes_max=80)
+
+    assert [(one.name, one.person, list(one.lost)) for one in found.properties] == [
+        ("b", None, [(BOB, "y" * 50)]),
+        ("a", ANN, []),
+    ]
+    assert found.survivor.properties == {"a": "x" * 50}
+
+
+def test_a_person_alone_stays_as_it_is() -> None:
+    found = foresee(1, NOW, [side(ANN, a=1)])
+
+    assert (found.survivor.properties, found.lost) == ({"a": 1}, 0)
