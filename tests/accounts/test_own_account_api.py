@@ -16,8 +16,7 @@ from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcIdentity, OidcSettings
 from fanion.activity.store import page
 from fanion.db.engine import Records
-from fanion.db.schema.accounts import sessions
-from fanion.db.schema.oidc import oidc_identities
+from fanion.db.schema.accounts import oidc_identities, sessions
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.model import FRESH_FOR, Level

@@ -20,7 +20,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import sign_in_links
 from fanion.db.schema.tables import users
 from fanion.errors import Throttled
-from fanion.web.link_page import LinkPage
+from fanion.web.link_pages import LinkPage
 from tests.support.management import (
     MAIL_URL,
     NOW,

@@ -17,7 +17,7 @@ from fanion.accounts.second_factor.api import SecondFactorApi, SecondFactorLogin
 from fanion.accounts.second_factor.store import PENDING_LASTS
 from fanion.activity.store import page
 from fanion.db.engine import Records
-from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes
+from fanion.db.schema.accounts import pending_sign_ins, recovery_codes
 from fanion.projects.auth.authentication_service import CACHED_S
 from fanion.projects.cache import Projects
 from fanion.projects.model import FRESH_FOR, Level

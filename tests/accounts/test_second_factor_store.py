@@ -28,7 +28,7 @@ from fanion.accounts.second_factor.store import (
     SecondFactorStore,
 )
 from fanion.db.engine import Records
-from fanion.db.schema.second_factor import pending_sign_ins, second_factors
+from fanion.db.schema.accounts import pending_sign_ins, second_factors
 from fanion.db.schema.tables import users
 from tests.support.management import NOW, add_member, insert_project
 

@@ -14,8 +14,12 @@ from fanion.accounts.failed_logins_worker import (
     WRITTEN_AT_ONCE_MAX,
     FailedLogins,
 )
-from fanion.accounts.security_events import SECURITY_ACTIVITIES, SecurityEvent, by_owner
-from fanion.accounts.security_events_store import write_security_events
+from fanion.accounts.security_events_store import (
+    SECURITY_ACTIVITIES,
+    SecurityEvent,
+    by_owner,
+    write_security_events,
+)
 from fanion.activity.store import StoredActivity, page
 from fanion.db.engine import Records
 from fanion.db.schema.activity import activity_log

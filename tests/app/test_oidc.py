@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanion.accounts.oidc.model import OidcSettings
-from fanion.app.oidc import oidc_settings
+from fanion.app.accounts import oidc_settings
 from fanion.config import GroupAccess, SettingsError, read_settings
 from fanion.events.storage.store import EventStore
 from tests.support.application import open_site

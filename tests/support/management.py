@@ -41,8 +41,7 @@ from fanion.projects.model import Level
 from fanion.projects.organizations_api import Organizations
 from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
-from fanion.web.invite_page import InvitePage
-from fanion.web.link_page import LinkPage
+from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)

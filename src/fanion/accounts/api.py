@@ -6,7 +6,7 @@ source: PostHog's `/api/login` and `/logout`
 import secrets
 from typing import Annotated, Any
 
-from litestar import Controller, Response, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import RequestBody
 from msgspec import Meta, Struct
@@ -14,8 +14,7 @@ from msgspec import Meta, Struct
 from fanion.accounts.model import SESSION_BYTES, Device, Method, device
 from fanion.accounts.passwords.rules import PASSWORD_CHARS_MAX
 from fanion.accounts.second_factor.store import PENDING_LASTS
-from fanion.accounts.security_events import SecurityActivity, by_owner
-from fanion.accounts.security_events_store import write_security_events
+from fanion.accounts.security_events_store import SecurityActivity, by_owner, write_security_events
 from fanion.accounts.sessions.cookies import ShortCookie, clear_cookie, read_cookie, set_cookie
 from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
 from fanion.errors import SecondFactorRequired
@@ -162,3 +161,32 @@ async def happened(
 
 def device_of(request: ManagementRequest) -> Device:
     return device(request.client_address, request.headers.get("user-agent", ""))
+
+
+REALM = "hosted-clickhouse"  # of every PostHog that is not their cloud
+
+
+class PreflightBody(Struct, kw_only=True):
+    initiated: Annotated[bool, Meta(description="Whether there is an organization.")] = True
+    realm: str = REALM
+    cloud: bool = False
+    demo: bool = False
+    can_create_org: bool = False
+    email_service_available: Annotated[bool, Meta(description="Whether links can be mailed.")]
+    available_social_auth_providers: dict[str, bool]
+    password_sign_in: bool
+
+
+class PreflightApi(Controller):
+    path = "/_preflight"
+    tags = ("Sign-in",)
+
+    @get("/", summary="Read how people can sign in", public=True, security=[{}])
+    async def preflight(self, sign_in: NamedDependency[SignIn]) -> PreflightBody:
+        """The same for everybody."""
+        options = sign_in.options
+        return PreflightBody(
+            email_service_available=options.mail,
+            available_social_auth_providers=dict.fromkeys(options.providers, True),
+            password_sign_in=options.password,
+        )

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Never
 
-from fanion.accounts.security_events import SecurityEvent
-from fanion.accounts.security_events_store import write_security_events
+from fanion.accounts.security_events_store import SecurityEvent, write_security_events
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.runtime.background import run_loop
 

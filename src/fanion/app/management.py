@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from functools import partial
 
-from fanion.accounts.api import LoginApi
+from fanion.accounts.api import LoginApi, PreflightApi
 from fanion.accounts.oidc.api import OidcApi
 from fanion.accounts.own_account.api import UsersApi
 from fanion.accounts.passwords.links_api import ResetApi, SignInLinksApi
-from fanion.accounts.preflight_api import PreflightApi
 from fanion.accounts.second_factor.api import SecondFactorApi, SecondFactorLoginApi
 from fanion.accounts.sessions.api import SessionsApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
+from fanion.app.accounts import build_oidc_login
 from fanion.app.application import Readiness, build_application, check_records, management_base_url
-from fanion.app.oidc import build_oidc_login
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
 from fanion.cohorts.entries_store import cohorts_entered
@@ -63,8 +62,7 @@ from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application
-from fanion.web.invite_page import InvitePage
-from fanion.web.link_page import LinkPage
+from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
 from fanion.web.probes import OK, Check, CheckResult, State
 from fanion.webhooks.api import WebhooksApi

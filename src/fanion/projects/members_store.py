@@ -17,9 +17,13 @@ from sqlalchemy.exc import IntegrityError
 from fanion.activity.model import ItemState, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
-from fanion.db.schema.accounts import sessions
-from fanion.db.schema.oidc import oidc_identities
-from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes, second_factors
+from fanion.db.schema.accounts import (
+    oidc_identities,
+    pending_sign_ins,
+    recovery_codes,
+    second_factors,
+    sessions,
+)
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.admin_store import NO_PASSWORD

@@ -11,9 +11,8 @@ from joserfc.jwk import RSAKey
 from sqlalchemy import func, select, update
 
 from fanion.accounts.api import LoginApi
-from fanion.accounts.oidc.api import BROWSER, OidcApi, OidcLogin
+from fanion.accounts.oidc.api import BROWSER, OidcApi, OidcLogin, failure_page
 from fanion.accounts.oidc.errors import StateInvalid
-from fanion.accounts.oidc.failure_page import failure_page
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcSettings
 from fanion.accounts.oidc.provider_client import Provider
@@ -22,8 +21,7 @@ from fanion.accounts.oidc.start_limit_cache import STARTS_BURST, StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, StateStore
 from fanion.accounts.own_account.api import UsersApi
 from fanion.db.engine import Records
-from fanion.db.schema.accounts import sessions
-from fanion.db.schema.oidc import oidc_states
+from fanion.db.schema.accounts import oidc_states, sessions
 from fanion.db.schema.tables import users
 from fanion.projects.model import FRESH_FOR
 from fanion.server.forwarded import BaseUrl, TrustedProxies

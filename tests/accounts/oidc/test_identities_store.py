@@ -13,7 +13,7 @@ from fanion.accounts.oidc.model import OidcIdentity, OidcSettings
 from fanion.activity.store import page
 from fanion.config import GroupAccess
 from fanion.db.engine import Records
-from fanion.db.schema.oidc import oidc_identities
+from fanion.db.schema.accounts import oidc_identities
 from fanion.db.schema.tables import memberships, users
 from fanion.projects.model import AccessLevel, Level
 from fanion.projects.roles_store import RoleStore

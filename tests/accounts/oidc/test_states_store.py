@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, select
 
 from fanion.accounts.oidc.states_store import STATE_LASTS, STATES_MAX, BegunSignIn, StateStore
 from fanion.db.engine import Records
-from fanion.db.schema.oidc import oidc_states
+from fanion.db.schema.accounts import oidc_states
 from tests.support.management import NOW, add_member, insert_project
 
 pytestmark = pytest.mark.every_engine

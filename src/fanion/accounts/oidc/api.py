@@ -1,6 +1,7 @@
 """Signing in by OpenID Connect, over HTTP: a browser goes to the provider and comes back."""
 
 from collections.abc import Awaitable, Callable
+from html import escape
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,6 @@ from litestar.params import FromQuery, QueryParameter
 from fanion.accounts.api import OPEN, begin_session
 from fanion.accounts.oidc.authorization import CALLBACK_PATH, Callback, local_path
 from fanion.accounts.oidc.errors import OidcOff
-from fanion.accounts.oidc.failure_page import CONTENT_SECURITY_POLICY, failure_page, wants_page
 from fanion.accounts.oidc.start_limit_cache import StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, BegunSignIn
 from fanion.accounts.sessions.cookies import ShortCookie, read_cookie
@@ -21,8 +21,35 @@ from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import AppError, NotAuthenticated
 from fanion.projects.request_api import ManagementRequest
 
-if TYPE_CHECKING:  # loaded where a provider is set: 10 MB
+if TYPE_CHECKING:
     from fanion.accounts.oidc.sign_in_service import OidcSignIn
+
+
+CONTENT_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Not signed in</title>
+<h1>You are not signed in</h1>
+<p>{detail}</p>
+<p><a href="{home}">Back to Fanion</a></p>
+<p><small>{code}</small></p>
+</html>
+"""
+
+
+def wants_page(accept: str) -> bool:
+    """Whether a browser shows the answer, and no program reads it."""
+    kinds = [kind.partition(";")[0].strip().lower() for kind in accept.split(",")]
+    return "text/html" in kinds
+
+
+def failure_page(error: AppError, home: str) -> bytes:
+    """home: the path of the start page"""
+    page = _PAGE.format(detail=escape(error.detail), home=escape(home), code=escape(error.code))
+    return page.encode()
+
 
 # Of the browser that has begun a sign-in.
 BROWSER = ShortCookie("oidc", int(STATE_LASTS.total_seconds()))

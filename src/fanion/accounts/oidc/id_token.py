@@ -16,7 +16,7 @@ from joserfc.jwk import Key, import_key
 from joserfc.jws import JWSRegistry
 
 from fanion.accounts.oidc.errors import ProviderInvalid, TokenInvalid
-from fanion.db.schema.oidc import SUBJECT_CHARS_MAX
+from fanion.db.schema.accounts import SUBJECT_CHARS_MAX
 
 KEYS_MAX = 50
 # RSA moduli of 2,048 to 8,192 bits, and exponents of 32, in base64url: larger ones take seconds.

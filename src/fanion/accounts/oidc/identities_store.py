@@ -12,7 +12,7 @@ from fanion.accounts.oidc.model import GrantedAccess, OidcIdentity, OidcSettings
 from fanion.activity.model import ItemState, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
-from fanion.db.schema.oidc import oidc_identities
+from fanion.db.schema.accounts import oidc_identities
 from fanion.db.schema.organizations import role_memberships, roles
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.admin_store import NO_PASSWORD

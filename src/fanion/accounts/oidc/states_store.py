@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, delete, func, insert, select
 
 from fanion.db.engine import Records
-from fanion.db.schema.oidc import oidc_states
+from fanion.db.schema.accounts import oidc_states
 from fanion.projects.auth.keys import hash_key
 
 STATE_LASTS = timedelta(minutes=10)

@@ -10,11 +10,13 @@ from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fanion.accounts.model import Purpose
-from fanion.accounts.security_events import SecurityActivity, SecurityEvent
-from fanion.accounts.security_events_store import record_security_event
+from fanion.accounts.security_events_store import (
+    SecurityActivity,
+    SecurityEvent,
+    record_security_event,
+)
 from fanion.db.engine import Records
-from fanion.db.schema.accounts import sessions, sign_in_links
-from fanion.db.schema.second_factor import pending_sign_ins
+from fanion.db.schema.accounts import pending_sign_ins, sessions, sign_in_links
 from fanion.db.schema.tables import organizations, personal_api_keys, users
 from fanion.errors import Invalid
 

@@ -6,8 +6,7 @@ from sqlalchemy import Connection
 
 from fanion.accounts.links_store import create_link
 from fanion.accounts.model import Purpose
-from fanion.accounts.security_events import SecurityEvent
-from fanion.accounts.security_events_store import record_security_event
+from fanion.accounts.security_events_store import SecurityEvent, record_security_event
 from fanion.db.engine import Records
 
 MAILED_LASTS = timedelta(hours=1)

@@ -16,11 +16,14 @@ from fanion.accounts.second_factor.codes import (
     plain_code,
     wait_s,
 )
-from fanion.accounts.security_events import SecurityActivity, SecurityEvent
-from fanion.accounts.security_events_store import record_security_event
+from fanion.accounts.security_events_store import (
+    SecurityActivity,
+    SecurityEvent,
+    record_security_event,
+)
 from fanion.accounts.users_store import require_current
 from fanion.db.engine import Records
-from fanion.db.schema.second_factor import pending_sign_ins, recovery_codes, second_factors
+from fanion.db.schema.accounts import pending_sign_ins, recovery_codes, second_factors
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.auth.keys import hash_key
 

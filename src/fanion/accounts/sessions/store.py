@@ -31,8 +31,7 @@ from fanion.accounts.model import (
 )
 from fanion.accounts.users_store import require_current
 from fanion.db.engine import Records
-from fanion.db.schema.accounts import sessions, sign_in_links
-from fanion.db.schema.second_factor import second_factors
+from fanion.db.schema.accounts import second_factors, sessions, sign_in_links
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.auth.personal_keys_store import OWNER_COLUMNS, read_owner
 from fanion.projects.model import Principal

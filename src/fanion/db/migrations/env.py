@@ -23,10 +23,8 @@ from fanion.db.schema import (
     events,
     flags,
     insights,
-    oidc,
     organizations,
     persons,
-    second_factor,
     webhooks,
 )
 from fanion.db.schema.tables import ID, metadata
@@ -44,8 +42,8 @@ TABLES = (
     organizations,
     activity,
     webhooks,
-    second_factor,
-    oidc,
+    accounts,
+    accounts,
 )
 
 

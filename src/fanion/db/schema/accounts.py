@@ -1,6 +1,17 @@
-"""Tables of signing in: sessions, and links for one use."""
+"""Tables of signing in: sessions, links for one use, second factors, OpenID Connect."""
 
-from sqlalchemy import Column, ForeignKey, Index, String, Table, Text, Uuid
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    Uuid,
+)
 
 from fanion.db.columns import UtcDateTime
 from fanion.db.schema.tables import ID, metadata
@@ -39,4 +50,74 @@ sign_in_links = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime, nullable=False, index=True),
     Index(None, "user_id", "purpose"),
+)
+
+
+# A secret is stored as it is: codes are computed from it.
+second_factors = Table(
+    "second_factors",
+    metadata,
+    Column("user_id", ID, ForeignKey("users.id"), primary_key=True, autoincrement=False),
+    # Null until the first code has confirmed it.
+    Column("secret", String(64), nullable=True),
+    Column("confirmed_at", UtcDateTime, nullable=True),
+    # Of the code that was accepted last; codes of this step and earlier ones are used up.
+    Column("last_step", BigInteger, nullable=False),
+    # Wrong codes in a row, and the time of the last one.
+    Column("failures", Integer, nullable=False),
+    Column("failed_at", UtcDateTime, nullable=True),
+    # A secret that is being set up; the confirmed one stays valid meanwhile.
+    Column("pending_secret", String(64), nullable=True),
+    Column("pending_until", UtcDateTime, nullable=True),
+)
+
+# A code that was used is deleted.
+recovery_codes = Table(
+    "recovery_codes",
+    metadata,
+    Column("user_id", ID, ForeignKey("users.id"), nullable=False),
+    Column("hash", String(100), nullable=False),
+    PrimaryKeyConstraint("user_id", "hash"),
+)
+
+# The first factor has been accepted, the second one not yet. No session exists.
+pending_sign_ins = Table(
+    "pending_sign_ins",
+    metadata,
+    Column("hash", String(100), primary_key=True),
+    Column("user_id", ID, ForeignKey("users.id"), nullable=False, index=True),
+    # Of the first factor, as sessions have it.
+    Column("method", String(20), nullable=False),
+    # Wrong codes so far.
+    Column("attempts", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
+)
+
+
+ISSUER_CHARS_MAX = 500
+SUBJECT_CHARS_MAX = 255  # source: OpenID Connect Core section 2, `sub`
+
+oidc_identities = Table(
+    "oidc_identities",
+    metadata,
+    Column("issuer", String(ISSUER_CHARS_MAX), nullable=False),
+    Column("subject", String(SUBJECT_CHARS_MAX), nullable=False),
+    Column("user_id", ID, ForeignKey("users.id"), nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("last_used_at", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("issuer", "subject"),
+)
+
+# `state` of an authorization request until its callback. Nonce and PKCE verifier derive from the
+# secret in the browser's cookie, of which only the hash is stored.
+oidc_states = Table(
+    "oidc_states",
+    metadata,
+    Column("hash", String(100), primary_key=True),
+    Column("browser_hash", String(100), nullable=False),
+    Column("return_path", Text, nullable=False),
+    # Whose fresh sign-in is asked for; null at an ordinary sign-in.
+    Column("user_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
 )
