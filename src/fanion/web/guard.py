@@ -67,27 +67,9 @@ def access_guard(
         principal = await _authenticate(connection, query, authentication, sessions, caller)
         connection.principal = connection.scope["state"]["principal"] = principal
         _reject_nul(connection.scope["path"], query)
-        path_params = connection.scope["path_params"]
-        named = path_params.get("project_id")
-        project = None
-        reads = _reads(handler, connection.method)
-        changes = not (reads or handler.opt.get("own"))
-        if named is not None or handler.opt.get("project"):
-            token = _token(query) if connection.method == "GET" else None
-            if token is not None:
-                project = await projects.by_token(token, caller)
-            else:
-                project = await _find_project(named or CURRENT, principal, projects)
-        organization_id = None
-        if changes and Level.VIEWER in principal.levels.values():
-            organization_id = await _organization_id(path_params, principal, projects)
+        project = await _project_of(connection, handler, query, projects)
         try:
-            scope = _scope(handler.opt.get("scope"), reads=reads)
-            principal.require_access(
-                project, scope, changes=changes, organization_id=organization_id
-            )
-            if handler.opt.get("session"):
-                principal.require_session()
+            await _require_rights(connection, handler, project, projects)
         except PermissionDenied:
             authentication.failures.denied(principal, caller)
             raise
@@ -172,6 +154,41 @@ def _own_origins(request: ManagementRequest) -> tuple[str, ...]:
     latter. A page of the same host without TLS may be anybody's on the way."""
     scheme = request.origin.partition("://")[0]
     return request.origin, f"{scheme}://{request.headers.get('host', '')}"
+
+
+async def _project_of(
+    request: ManagementRequest,
+    handler: BaseRouteHandler,
+    query: Mapping[str, str],
+    projects: Projects,
+) -> Project | None:
+    """That the path or the project key names; None for a request without one. raises: NotFound"""
+    named = request.scope["path_params"].get("project_id")
+    if named is None and not handler.opt.get("project"):
+        return None
+    token = _token(query) if request.method == "GET" else None
+    if token is not None:
+        return await projects.by_token(token, request.caller)
+    return await _find_project(named or CURRENT, request.principal, projects)
+
+
+async def _require_rights(
+    request: ManagementRequest,
+    handler: BaseRouteHandler,
+    project: Project | None,
+    projects: Projects,
+) -> None:
+    """raises: PermissionDenied"""
+    principal, reads = request.principal, _reads(handler, request.method)
+    changes = not (reads or handler.opt.get("own"))
+    organization_id = None
+    if changes and Level.VIEWER in principal.levels.values():
+        path_params = request.scope["path_params"]
+        organization_id = await _organization_id(path_params, principal, projects)
+    scope = _scope(handler.opt.get("scope"), reads=reads)
+    principal.require_access(project, scope, changes=changes, organization_id=organization_id)
+    if handler.opt.get("session"):
+        principal.require_session()
 
 
 async def _find_project(named: str, principal: Principal, projects: Projects) -> Project:
