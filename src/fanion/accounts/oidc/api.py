@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from fanion.accounts.oidc.sign_in_service import OidcSignIn
 
 
-CONTENT_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
