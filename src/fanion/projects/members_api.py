@@ -58,7 +58,7 @@ class MembersApi(Controller):
         Nobody changes the own level, and the last owner stays one. The member's sessions end."""
         found = await organizations.of(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
-        changed = await organizations.members.change_level(
+        changed = await organizations.member_changes.change_level(
             found.id, user_uuid, Level(data.level), user.id, now
         )
         organizations.rights_changed(changed.user_id)
@@ -77,5 +77,5 @@ class MembersApi(Controller):
         owner. The member's sessions end."""
         found = await organizations.of(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
-        gone = await organizations.members.dismiss(found.id, user_uuid, user.id, now)
+        gone = await organizations.member_changes.dismiss(found.id, user_uuid, user.id, now)
         organizations.rights_changed(gone.user_id)

@@ -1,5 +1,4 @@
-"""Members of an organization in the records store: added, changed and removed by the operator, or
-by other members within their rights.
+"""Members of an organization in the records store: listed, added, changed and removed.
 
 The row of a removed user in `users` stays, because other records refer to it.
 """
@@ -30,14 +29,8 @@ from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.auth.personal_keys_store import NewPersonalKey, create_key, revoke_keys_of
 from fanion.projects.invites_store import revoke_invites_of
-from fanion.projects.member_rights import (
-    Manager,
-    require_manager,
-    require_may_change_level,
-    require_may_remove,
-)
 from fanion.projects.model import Level, PersonalKey
-from fanion.projects.organizations_store import lock_members, manager_of
+from fanion.projects.organizations_store import lock_members
 from fanion.projects.roles_store import leave_roles
 
 _user, _member = users.c, memberships.c
@@ -126,39 +119,6 @@ class MemberStore:
         async with self.records.write() as connection:
             await connection.run_sync(_remove, organization_id, email, now)
 
-    async def change_level(
-        self, organization_id: UUID, user_uuid: UUID, level: Level, by: int, now: datetime
-    ) -> Member:
-        """by: the user who does it
-
-        raises: NotFound; PermissionDenied; Invalid with code `last_owner`
-        """
-        change = MemberChange(organization_id, user_uuid, by, now)
-        async with self.records.write() as connection:
-            return await connection.run_sync(_change_level, change, level)
-
-    async def dismiss(
-        self, organization_id: UUID, user_uuid: UUID, by: int, now: datetime
-    ) -> Member:
-        """As `remove`; everybody may leave. by: the user who does it
-
-        returns: who is not a member any more
-        raises:  NotFound; PermissionDenied; Invalid with code `last_owner`
-        """
-        change = MemberChange(organization_id, user_uuid, by, now)
-        async with self.records.write() as connection:
-            return await connection.run_sync(_dismiss, change)
-
-
-@dataclass(frozen=True, slots=True)
-class MemberChange:
-    """Of one member by another. by: the id of the user who does it"""
-
-    organization_id: UUID
-    user_uuid: UUID
-    by: int
-    now: datetime
-
 
 async def first_organization(records: Records) -> UUID | None:
     """The oldest; None before setup."""
@@ -201,10 +161,12 @@ def _read(row: Row[Any]) -> Member:
 
 def _find(connection: Connection, organization_id: UUID, email: str) -> Member:
     """raises: NotFound"""
-    return _one(connection, organization_id, _user.email == email)
+    return member_where(connection, organization_id, _user.email == email)
 
 
-def _one(connection: Connection, organization_id: UUID, which: ColumnElement[bool]) -> Member:
+def member_where(
+    connection: Connection, organization_id: UUID, which: ColumnElement[bool]
+) -> Member:
     """raises: NotFound"""
     found = connection.execute(_members(organization_id).where(which)).first()
     if found is None:
@@ -280,10 +242,10 @@ def _set_level(
     now: datetime,
 ) -> Member:
     before = _locked(connection, organization_id, email)
-    return _give_level(connection, organization_id, before, level, None, now)
+    return give_level(connection, organization_id, before, level, None, now)
 
 
-def _give_level(
+def give_level(
     connection: Connection,
     organization_id: UUID,
     before: Member,
@@ -334,10 +296,10 @@ def _remove(
     now: datetime,
 ) -> None:
     gone = _locked(connection, organization_id, email)
-    _remove_member(connection, organization_id, gone, None, now)
+    remove_member(connection, organization_id, gone, None, now)
 
 
-def _remove_member(
+def remove_member(
     connection: Connection,
     organization_id: UUID,
     gone: Member,
@@ -377,33 +339,6 @@ def record_joined(
     """A user has become a member, by the own doing."""
     added = _find(connection, organization_id, email)
     _record(connection, organization_id, None, added, user_id, now)
-
-
-def _change_level(connection: Connection, change: MemberChange, level: Level) -> Member:
-    manager, member = _manager_and_member(connection, change)
-    require_may_change_level(manager, member.user_id, member.level, level)
-    return _give_level(connection, change.organization_id, member, level, change.by, change.now)
-
-
-def _dismiss(connection: Connection, change: MemberChange) -> Member:
-    manager, member = _manager_and_member(connection, change)
-    require_may_remove(manager, member.user_id, member.level)
-    _remove_member(connection, change.organization_id, member, change.by, change.now)
-    return member
-
-
-def _manager_and_member(connection: Connection, change: MemberChange) -> tuple[Manager, Member]:
-    """As of now: the level that the request came with may have been lowered.
-
-    raises: NotFound; PermissionDenied in its place for who may manage nobody
-    """
-    lock_members(connection, change.organization_id)
-    manager = manager_of(connection, change.organization_id, change.by)
-    try:
-        return manager, _one(connection, change.organization_id, _user.uuid == change.user_uuid)
-    except NotFound:
-        require_manager(manager.level)
-        raise
 
 
 def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:

@@ -18,7 +18,7 @@ from fanion.errors import NotFound
 from fanion.projects.cache import Projects
 from fanion.projects.invite_mail import MailSender
 from fanion.projects.invites_store import InviteStore
-from fanion.projects.members_store import MemberStore
+from fanion.projects.member_changes_store import MemberChangeStore
 from fanion.projects.model import LEVELS, Level, Organization, Principal, ResourceAccess
 from fanion.projects.organizations_store import (
     ResourceAccessStore,
@@ -52,8 +52,8 @@ class Organizations:
     send_mail: MailSender | None = None
 
     @property
-    def members(self) -> MemberStore:
-        return MemberStore(self.records)
+    def member_changes(self) -> MemberChangeStore:
+        return MemberChangeStore(self.records)
 
     @property
     def invites(self) -> InviteStore:

@@ -1,0 +1,87 @@
+"""Changes of members by other members, within their rights."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import users
+from fanion.errors import NotFound
+from fanion.projects.member_rights import (
+    Manager,
+    require_manager,
+    require_may_change_level,
+    require_may_remove,
+)
+from fanion.projects.members_store import Member, give_level, member_where, remove_member
+from fanion.projects.model import Level
+from fanion.projects.organizations_store import lock_members, manager_of
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChangeStore:
+    records: Records
+
+    async def change_level(
+        self, organization_id: UUID, user_uuid: UUID, level: Level, by: int, now: datetime
+    ) -> Member:
+        """by: the user who does it
+
+        raises: NotFound; PermissionDenied; Invalid with code `last_owner`
+        """
+        change = MemberChange(organization_id, user_uuid, by, now)
+        async with self.records.write() as connection:
+            return await connection.run_sync(_change_level, change, level)
+
+    async def dismiss(
+        self, organization_id: UUID, user_uuid: UUID, by: int, now: datetime
+    ) -> Member:
+        """As `remove`; everybody may leave. by: the user who does it
+
+        returns: who is not a member any more
+        raises:  NotFound; PermissionDenied; Invalid with code `last_owner`
+        """
+        change = MemberChange(organization_id, user_uuid, by, now)
+        async with self.records.write() as connection:
+            return await connection.run_sync(_dismiss, change)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChange:
+    """Of one member by another. by: the id of the user who does it"""
+
+    organization_id: UUID
+    user_uuid: UUID
+    by: int
+    now: datetime
+
+
+def _change_level(connection: Connection, change: MemberChange, level: Level) -> Member:
+    manager, member = _manager_and_member(connection, change)
+    require_may_change_level(manager, member.user_id, member.level, level)
+    return give_level(connection, change.organization_id, member, level, change.by, change.now)
+
+
+def _dismiss(connection: Connection, change: MemberChange) -> Member:
+    manager, member = _manager_and_member(connection, change)
+    require_may_remove(manager, member.user_id, member.level)
+    remove_member(connection, change.organization_id, member, change.by, change.now)
+    return member
+
+
+def _manager_and_member(connection: Connection, change: MemberChange) -> tuple[Manager, Member]:
+    """As of now: the level that the request came with may have been lowered.
+
+    raises: NotFound; PermissionDenied in its place for who may manage nobody
+    """
+    lock_members(connection, change.organization_id)
+    manager = manager_of(connection, change.organization_id, change.by)
+    try:
+        return manager, member_where(
+            connection, change.organization_id, users.c.uuid == change.user_uuid
+        )
+    except NotFound:
+        require_manager(manager.level)
+        raise
