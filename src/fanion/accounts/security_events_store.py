@@ -25,7 +25,6 @@ SecurityActivity = Literal[
     "second_factor_removed",
     "recovery_codes_replaced",
     "recovery_code_used",
-    "invite_created",
 ]
 SECURITY_ACTIVITIES: tuple[str, ...] = get_args(SecurityActivity)
 
