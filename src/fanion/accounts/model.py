@@ -87,6 +87,6 @@ class ListedSession:
 
 def rights_of(levels: Mapping[UUID, int]) -> str:
     """Digest of what a user may do. A session whose rights differ from its owner's has ended, so
-    that a change of level takes a new cookie, whoever changes it and on whichever server."""
+    that a change of level takes a new cookie, on every server."""
     text = ",".join(f"{one}:{levels[one]}" for one in sorted(levels))
     return hashlib.sha256(text.encode()).hexdigest()

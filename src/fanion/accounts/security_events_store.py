@@ -54,7 +54,7 @@ def by_owner(
 
 def record_security_event(connection: Connection, event: SecurityEvent) -> None:
     """In the transaction of what happened. Of a user who is in no organization nothing is written:
-    there is nobody to read it."""
+    no activity log would show it."""
     account = select(users.c.uuid, users.c.email).where(users.c.id == event.user_id)
     row = connection.execute(account).one_or_none()
     if row is None:

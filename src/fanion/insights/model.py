@@ -134,7 +134,7 @@ def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: Z
 class DashboardAccess:
     """The permissions of one user on the dashboards of one project; every user may view.
 
-    is_viewer: may change none, whoever made it
+    is_viewer: may change none, not even the own ones
     """
 
     user_id: int

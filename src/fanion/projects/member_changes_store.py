@@ -74,7 +74,7 @@ def _dismiss(connection: Connection, change: MemberChange) -> Member:
 def _manager_and_member(connection: Connection, change: MemberChange) -> tuple[Manager, Member]:
     """As of now: the level that the request came with may have been lowered.
 
-    raises: NotFound; PermissionDenied in its place for who may manage nobody
+    raises: NotFound; PermissionDenied in its place for a user who may not manage members
     """
     lock_members(connection, change.organization_id)
     manager = manager_of(connection, change.organization_id, change.by)

@@ -1,5 +1,5 @@
 """Which levels a member may give, and to whom. Administrators manage members below them, owners
-manage everyone; nobody changes the own level."""
+manage everyone; no member changes the own level."""
 
 from dataclasses import dataclass
 

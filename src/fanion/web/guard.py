@@ -91,7 +91,7 @@ async def _admit_public(
     request: ManagementRequest, handler: BaseRouteHandler, sessions: SessionService
 ) -> None:
     """A page may say who is signed in wherever the link to it was: other pages cannot read it. With
-    a form, which cannot send our header, nobody is signed in.
+    a form, which cannot send our header, the session does not count.
 
     raises: ForgedRequest, Throttled, RecordsUnavailable
     """

@@ -79,7 +79,7 @@ def _known(connection: Connection, identity: OidcIdentity) -> int | None:
 def _by_address(connection: Connection, identity: OidcIdentity) -> int | None:
     """A provider may give the address of somebody who left to somebody else: a user who has an
     identity of this provider is found by that alone. An address that a user has chosen, and that
-    was not verified, may belong to somebody who has yet to sign in: it leads nobody there."""
+    was not verified, may belong to a person who has yet to sign in: it does not count."""
     other = select(_identity.user_id).where(
         _identity.user_id == _user.id, _identity.issuer == identity.issuer
     )
@@ -153,7 +153,7 @@ def _grant(
     member = _membership(connection, organization_id, user_id)
     if member is None:
         return
-    # Groups make nobody an owner, and take that level from nobody: there is always one.
+    # Groups neither give nor take the level of an owner: there is always one.
     if access.level is not None and member.level not in (access.level, Level.OWNER):
         connection.execute(
             update(memberships)

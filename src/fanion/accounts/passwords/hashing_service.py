@@ -28,7 +28,7 @@ class PasswordHashing:
         # No password has this hash. It is compared where an account has none, at the same cost.
         one = self._hasher
         cost = f"m={one.memory_cost},t={one.time_cost},p={one.parallelism}"
-        self._nobody = f"$argon2id$v=19${cost}${'A' * 22}${'A' * 43}"
+        self._no_password = f"$argon2id$v=19${cost}${'A' * 22}${'A' * 43}"
 
     async def hash_new(self, password: str, email: str = "", attr: str = "password") -> str:
         """The hash of a password that a person has chosen.
@@ -49,7 +49,7 @@ class PasswordHashing:
 
         def matches() -> bool:
             try:
-                self._hasher.verify(password_hash or self._nobody, password)
+                self._hasher.verify(password_hash or self._no_password, password)
             except (InvalidHashError, VerificationError):
                 return False
             return bool(password_hash)

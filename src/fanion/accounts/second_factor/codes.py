@@ -106,8 +106,8 @@ def delay_s(failures: int) -> float:
 
 
 def wait_s(failures: int, failed_at: datetime | None, now: datetime) -> int:
-    """Whole seconds until the next code is checked; 0 for now. A clock that was set back makes
-    nobody wait longer than the delay itself."""
+    """Whole seconds until the next code is checked; 0 for now. After a clock was
+    set back the wait is no longer than the delay itself."""
     if failed_at is None:
         return 0
     passed = max(0.0, (now - failed_at).total_seconds())

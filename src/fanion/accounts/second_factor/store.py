@@ -255,7 +255,7 @@ def _replace_codes(connection: Connection, user_id: int, new: Sequence[str]) -> 
 
 
 def _check(connection: Connection, user_id: int, text: str, now: datetime) -> CheckedCode:
-    """The delay is for codes that can be guessed: whoever is kept waiting by somebody else's
+    """The delay is for codes that can be guessed: a user who must wait because of a stranger's
     guesses signs in with a recovery code."""
     row, code = _locked(connection, user_id), plain_code(text)
     if row is None or row.secret is None:

@@ -149,7 +149,7 @@ class SessionStore:
             return former
 
     async def delete_ended(self, now: datetime) -> None:
-        """With links that nobody used in time."""
+        """With links that have expired."""
         async with self.records.write() as connection:
             await connection.execute(delete(sessions).where(_has_ended(now)))
             await connection.execute(delete(sign_in_links).where(sign_in_links.c.expires_at <= now))

@@ -53,8 +53,8 @@ users = Table(
     Column("password_hash", Text, nullable=False),
     Column("is_active", Boolean, nullable=False),
     Column("is_email_verified", Boolean, nullable=False),
-    # True once the user has chosen it, and nobody who may add members: it then says nothing about
-    # who the user is. Null for no.
+    # True once the user has chosen it, in place of an administrator: it then does not prove who
+    # the user is. Null for no.
     Column("email_chosen_by_owner", Boolean, nullable=True),
     Column("current_project_id", ID, nullable=True),
     Column("created_at", UtcDateTime, nullable=False),

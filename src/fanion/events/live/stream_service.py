@@ -1,6 +1,6 @@
 """Streams of events as they are stored: `/events/stream/`.
 
-Nothing is kept of a project at which nobody looks. Streams with the same filter share one ring and
+Nothing is kept of a project without a reader. Streams with the same filter share one ring and
 read it each at its own pace: a slow one misses events, which it is told, and holds none of them.
 """
 
@@ -119,7 +119,7 @@ class LiveEvents:
         return bool(self._places)
 
     def filters(self, project_id: int) -> Sequence[LiveFilter]:
-        """For whose events there is a ring; none if nobody looks at the project."""
+        """For whose events there is a ring; none if the project has no reader."""
         places = self._places.get(project_id)
         return tuple(places) if places else ()
 
@@ -214,7 +214,7 @@ class LiveEvents:
             self._expiry = loop.call_later(LINGER_S, self._expire)
 
     def _expire(self) -> None:
-        """Give up the rings that nobody reads."""
+        """Give up the rings without a reader."""
         self._expiry = None
         before, has_idle = self.clock() - LINGER_S, False
         for project_id, places in list(self._places.items()):
@@ -288,7 +288,7 @@ class _Stream:
         try:
             await self._subscription.may_read()
         except (RecordsUnavailable, Unavailable):
-            return True  # nobody knows
+            return True  # unknown until the store answers
         except AppError:
             return False
         return not (self._live.is_closed or self._has_left)

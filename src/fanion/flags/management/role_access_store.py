@@ -38,7 +38,7 @@ class FlagAccess:
 
     edits_all: whatever the flag
     given:     ids of the flags that a role of the user was given
-    is_viewer: edits nothing, whoever made it and whatever the roles
+    is_viewer: edits nothing, not even the own flags, whatever the roles
     """
 
     user_id: int

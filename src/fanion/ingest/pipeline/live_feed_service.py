@@ -1,6 +1,6 @@
-"""Hands stored events to the streams of live events, where somebody looks at their project.
+"""Hands stored events to the streams of live events, where their project has readers.
 
-Where nobody does, a batch costs one look at a dict.
+Without readers a batch costs one look at a dict.
 """
 
 import asyncio
