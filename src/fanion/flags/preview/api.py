@@ -4,17 +4,12 @@ value. Why an unsaved flag answers as it does is said by `management.evaluation_
 source: flags.md sections 3 to 9, 12 and 15
 """
 
-import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
-
 from litestar import Controller, post
 from litestar.di import NamedDependency
 from litestar.params import RequestBody
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from fanion.errors import Unavailable
 from fanion.flags.blast_radius.by_condition import ladder_of
 from fanion.flags.engine.definition import (
     FlagRow,
@@ -38,8 +33,6 @@ NO_KEY = "no-key-yet"
 
 # These operations change nothing, whatever their method.
 _READS = {**scoped("feature_flag:read"), "reads": True}
-
-T = TypeVar("T")
 
 
 class FlagPreviewsApi(Controller):
@@ -88,29 +81,8 @@ class FlagPreviewsApi(Controller):
         # The flags that a user has not created yet count as one.
         flag_id = None if flag.flag is None else flag.flag.definition.id
         asker = request.principal.user.id, request.project.id, flag_id
-        computed = await until_disconnect(request, previews.changes.compute(asker, question))
+        computed = await request.unless_client_left(previews.changes.compute(asker, question))
         return change_preview(question.group_type_index, computed)
-
-
-async def until_disconnect(request: ManagementRequest, work: Awaitable[T]) -> T:
-    """Cancels the work when the client has closed the connection. raises: as the work does"""
-    task = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise Unavailable("The client has closed the connection.")
-        return task.result()
-    finally:
-        leaving.cancel()
-        task.cancel()
-        await asyncio.wait([task, leaving])
-
-
-async def _disconnected(request: ManagementRequest) -> None:
-    """The body has been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _reach_rules(row: FlagRow | None) -> Rules:
