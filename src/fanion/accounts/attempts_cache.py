@@ -72,7 +72,7 @@ class SignInAttempts:
     def begin(self, account: str, address: str, claimed: str = "") -> Attempt:
         """Counts as a failure at once, so that attempts at the same time wait for one another.
 
-        account:          the e-mail address that was sent, whether anybody has it or not
+        account:          the e-mail address that was sent, whether an account has it or not
         address, claimed: as of `Client`
         raises:           Throttled
         """

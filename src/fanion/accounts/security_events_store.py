@@ -32,7 +32,7 @@ SECURITY_ACTIVITIES: tuple[str, ...] = get_args(SecurityActivity)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityEvent:
     """user_id: of the account
-    by_user:  who did it; None for the operator, the server, and somebody who is not signed in
+    by_user:  who did it; None for the operator, the server, and a client that is not signed in
     details:  circumstances, such as `method` and `address`; never a secret
     """
 

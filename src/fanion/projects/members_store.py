@@ -328,7 +328,7 @@ def end_sessions_of(connection: Connection, user_id: int) -> None:
 
 
 def _forget_sign_in(connection: Connection, user_id: int) -> None:
-    """Second factor and identities: the address may pass to somebody else, who is added anew."""
+    """Second factor and identities: the address may pass to another person, who is added anew."""
     for table in (pending_sign_ins, recovery_codes, second_factors, oidc_identities):
         connection.execute(delete(table).where(table.c.user_id == user_id))
 

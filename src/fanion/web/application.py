@@ -30,7 +30,7 @@ WHOLE_SERVER = "*"
 # Flags of the caller's own project have a second address. source: flags.md section 11
 FLAGS_ALIAS = "/api/feature_flag"
 FLAGS = "/api/projects/@current/feature_flags"
-# What a page asks before anybody has signed in, where PostHog has it.
+# What a page asks before a user has signed in, where PostHog has it.
 PREFLIGHT = "/_preflight"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # Status in logs and metrics of a request whose client has disconnected, as nginx logs it.

@@ -27,7 +27,7 @@ def require_own_page(
 
     own:         the origins at which the server is reached; they may have a path
     has_session: whether it is made with a session's cookie. Otherwise it signs in, and need not
-                 come from a browser; a page elsewhere must not sign anybody in.
+                 come from a browser; a page elsewhere must not sign a visitor in.
     raises:      ForgedRequest
     """
     is_own = _is_own(headers, own, (SAME_ORIGIN,))

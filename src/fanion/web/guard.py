@@ -151,7 +151,7 @@ async def _of_session(
 
 def _own_origins(request: ManagementRequest) -> tuple[str, ...]:
     """As clients see it, and as this one has addressed it: a browser does not let a page choose the
-    latter. A page of the same host without TLS may be anybody's on the way."""
+    latter. A page of the same host without TLS may be replaced on the way."""
     scheme = request.origin.partition("://")[0]
     return request.origin, f"{scheme}://{request.headers.get('host', '')}"
 

@@ -15,7 +15,7 @@ CALLBACK_PATH = "/api/login/oidc/callback/"
 RETURN_PATH_CHARS_MAX = 2_000
 # Of what a callback brings; providers send codes of up to some thousand characters.
 PARAMETER_CHARS_MAX = 4_096
-# Of the sign-in to the provider, when somebody has to sign in afresh; it is asked for 0.
+# Of the sign-in to the provider, when a user has to sign in afresh; it is asked for 0.
 FRESH_MAX_AGE_S = 300
 
 

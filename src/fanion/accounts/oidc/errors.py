@@ -52,7 +52,7 @@ class NoAccount(PermissionDenied):
 
 
 class WrongAccount(PermissionDenied):
-    """A fresh sign-in was asked for, and somebody else has signed in."""
+    """A fresh sign-in was asked for, and another user has signed in."""
 
     default_code = "oidc_wrong_account"
     default_detail = "You signed in to the identity provider as somebody else."

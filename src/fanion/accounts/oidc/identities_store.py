@@ -77,7 +77,7 @@ def _known(connection: Connection, identity: OidcIdentity) -> int | None:
 
 
 def _by_address(connection: Connection, identity: OidcIdentity) -> int | None:
-    """A provider may give the address of somebody who left to somebody else: a user who has an
+    """A provider may give the address of a former user to another person: a user who has an
     identity of this provider is found by that alone. An address that a user has chosen, and that
     was not verified, may belong to a person who has yet to sign in: it does not count."""
     other = select(_identity.user_id).where(

@@ -252,7 +252,7 @@ class Provider:
 
 
 def _retrieve(reading: "asyncio.Task[V]") -> None:
-    """Nobody may be waiting for its error any more."""
+    """Its error may have no reader any more."""
     if not reading.cancelled():
         reading.exception()
 

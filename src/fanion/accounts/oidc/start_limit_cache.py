@@ -1,4 +1,4 @@
-"""Rate limit of sign-ins that anybody may begin: each writes a row."""
+"""Rate limit of sign-ins that a stranger may begin: each writes a row."""
 
 from collections.abc import Callable
 from math import ceil

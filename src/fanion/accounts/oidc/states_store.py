@@ -18,7 +18,7 @@ _state = oidc_states.c
 
 @dataclass(frozen=True, slots=True)
 class BegunSignIn:
-    """user_id: who has to sign in afresh; None for anybody"""
+    """user_id: who has to sign in afresh; None for any user"""
 
     return_path: str
     user_id: int | None = None

@@ -43,7 +43,7 @@ class OwnAccounts:
     managed_domains: frozenset[str] = frozenset()
 
     def require_free_address(self, email: str) -> None:
-        """Whoever gave the own account the address of a colleague would get that colleague's
+        """A user who gave the own account the address of a colleague would get that colleague's
         sign-in, with the rights that the provider's groups give. raises: Invalid"""
         domain = email.rpartition("@")[2]
         if domain in self.managed_domains:

@@ -28,7 +28,7 @@ PASSWORD_LINKS = (Purpose.FIRST_START, Purpose.RESET)
 class AccountChange:
     """What is None stays as it is.
 
-    by_user: who changes it; None for somebody with a link
+    by_user: who changes it; None for the holder of a link
     details: circumstances, for the activity
     """
 

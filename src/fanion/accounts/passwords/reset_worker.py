@@ -45,7 +45,7 @@ class _Request:
 
 class PasswordResets:
     """put_mail: None where no mail server is set
-    base_url: of this server; never what a request says, which anybody can choose
+    base_url: of this server; never what a request says, which the client chooses
     now:      the time of day; clock: seconds that only go forward
     """
 

@@ -134,7 +134,7 @@ async def _check(
 
 
 class SecondFactorApi(Controller):
-    """For sessions alone: a key that leaks must not let anybody in by another door."""
+    """For sessions alone: a key that leaks must not open another way to sign in."""
 
     path = "/api/users/@me"
     tags = ("Sign-in",)

@@ -115,7 +115,7 @@ class LiveEvents:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody looks at any project, or did a moment ago."""
+        """Whether a project has readers, or had them a moment ago."""
         return bool(self._places)
 
     def filters(self, project_id: int) -> Sequence[LiveFilter]:

@@ -1,7 +1,7 @@
 """Values of a property with how often they occur, of events and of persons.
 
 Only the newest events are looked at, and so many persons: a list to choose from must be there
-while somebody types.
+while a user types.
 """
 
 from collections.abc import Mapping, Sequence

@@ -30,7 +30,7 @@ def question_of(project_id: int, flag: UnsavedFlag, now: datetime) -> Question:
 
 
 def _indexes(rows: Iterator[FlagRow]) -> Iterator[int | None]:
-    """Of filters that can be read: with others a flag has no value for anybody."""
+    """Of filters that can be read: with others a flag has no value for any person."""
     for row in rows:
         try:
             yield parse_rules(row.filters, row.rollout_percentage).group_type_index
