@@ -1,0 +1,26 @@
+import { fileURLToPath } from "node:url";
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+// With hot reload, requests go to a server that runs beside it.
+const API = process.env.FANION_URL ?? "http://127.0.0.1:8000";
+const proxied = ["/api", "/_preflight", "/capture", "/flags", "/static", "/array"];
+
+export default defineConfig({
+  // Relative: the server may be reached below any prefix.
+  base: "./",
+  plugins: [react(), tailwindcss()],
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  build: {
+    target: "es2022",
+    manifest: true,
+    cssMinify: true,
+    // A page's policy allows no data: addresses.
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+  },
+  // The server replaces it in each page that it renders.
+  html: { cspNonce: "__NONCE__" },
+  server: { proxy: Object.fromEntries(proxied.map((path) => [path, API])) },
+});
