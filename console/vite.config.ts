@@ -1,16 +1,23 @@
 import { fileURLToPath } from "node:url";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 
 // With hot reload, requests go to a server that runs beside it.
 const API = process.env.FANION_URL ?? "http://127.0.0.1:8000";
 const proxied = ["/api", "/_preflight", "/capture", "/flags", "/static", "/array"];
 
+/** With hot reload nothing renders the page per request. */
+const withoutPrefix: Plugin = {
+  name: "without-prefix",
+  apply: "serve",
+  transformIndexHtml: (html) => html.replace("__PREFIX__", ""),
+};
+
 export default defineConfig({
   // Relative: the server may be reached below any prefix.
   base: "./",
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), withoutPrefix],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: {
     target: "es2022",

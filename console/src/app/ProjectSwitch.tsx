@@ -1,0 +1,41 @@
+import { useNavigate } from "@tanstack/react-router";
+import { ChevronsUpDown } from "lucide-react";
+import { useProject, useProjectId, useProjects } from "@/app/session";
+import { writeStored } from "@/lib/storage";
+import { Button } from "@/ui/Button";
+import { Menu, MenuChoice } from "@/ui/Menu";
+import { words } from "@/words/app";
+
+/** Opens the home screen of another project. */
+export function ProjectSwitch() {
+  const navigate = useNavigate();
+  const projects = useProjects();
+  const project = useProject();
+  const projectId = useProjectId();
+  const open = (id: string) => {
+    writeStored("project", id);
+    void navigate({ to: "/project/$projectId", params: { projectId: id } });
+  };
+  return (
+    <Menu
+      align="start"
+      trigger={
+        <Button
+          look="quiet"
+          className="min-w-0"
+          aria-label={`${words.project}: ${project?.name ?? ""}`}
+        >
+          <span className="truncate">{project?.name ?? words.project}</span>
+          <ChevronsUpDown aria-hidden className="size-3.5 shrink-0" />
+        </Button>
+      }
+    >
+      <MenuChoice
+        label={words.allProjects}
+        value={projectId}
+        options={projects.map((one) => ({ value: String(one.id), label: one.name }))}
+        onChange={open}
+      />
+    </Menu>
+  );
+}

@@ -1,0 +1,88 @@
+import { Outlet, useNavigate } from "@tanstack/react-router";
+import { Command, Menu as MenuIcon } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { Connection } from "@/app/Connection";
+import { DESTINATIONS } from "@/app/navigation";
+import { ProjectSwitch } from "@/app/ProjectSwitch";
+import { Sidebar } from "@/app/Sidebar";
+import { SignInDialogs } from "@/app/SignInDialogs";
+import { useProjectId } from "@/app/session";
+import { UserMenu } from "@/app/UserMenu";
+import { focusFilter, useShortcuts } from "@/lib/shortcuts";
+import { Button, IconButton } from "@/ui/Button";
+import { Keys } from "@/ui/Kbd";
+import { words } from "@/words/app";
+
+const CommandMenu = lazy(() => import("@/app/CommandMenu"));
+const ShortcutList = lazy(() => import("@/app/ShortcutList"));
+
+/** What is around every screen. */
+export function Shell() {
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [isNavigationOpen, setNavigationOpen] = useState(false);
+  const [areKeysShown, setKeysShown] = useState(false);
+  useGlobalShortcuts(
+    () => setMenuOpen(true),
+    () => setKeysShown(true),
+  );
+  return (
+    <div className="flex min-h-dvh">
+      <a
+        href="#main"
+        className="-translate-y-full fixed top-0 left-2 z-50 rounded-b-md bg-accent px-3 py-2 text-accent-ink focus:translate-y-0"
+      >
+        {words.skip}
+      </a>
+      <Sidebar isOpen={isNavigationOpen} onClose={() => setNavigationOpen(false)} />
+      <div className="flex min-w-0 grow flex-col">
+        <header className="sticky top-0 z-30 flex h-12 items-center gap-2 border-line border-b bg-panel px-3">
+          <IconButton
+            icon={MenuIcon}
+            label={words.openNavigation}
+            onClick={() => setNavigationOpen(true)}
+            className="md:hidden"
+          />
+          <ProjectSwitch />
+          <Button
+            look="quiet"
+            icon={Command}
+            onClick={() => setMenuOpen(true)}
+            aria-label={words.find}
+            className="ml-auto"
+          >
+            <span className="hidden sm:inline">{words.find}</span>
+            <span className="hidden md:inline">
+              <Keys keys="mod+k" />
+            </span>
+          </Button>
+          <UserMenu onShortcuts={() => setKeysShown(true)} />
+        </header>
+        <Connection />
+        <main id="main" tabIndex={-1} className="grow outline-none">
+          <Outlet />
+        </main>
+      </div>
+      <Suspense>
+        {isMenuOpen && <CommandMenu onClose={() => setMenuOpen(false)} />}
+        {areKeysShown && <ShortcutList onClose={() => setKeysShown(false)} />}
+      </Suspense>
+      <SignInDialogs />
+    </div>
+  );
+}
+
+function useGlobalShortcuts(openMenu: () => void, showKeys: () => void): void {
+  const navigate = useNavigate();
+  const projectId = useProjectId();
+  useShortcuts([
+    { keys: "mod+k", label: words.find, group: "do", run: openMenu },
+    { keys: "/", label: words.filter, group: "do", run: focusFilter },
+    { keys: "?", label: words.shortcuts, group: "do", run: showKeys },
+    ...DESTINATIONS.map(({ keys, label, to }) => ({
+      keys,
+      label,
+      group: "go" as const,
+      run: () => void navigate({ to, params: { projectId } }),
+    })),
+  ]);
+}

@@ -1,0 +1,85 @@
+import {
+  Activity,
+  Boxes,
+  CloudDownload,
+  Flag,
+  House,
+  ListTree,
+  type LucideIcon,
+  Radio,
+  Settings,
+  Tags,
+  Users,
+  UsersRound,
+} from "lucide-react";
+import { words } from "@/words/app";
+
+const SCREENS = words.screens;
+
+export interface Destination {
+  to:
+    | "/project/$projectId"
+    | "/project/$projectId/live"
+    | "/project/$projectId/flags"
+    | "/project/$projectId/persons"
+    | "/project/$projectId/groups"
+    | "/project/$projectId/cohorts"
+    | "/project/$projectId/events"
+    | "/project/$projectId/properties"
+    | "/project/$projectId/ingestion"
+    | "/project/$projectId/settings";
+  label: string;
+  icon: LucideIcon;
+  /** The shortcut that goes there. */
+  keys: string;
+}
+
+interface Section {
+  label: string | null;
+  destinations: readonly Destination[];
+}
+
+/** The navigation, and the shortcuts that go to its screens. A new screen is added here. */
+export const SECTIONS: readonly Section[] = [
+  {
+    label: null,
+    destinations: [{ to: "/project/$projectId", label: SCREENS.home, icon: House, keys: "g h" }],
+  },
+  {
+    label: words.sections.watch,
+    destinations: [
+      { to: "/project/$projectId/live", label: SCREENS.live, icon: Radio, keys: "g l" },
+    ],
+  },
+  {
+    label: words.sections.decide,
+    destinations: [
+      { to: "/project/$projectId/flags", label: SCREENS.flags, icon: Flag, keys: "g f" },
+    ],
+  },
+  {
+    label: words.sections.people,
+    destinations: [
+      { to: "/project/$projectId/persons", label: SCREENS.persons, icon: Users, keys: "g p" },
+      { to: "/project/$projectId/groups", label: SCREENS.groups, icon: Boxes, keys: "g r" },
+      { to: "/project/$projectId/cohorts", label: SCREENS.cohorts, icon: UsersRound, keys: "g c" },
+    ],
+  },
+  {
+    label: words.sections.data,
+    destinations: [
+      { to: "/project/$projectId/events", label: SCREENS.events, icon: Activity, keys: "g e" },
+      { to: "/project/$projectId/properties", label: SCREENS.properties, icon: Tags, keys: "g o" },
+      {
+        to: "/project/$projectId/ingestion",
+        label: SCREENS.ingestion,
+        icon: CloudDownload,
+        keys: "g i",
+      },
+      { to: "/project/$projectId/settings", label: SCREENS.settings, icon: Settings, keys: "g s" },
+    ],
+  },
+];
+
+export const DESTINATIONS = SECTIONS.flatMap((section) => section.destinations);
+export const ORGANIZATION_ICON = ListTree;

@@ -1,0 +1,56 @@
+import { createRootRoute, createRoute, Outlet, redirect } from "@tanstack/react-router";
+import { queryClient } from "@/app/queries";
+import { Crashed, NotFound, Opening } from "@/app/Screens";
+import { Shell } from "@/app/Shell";
+import { meQuery, projectsQuery } from "@/app/session";
+import { ApiError } from "@/lib/errors";
+
+// Routes that other routes are below. Features import them; the router imports the features.
+
+export const rootRoute = createRootRoute({
+  component: Outlet,
+  errorComponent: Crashed,
+  notFoundComponent: NotFound,
+});
+
+/** Everything for which a user has signed in. */
+export const signedInRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: "signed-in",
+  beforeLoad: async ({ location }) => {
+    try {
+      const [me] = await Promise.all([
+        queryClient.ensureQueryData(meQuery),
+        queryClient.prefetchQuery(projectsQuery),
+      ]);
+      return { me };
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      throw redirect({
+        to: "/login",
+        search: location.href === "/" ? {} : { next: location.href },
+      });
+    }
+  },
+  component: Shell,
+  pendingComponent: Opening,
+  errorComponent: Crashed,
+});
+
+/** Everything of one project. */
+export const projectRoute = createRoute({
+  getParentRoute: () => signedInRoute,
+  path: "project/$projectId",
+});
+
+/** What is the user's own. */
+export const accountRoute = createRoute({
+  getParentRoute: () => signedInRoute,
+  path: "account",
+});
+
+/** What is of an organization. */
+export const organizationRoute = createRoute({
+  getParentRoute: () => signedInRoute,
+  path: "organization",
+});

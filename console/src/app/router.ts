@@ -1,0 +1,76 @@
+import { createRoute, createRouter, redirect } from "@tanstack/react-router";
+import {
+  accountRoute,
+  organizationRoute,
+  projectRoute,
+  rootRoute,
+  signedInRoute,
+} from "@/app/parents";
+import { queryClient } from "@/app/queries";
+import { NotFound, Opening } from "@/app/Screens";
+import { meQuery, projectsQuery } from "@/app/session";
+import { cohortsRoutes } from "@/cohorts/routes";
+import { eventsRoutes } from "@/events/routes";
+import { flagsRoutes } from "@/flags/routes";
+import { groupsRoutes } from "@/groups/routes";
+import { homeRoutes } from "@/home/routes";
+import { ingestionRoutes } from "@/ingestion/routes";
+import { prefix } from "@/lib/prefix";
+import { isText, readStored } from "@/lib/storage";
+import { liveRoutes } from "@/live/routes";
+import { personsRoutes } from "@/persons/routes";
+import { accountRoutes, organizationRoutes, projectSettingsRoutes } from "@/settings/routes";
+import { signInRoutes } from "@/signin/routes";
+
+/** `/`: the project that this browser showed last. */
+const startRoute = createRoute({
+  getParentRoute: () => signedInRoute,
+  path: "/",
+  beforeLoad: async () => {
+    const projects = await queryClient.ensureQueryData(projectsQuery);
+    const me = await queryClient.ensureQueryData(meQuery);
+    const ids = projects.map((one) => String(one.id));
+    const [found] = [readStored("project", "", isText), String(me.project?.id), ...ids].filter(
+      (id) => ids.includes(id),
+    );
+    if (found === undefined) throw redirect({ to: "/account" });
+    throw redirect({ to: "/project/$projectId", params: { projectId: found } });
+  },
+});
+
+const routeTree = rootRoute.addChildren([
+  ...signInRoutes,
+  signedInRoute.addChildren([
+    startRoute,
+    accountRoute.addChildren([...accountRoutes]),
+    organizationRoute.addChildren([...organizationRoutes]),
+    projectRoute.addChildren([
+      ...homeRoutes,
+      ...liveRoutes,
+      ...flagsRoutes,
+      ...personsRoutes,
+      ...groupsRoutes,
+      ...cohortsRoutes,
+      ...eventsRoutes,
+      ...ingestionRoutes,
+      ...projectSettingsRoutes,
+    ]),
+  ]),
+]);
+
+export const router = createRouter({
+  routeTree,
+  basepath: prefix || "/",
+  defaultPreload: "intent",
+  defaultPreloadStaleTime: 0,
+  defaultPendingMs: 150,
+  defaultPendingComponent: Opening,
+  defaultNotFoundComponent: NotFound,
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,61 @@
+import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { api, dataOf, publicApi } from "@/lib/api";
+import type { components } from "@/lib/schema";
+
+export type Me = components["schemas"]["MeBody"];
+export type Project = components["schemas"]["ProjectBody"];
+
+// source: the server's levels of membership
+export const LEVELS = { viewer: 0, member: 1, admin: 8, owner: 15 } as const;
+
+/** The signed-in user. Asked without the dialog for ended sessions: 401 leads to the sign-in page. */
+export const meQuery = queryOptions({
+  queryKey: ["me"],
+  queryFn: ({ signal }) => dataOf(publicApi.GET("/api/users/@me/", { signal })),
+  staleTime: 60_000,
+});
+
+export const projectsQuery = queryOptions({
+  queryKey: ["projects"],
+  queryFn: async ({ signal }) => {
+    const page = await dataOf(
+      api.GET("/api/projects/", { params: { query: { limit: 100 } }, signal }),
+    );
+    return page.results;
+  },
+  staleTime: 60_000,
+});
+
+export const preflightQuery = queryOptions({
+  queryKey: ["preflight"],
+  queryFn: ({ signal }) => dataOf(publicApi.GET("/_preflight/", { signal })),
+  staleTime: 60_000,
+});
+
+export const useMe = (): Me => useSuspenseQuery(meQuery).data;
+
+/** The id of the project in the address, as the paths of the API take it. */
+export function useProjectId(): string {
+  return useParams({ strict: false, select: (params) => params.projectId ?? "@current" });
+}
+
+export const useProjects = (): Project[] => useQuery(projectsQuery).data ?? [];
+
+/** undefined while the projects are being read */
+export function useProject(): Project | undefined {
+  const id = useProjectId();
+  return useProjects().find((one) => String(one.id) === id);
+}
+
+/** The level of the user in the organization of the project in the address. */
+export function useLevel(): number {
+  const me = useMe();
+  const project = useProject();
+  const organization = me.organizations.find((one) => one.id === project?.organization);
+  return (organization ?? me.organization)?.membership_level ?? LEVELS.viewer;
+}
+
+/** Whether the user may change things. A viewer's controls are shown, and switched off. */
+export const useCanEdit = (): boolean => useLevel() >= LEVELS.member;
+export const useIsAdmin = (): boolean => useLevel() >= LEVELS.admin;

@@ -1,0 +1,3 @@
+import type { CommandSource } from "@/lib/commands";
+
+export const commands: CommandSource = () => Promise.resolve([]);

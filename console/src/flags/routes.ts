@@ -1,0 +1,22 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { projectRoute } from "@/app/parents";
+
+const flagsRoute = createRoute({
+  getParentRoute: () => projectRoute,
+  path: "flags",
+  component: lazyRouteComponent(() => import("./FlagsPage")),
+});
+
+const newFlagRoute = createRoute({
+  getParentRoute: () => projectRoute,
+  path: "flags/new",
+  component: lazyRouteComponent(() => import("./NewFlagPage")),
+});
+
+const flagRoute = createRoute({
+  getParentRoute: () => projectRoute,
+  path: "flags/$flagId",
+  component: lazyRouteComponent(() => import("./FlagPage")),
+});
+
+export const flagsRoutes = [flagsRoute, newFlagRoute, flagRoute] as const;

@@ -1,0 +1,84 @@
+import createClient from "openapi-fetch";
+import { ApiError, readError } from "@/lib/errors";
+import { prefix } from "@/lib/prefix";
+import type { paths } from "@/lib/schema";
+import { words } from "@/words/lib";
+
+/** Asks the user for what the server wants before it answers; false: the user declined. */
+export type Ask = () => Promise<boolean>;
+
+// The shell sets these to its dialogs.
+const asks: { signIn: Ask | null; confirmPassword: Ask | null } = {
+  signIn: null,
+  confirmPassword: null,
+};
+
+export function onSignInNeeded(ask: Ask): void {
+  asks.signIn = ask;
+}
+
+export function onConfirmationNeeded(ask: Ask): void {
+  asks.confirmPassword = ask;
+}
+
+// No form of another page can send it. source: the server's docs/sign-in.md
+const OWN_HEADER = ["X-Fanion-Console", "1"] as const;
+
+async function exchange(request: Request): Promise<Response> {
+  request.headers.set(...OWN_HEADER);
+  try {
+    return await fetch(request);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw new ApiError(0, "unreachable", words.unreachable);
+  }
+}
+
+/** An answer with a status of success, after signing in again where that is needed.
+ *
+ * throws: ApiError
+ */
+export async function send(request: Request): Promise<Response> {
+  const again = request.clone();
+  const response = await exchange(request);
+  if (response.ok) return response;
+  const error = await readError(response);
+  const ask = askFor(error);
+  if (ask !== null && (await ask())) return send(again);
+  throw error;
+}
+
+function askFor(error: ApiError): Ask | null {
+  if (error.code === "fresh_sign_in_required") return asks.confirmPassword;
+  return error.status === 401 ? asks.signIn : null;
+}
+
+/** Of the API; paths, parameters and answers have the types of the server's schema. */
+export const api = createClient<paths>({
+  baseUrl: location.origin + prefix,
+  fetch: send,
+  credentials: "same-origin",
+});
+
+/** As `api`, for what is asked before a user is signed in: 401 is an error like others. */
+export const publicApi = createClient<paths>({
+  baseUrl: location.origin + prefix,
+  fetch: async (request) => {
+    const response = await exchange(request);
+    if (response.ok) return response;
+    throw await readError(response);
+  },
+  credentials: "same-origin",
+});
+
+/** The answer itself; errors are thrown before.
+ *
+ * await dataOf(api.GET("/api/projects/{project_id}/", { params: … }))
+ */
+export async function dataOf<T>(answer: Promise<{ data?: T; response: Response }>): Promise<T> {
+  const { data, response } = await answer;
+  if (data === undefined && response.status !== 204) {
+    throw new ApiError(response.status, "error", words.answered(response.status));
+  }
+  return data as T;
+}

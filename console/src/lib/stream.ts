@@ -1,0 +1,105 @@
+import { ApiError, readError } from "@/lib/errors";
+import { prefix } from "@/lib/prefix";
+
+export interface StreamMessage {
+  id: string;
+  event: string;
+  data: string;
+}
+
+export interface StreamHandlers {
+  onMessage: (message: StreamMessage) => void;
+  /** open: an answer has begun; error: why it is tried again, or (final) is not. */
+  onState?: (state: "connecting" | "open" | "waiting" | "ended", error?: ApiError) => void;
+}
+
+const RETRY_FIRST_MS = 500;
+const RETRY_MAX_MS = 15_000;
+
+/** Server-sent events of a path of the API, until `stop` is called. A browser's own EventSource does
+ * not connect again after a refusal; this does, but for refusals that stay as they are.
+ */
+export function openStream(path: string, handlers: StreamHandlers): () => void {
+  const controller = new AbortController();
+  void follow(path, handlers, controller.signal);
+  return () => controller.abort();
+}
+
+async function follow(path: string, handlers: StreamHandlers, signal: AbortSignal): Promise<void> {
+  let lastId = "";
+  let delayMs = RETRY_FIRST_MS;
+  while (!signal.aborted) {
+    handlers.onState?.("connecting");
+    try {
+      const headers: Record<string, string> = {
+        Accept: "text/event-stream",
+        "X-Fanion-Console": "1",
+      };
+      if (lastId) headers["Last-Event-ID"] = lastId;
+      const response = await fetch(prefix + path, { headers, signal });
+      if (!response.ok || response.body === null) throw await readError(response);
+      handlers.onState?.("open");
+      delayMs = RETRY_FIRST_MS;
+      for await (const message of messages(response.body)) {
+        if (message.id) lastId = message.id;
+        handlers.onMessage(message);
+      }
+      handlers.onState?.("waiting");
+    } catch (error) {
+      if (signal.aborted) return;
+      const known =
+        error instanceof ApiError ? error : new ApiError(0, "unreachable", String(error));
+      if (isFinal(known)) {
+        handlers.onState?.("ended", known);
+        return;
+      }
+      handlers.onState?.("waiting", known);
+      if (known.retryAfterS !== null) delayMs = known.retryAfterS * 1000;
+    }
+    await pause(delayMs, signal);
+    delayMs = Math.min(delayMs * 2, RETRY_MAX_MS);
+  }
+}
+
+const isFinal = (error: ApiError): boolean => [400, 401, 403, 404].includes(error.status);
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+async function* messages(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<StreamMessage> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const message = parseMessage(block);
+      if (message !== null) yield message;
+    }
+  }
+}
+
+/** null for comments, which keep the connection open. */
+export function parseMessage(block: string): StreamMessage | null {
+  const message: StreamMessage = { id: "", event: "message", data: "" };
+  const data: string[] = [];
+  for (const line of block.split("\n")) {
+    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    if (name === "data") data.push(value);
+    else if (name === "id") message.id = value;
+    else if (name === "event") message.event = value;
+  }
+  if (data.length === 0) return null;
+  return { ...message, data: data.join("\n") };
+}

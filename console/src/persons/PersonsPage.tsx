@@ -1,0 +1,6 @@
+import { Page } from "@/ui/Page";
+import { words } from "@/words/persons";
+
+export default function PersonsPage() {
+  return <Page title={words.title}>{null}</Page>;
+}

@@ -1,0 +1,106 @@
+import { X } from "lucide-react";
+import { Dialog as Radix } from "radix-ui";
+import type { FormEvent, ReactNode } from "react";
+import { Button, IconButton } from "@/ui/Button";
+import { classes, FLOATING } from "@/ui/classes";
+import { ErrorNote } from "@/ui/States";
+import { words } from "@/words/ui";
+
+interface DialogProps {
+  isOpen: boolean;
+  onClose: () => void;
+  title: string;
+  /** One sentence below the title. */
+  description?: ReactNode;
+  wide?: boolean;
+  children: ReactNode;
+}
+
+export function Dialog({ isOpen, onClose, title, description, wide, children }: DialogProps) {
+  return (
+    <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <Radix.Portal>
+        <Radix.Overlay className="fixed inset-0 z-40 bg-backdrop" />
+        <Radix.Content
+          {...(description ? {} : { "aria-describedby": undefined })}
+          onOpenAutoFocus={focusFirstField}
+          className={classes(
+            FLOATING,
+            "-translate-x-1/2 fixed top-[8vh] outline-none left-1/2 max-h-[84vh] w-[calc(100vw-1.5rem)] overflow-y-auto p-5",
+            wide ? "max-w-3xl" : "max-w-lg",
+          )}
+        >
+          <div className="mb-4 flex items-start justify-between gap-4">
+            <div>
+              <Radix.Title className="font-semibold text-lg">{title}</Radix.Title>
+              {description && (
+                <Radix.Description className="mt-1 text-ink-2">{description}</Radix.Description>
+              )}
+            </div>
+            <Radix.Close asChild>
+              <IconButton icon={X} label={words.close} className="-mt-1 -mr-2" />
+            </Radix.Close>
+          </div>
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+/** The first field, or the dialog itself: not the button that closes it. */
+function focusFirstField(event: Event): void {
+  event.preventDefault();
+  if (!(event.currentTarget instanceof HTMLElement)) return;
+  const field = event.currentTarget.querySelector<HTMLElement>("input, select, textarea");
+  (field ?? event.currentTarget).focus();
+}
+
+interface FormDialogProps extends DialogProps {
+  submit: string;
+  onSubmit: () => void;
+  isBusy?: boolean;
+  isDanger?: boolean;
+  canSubmit?: boolean;
+  /** Why the last attempt failed, above the buttons. */
+  error?: unknown;
+}
+
+/** A dialog that is sent by its button, or by enter in a field. */
+export function FormDialog(props: FormDialogProps) {
+  const {
+    submit,
+    onSubmit,
+    isBusy = false,
+    isDanger,
+    canSubmit = true,
+    error,
+    children,
+    ...dialog
+  } = props;
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    // A dialog may be drawn within the form of a screen.
+    event.stopPropagation();
+    if (canSubmit && !isBusy) onSubmit();
+  };
+  return (
+    <Dialog {...dialog}>
+      <form onSubmit={send} className="flex flex-col gap-4">
+        {children}
+        {error ? <ErrorNote error={error} /> : null}
+        <div className="flex justify-end gap-2">
+          <Button onClick={dialog.onClose}>{words.cancel}</Button>
+          <Button
+            type="submit"
+            look={isDanger ? "danger" : "primary"}
+            isBusy={isBusy}
+            disabled={!canSubmit}
+          >
+            {submit}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

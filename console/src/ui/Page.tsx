@@ -1,0 +1,84 @@
+import type { ReactNode } from "react";
+import { useTitle } from "@/lib/hooks";
+import { classes } from "@/ui/classes";
+
+interface PageProps {
+  title: string;
+  /** What is drawn as the title where it is more than text. */
+  heading?: ReactNode;
+  /** Above the title: the way back to the list. */
+  back?: ReactNode;
+  /** One sentence below the title. */
+  description?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+/** A screen: one heading, its actions, and what is below. */
+export function Page({ title, heading, back, description, actions, children }: PageProps) {
+  useTitle(title);
+  return (
+    <div className="mx-auto flex w-full max-w-7xl flex-col gap-4 px-4 py-5 sm:px-6">
+      <header className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
+        <div className="min-w-0">
+          {back && <div className="mb-1 text-sm">{back}</div>}
+          <h1 className="font-semibold text-xl">{heading ?? title}</h1>
+          {description && <p className="mt-0.5 max-w-3xl text-ink-2">{description}</p>}
+        </div>
+        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+interface CardProps {
+  title?: ReactNode;
+  description?: ReactNode;
+  actions?: ReactNode;
+  /** Without inner space: for a table. */
+  isFlush?: boolean;
+  className?: string;
+  children: ReactNode;
+}
+
+/** A part of a screen with a heading of its own. */
+export function Card({ title, description, actions, isFlush, className, children }: CardProps) {
+  return (
+    <section className={classes("min-w-0 rounded-lg border border-line bg-panel", className)}>
+      {(title || actions) && (
+        <div className="flex flex-wrap items-start justify-between gap-2 px-4 pt-3 pb-2">
+          <div className="min-w-0">
+            {title && <h2 className="font-semibold">{title}</h2>}
+            {description && <p className="text-ink-2 text-sm">{description}</p>}
+          </div>
+          {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        </div>
+      )}
+      <div className={classes(!isFlush && "px-4 pb-4", !isFlush && !title && !actions && "pt-4")}>
+        {children}
+      </div>
+    </section>
+  );
+}
+
+/** Names with their values. */
+export function Facts({
+  facts,
+}: {
+  facts: readonly (readonly [name: ReactNode, value: ReactNode, key?: string])[];
+}) {
+  return (
+    <dl className="grid grid-cols-[minmax(7rem,auto)_1fr] gap-x-4 gap-y-1.5">
+      {facts.map(([name, value, key]) => (
+        <div key={key ?? String(name)} className="contents">
+          <dt className="text-ink-2">{name}</dt>
+          <dd className="min-w-0">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Text that looks and works as a link within a sentence, for use as a class name of a Link. */
+export const LINK = "text-accent-text underline decoration-1 underline-offset-2 hover:decoration-2";

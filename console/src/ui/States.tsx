@@ -1,0 +1,84 @@
+import { CircleAlert, type LucideIcon } from "lucide-react";
+import type { ReactNode } from "react";
+import { describeError } from "@/lib/errors";
+import { Button } from "@/ui/Button";
+import { classes } from "@/ui/classes";
+import { words } from "@/words/ui";
+
+interface EmptyProps {
+  icon?: LucideIcon;
+  title: string;
+  /** One sentence, a snippet, a button: an empty screen teaches. */
+  children?: ReactNode;
+}
+
+export function Empty({ icon: Icon, title, children }: EmptyProps) {
+  return (
+    <div className="flex flex-col items-center gap-3 px-4 py-12 text-center">
+      {Icon && <Icon aria-hidden className="size-8 text-ink-3" />}
+      <h2 className="font-semibold text-lg">{title}</h2>
+      {children && (
+        <div className="flex max-w-xl flex-col items-center gap-3 text-ink-2">{children}</div>
+      )}
+    </div>
+  );
+}
+
+/** Of a screen or a part of it that could not be loaded. */
+export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  return (
+    <div
+      role="alert"
+      className="flex flex-col items-start gap-2 rounded-lg border border-bad bg-bad-soft p-4"
+    >
+      <p className="flex items-center gap-2 font-medium text-bad">
+        <CircleAlert aria-hidden className="size-4 shrink-0" />
+        {words.failed}
+      </p>
+      <p>{describeError(error)}</p>
+      {onRetry && (
+        <Button small onClick={onRetry}>
+          {words.retry}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** Of something that the user did, beside where it was done. */
+export function ErrorNote({ error }: { error: unknown }) {
+  return (
+    <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-bad">
+      {describeError(error)}
+    </p>
+  );
+}
+
+/** Place of what is being loaded; rows: lines of it. */
+export function Skeleton({ rows = 3, className }: { rows?: number; className?: string }) {
+  return (
+    <div role="status" aria-busy className={classes("flex flex-col gap-2", className)}>
+      <span className="sr-only">{words.loading}</span>
+      {Array.from({ length: rows }, (_, row) => row).map((row) => (
+        <div
+          key={row}
+          className="h-8 animate-[pulse-soft_1.4s_ease_infinite] rounded-md bg-sunken"
+        />
+      ))}
+    </div>
+  );
+}
+
+interface LoadedProps<T> {
+  /** As `useQuery` returns it. */
+  query: { data: T | undefined; error: unknown; isPending: boolean; refetch: () => unknown };
+  rows?: number;
+  children: (data: T) => ReactNode;
+}
+
+/** The answer of a query, or its loading and its error. Older data stays when a refresh fails. */
+export function Loaded<T>({ query, rows = 3, children }: LoadedProps<T>) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.error) return <Failed error={query.error} onRetry={() => void query.refetch()} />;
+  return <Skeleton rows={rows} />;
+}

@@ -1,0 +1,52 @@
+import { Tabs as Radix } from "radix-ui";
+import type { ReactNode } from "react";
+
+export interface Tab<T extends string> {
+  id: T;
+  label: string;
+  /** Beside the label: a count. */
+  note?: ReactNode;
+  content: ReactNode;
+}
+
+interface TabsProps<T extends string> {
+  label: string;
+  tabs: readonly Tab<T>[];
+  /** Of the URL: a tab is part of the address of a screen. */
+  selected: T;
+  onSelect: (id: T) => void;
+}
+
+/** Only the content of the selected tab is drawn. */
+export function Tabs<T extends string>({ label, tabs, selected, onSelect }: TabsProps<T>) {
+  const select = (id: string) => {
+    const tab = tabs.find((one) => one.id === id);
+    if (tab !== undefined) onSelect(tab.id);
+  };
+  return (
+    <Radix.Root value={selected} onValueChange={select}>
+      <Radix.List
+        aria-label={label}
+        className="mb-4 flex gap-4 overflow-x-auto border-line border-b"
+      >
+        {tabs.map((tab) => (
+          <Radix.Trigger
+            key={tab.id}
+            value={tab.id}
+            className="-mb-px whitespace-nowrap border-transparent border-b-2 px-0.5 py-2 text-ink-2 hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink"
+          >
+            {tab.label}
+            {tab.note !== undefined && (
+              <span className="ml-1.5 text-ink-3 text-sm">{tab.note}</span>
+            )}
+          </Radix.Trigger>
+        ))}
+      </Radix.List>
+      {tabs.map((tab) => (
+        <Radix.Content key={tab.id} value={tab.id} tabIndex={-1} className="outline-none">
+          {tab.content}
+        </Radix.Content>
+      ))}
+    </Radix.Root>
+  );
+}

@@ -1,0 +1,5 @@
+export const words = {
+  title: "Cohorts",
+  newTitle: "New cohort",
+  cohortTitle: "Cohort",
+} as const;

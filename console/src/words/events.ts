@@ -1,0 +1,5 @@
+export const words = {
+  title: "Events",
+  eventTitle: "Event",
+  propertiesTitle: "Properties",
+} as const;

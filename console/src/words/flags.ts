@@ -1,0 +1,5 @@
+export const words = {
+  title: "Feature flags",
+  newTitle: "New feature flag",
+  flagTitle: "Feature flag",
+} as const;

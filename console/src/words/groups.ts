@@ -1,0 +1,4 @@
+export const words = {
+  title: "Groups",
+  groupTitle: "Group",
+} as const;

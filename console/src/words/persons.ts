@@ -1,0 +1,4 @@
+export const words = {
+  title: "Persons",
+  personTitle: "Person",
+} as const;

@@ -1,0 +1,5 @@
+export const words = {
+  accountTitle: "Your account",
+  organizationTitle: "Organization",
+  projectTitle: "Project settings",
+} as const;
