@@ -84,8 +84,8 @@ def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
 
 
 def is_long(path: Path) -> bool:
-    """Tests of real processes and of clients."""
-    return path.stem.endswith("_crash") or path.parent.name == "clients"
+    """Tests of real processes, of clients and of the console."""
+    return path.stem.endswith("_crash") or path.parent.name in ("clients", "console")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

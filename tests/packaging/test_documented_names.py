@@ -45,8 +45,9 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=relative)
 
 @cache
 def words() -> frozenset[str]:
-    """All identifiers of the program, its settings and the benchmarks."""
-    files = [*SOURCE.rglob("*.py"), *(ROOT / "bench").rglob("*.py"), ROOT / "pyproject.toml"]
+    """All identifiers of the program, its settings, the benchmarks and the tests of the console."""
+    folders = (SOURCE, ROOT / "bench", ROOT / "tests" / "console")
+    files = [*(file for one in folders for file in one.rglob("*.py")), ROOT / "pyproject.toml"]
     found = {word for file in files for word in re.findall(r"\w+", file.read_text())}
     return frozenset(found | SETTINGS)
 

@@ -1,0 +1,41 @@
+"""axe-core, run in a page as it stands."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
+RUN = "async () => (await axe.run(document, { resultTypes: ['violations'] })).violations"
+# Colours that are on their way to others are no colours of the page.
+ENDED = """() => Promise.all(document.getAnimations()
+  .filter(one => one.effect?.getComputedTiming().endTime !== Infinity)
+  .map(one => one.finished.catch(() => null)))"""
+
+
+def violations(page: Page) -> list[str]:
+    """Each with the elements that it is about."""
+    if not page.evaluate("() => 'axe' in window"):
+        # By the debugger, which no policy of the page concerns.
+        page.evaluate(_source())
+    page.evaluate(ENDED)
+    return [_line(found) for found in page.evaluate(RUN)]
+
+
+def _line(found: dict[str, Any]) -> str:
+    nodes = "".join(f"\n    {node['html'][:200]}\n    {_why(node)}" for node in found["nodes"][:5])
+    return f"{found['id']} ({found['impact']}): {found['help']}{nodes}"
+
+
+def _why(node: dict[str, Any]) -> str:
+    checks = [check["message"] for kind in ("any", "all", "none") for check in node[kind]]
+    return "; ".join(checks)
+
+
+@cache
+def _source() -> str:
+    if not AXE.exists():
+        pytest.skip("axe-core is missing: run `npm ci` in console/")
+    return AXE.read_text() + ";0"

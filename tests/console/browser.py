@@ -1,0 +1,51 @@
+"""The headless Chromium of all tests of a process, driven by Playwright.
+
+Playwright's loop runs in the thread of the tests as long as it is started, and then no other loop
+can. It is stopped with the last test of this folder, so that asynchronous tests may follow.
+"""
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, Playwright, sync_playwright
+
+import fanion
+from tests.clients.browser import FLAGS, find_chromium
+
+BUILT = Path(fanion.__file__).parent / "console" / "static"
+# Whatever the page asks for, nothing but this machine answers.
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+
+
+def why_no_browser() -> str | None:
+    if find_chromium() is None:
+        return "no Chromium found: install the package `chromium`"
+    return None
+
+
+def why_no_console() -> str | None:
+    if not any(BUILT.glob("**/*.js*")):
+        return "the console is not built: run `make run` once, or `console/build.py`"
+    return None
+
+
+class Chromium:
+    """One browser, started with the first test that needs it."""
+
+    def __init__(self) -> None:
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+
+    def browser(self) -> Browser:
+        if self._browser is None:
+            self._playwright = sync_playwright().start()
+            self._browser = self._playwright.chromium.launch(
+                executable_path=find_chromium(), args=[*FLAGS, ALONE]
+            )
+        return self._browser
+
+    def close(self) -> None:
+        if self._browser is not None:
+            self._browser.close()
+        if self._playwright is not None:
+            self._playwright.stop()
+        self._playwright = self._browser = None

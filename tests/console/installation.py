@@ -1,0 +1,117 @@
+"""A real server with its owner and other people, who are signed in without the page for it."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from fanion.accounts.sessions.cookies import PLAIN_NAME
+from fanion.projects.model import Level
+from tests.console.project import Project
+from tests.support import plain_http
+from tests.support.management import CONSOLE
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys
+
+OWNER, PASSWORD = "olga@example.com", "correct horse battery"
+# Well within the ten minutes that a sign-in counts as fresh.
+REUSED_S = 300.0
+
+
+@dataclass(frozen=True)
+class Account:
+    email: str
+    password: str = PASSWORD
+
+
+@dataclass
+class Installation:
+    """One for all tests of a process: each test has a project of its own in it, and shares the
+    organization with the others."""
+
+    server: PreloadedServer
+    keys: Keys
+    owner: Account = Account(OWNER)
+    _sessions: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def project(self, name: str = "") -> Project:
+        """A new one, in which nothing has happened yet."""
+        with self.client() as client:
+            sent = {"name": name or f"Project {next(self._numbers)}"}
+            answer = client.post("/api/projects/", json=sent)
+        assert answer.status_code == 201, answer.text
+        made = answer.json()
+        return Project(self.server, self.keys.personal_api_key, made["id"], made["api_token"])
+
+    def member(self, name: str, level: Level = Level.MEMBER) -> Account:
+        """A new user of the organization. name: also the first part of the address"""
+        account = Account(f"{name.lower()}-{next(self._numbers)}@example.com")
+        with self.client() as client:
+            invited = client.post(
+                "/api/organizations/@current/invites/",
+                json={"target_email": account.email, "level": int(level)},
+            )
+        assert invited.status_code == 201, invited.text
+        token = invited.json()["link"].rstrip("/").rpartition("/")[2]
+        with plain_http.Client(base_url=self.server.url, headers=CONSOLE) as client:
+            sent = {"first_name": name, "password": account.password}
+            joined = client.post(f"/api/signup/{token}/", json=sent)
+        assert joined.is_success, joined.text
+        return account
+
+    def cookie(self, account: Account, *, anew: bool = False) -> str:
+        """Of a session. A session is used by several tests; anew: by this one alone"""
+        value, begun = self._sessions.get(account.email, ("", 0.0))
+        now = time.monotonic()
+        if anew or now - begun > REUSED_S or not self._is_valid(value):
+            value = self._sign_in(account)
+            if not anew:
+                self._sessions[account.email] = value, now
+        return value
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The server is down meanwhile; it comes back with all that it had stored."""
+        self.server.stop()
+        try:
+            yield
+        finally:
+            self.server.start()
+
+    def client(self) -> Any:
+        """Of the management API, with the owner's key."""
+        key = {"authorization": f"Bearer {self.keys.personal_api_key}"}
+        return plain_http.Client(base_url=self.server.url, headers=key, timeout=30)
+
+    def _is_valid(self, cookie: str) -> bool:
+        with plain_http.Client(base_url=self.server.url, cookies={PLAIN_NAME: cookie}) as client:
+            return bool(client.get("/api/users/@me/").is_success)
+
+    def _sign_in(self, account: Account) -> str:
+        with plain_http.Client(base_url=self.server.url, headers=CONSOLE, timeout=30) as client:
+            sent = {"email": account.email, "password": account.password}
+            answer = client.post("/api/login/", json=sent)
+            assert answer.is_success, answer.text
+            value: str = client.cookies[PLAIN_NAME]
+        return value
+
+
+@contextmanager
+def open_installation(folder: Path) -> Iterator[Installation]:
+    """folder: an empty one"""
+    server = PreloadedServer(folder / "data")
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    options = ("--email", OWNER, "--password-file", str(secret))
+    made = json.loads(server.command("setup", "--json", *options))
+    keys = Keys(int(made["project_id"]), made["project_api_key"], made["personal_api_key"])
+    server.start()
+    try:
+        yield Installation(server, keys)
+    finally:
+        server.close()

@@ -1,0 +1,97 @@
+"""A project, and what tests put into it through the public API."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support import plain_http
+from tests.support.awaited import has_caught_up, until
+from tests.support.server import RealServer
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Project:
+    """personal_key: of the owner; token: of the project"""
+
+    server: RealServer
+    personal_key: str
+    id: int
+    token: str
+
+    def at(self, path: str = "") -> str:
+        """A path of the console: `at("flags")`."""
+        return f"/project/{self.id}/{path}"
+
+    def get(self, path: str, **query: str | int) -> Any:
+        """path: below the project, as in the API: `/feature_flags/`"""
+        return self._api("GET", path, params=query)
+
+    def post(self, path: str, **body: Any) -> Json:
+        return self._made("POST", path, body)
+
+    def patch(self, path: str, **body: Any) -> Json:
+        return self._made("PATCH", path, body)
+
+    def delete(self, path: str) -> None:
+        self._api("DELETE", path)
+
+    def flag(self, key: str, *conditions: Json, **fields: Any) -> Json:
+        """conditions: as `when` makes them; without one the flag is for everybody"""
+        groups = list(conditions) or [when()]
+        filters = {"groups": groups, **fields.pop("filters", {})}
+        return self.post("/feature_flags/", key=key, filters=filters, **fields)
+
+    def cohort(self, name: str, *leaves: Json, **fields: Any) -> Json:
+        """Of the persons that have all these properties, as `has` makes them."""
+        filters = {"properties": {"type": "AND", "values": list(leaves)}}
+        return self.post("/cohorts/", name=name, filters=filters, **fields)
+
+    def capture(self, *items: Json) -> None:
+        """A batch of events; returns when they and their persons can be read."""
+        body = {"api_key": self.token, "batch": list(items)}
+        with plain_http.Client(base_url=self.server.url, timeout=60) as client:
+            answer = client.post("/batch/", json=body)
+            assert answer.is_success, answer.text
+            until(lambda: has_caught_up(client.get("/metrics").text), "events still wait")
+
+    def persons(self, **properties: Json) -> None:
+        """By their distinct ids: `persons(ann={"email": "ann@corp.example"})`."""
+        self.capture(
+            *(
+                {"event": "$identify", "distinct_id": name, "$set": one}
+                for name, one in properties.items()
+            )
+        )
+
+    def events(self, name: str, *distinct_ids: str, **properties: Any) -> None:
+        """One of each person."""
+        self.capture(
+            *({"event": name, "distinct_id": one, "properties": properties} for one in distinct_ids)
+        )
+
+    def person(self, distinct_id: str) -> Json:
+        (found,) = self.get("/persons/", distinct_id=distinct_id)["results"]
+        person: Json = found
+        return person
+
+    def _made(self, method: str, path: str, body: Json) -> Json:
+        made: Json = self._api(method, path, json=body)
+        return made
+
+    def _api(self, method: str, path: str, **options: Any) -> Any:
+        key = {"authorization": f"Bearer {self.personal_key}"}
+        base = f"{self.server.url}/api/projects/{self.id}"
+        with plain_http.Client(base_url=base, headers=key, timeout=60) as client:
+            answer = client.request(method, path, **options)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+
+def has(key: str, value: Any, operator: str = "exact", type: str = "person") -> Json:  # noqa: A002
+    return {"key": key, "value": value, "operator": operator, "type": type}
+
+
+def when(*filters: Json, rollout: float = 100, **fields: Any) -> Json:
+    """A condition set of a flag: `when(has("plan", "pro"), rollout=20)`."""
+    return {"properties": list(filters), "rollout_percentage": rollout, **fields}

@@ -1,0 +1,172 @@
+"""The console as its user sees it: one page in a browser of its own.
+
+Tests find what they use by role and name: `console.page.get_by_role("switch", name="beta")`.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize
+
+from fanion.accounts.sessions.cookies import PLAIN_NAME
+from tests.console.accessibility import violations
+from tests.console.watch import Watch
+
+VIEWPORT: ViewportSize = {"width": 1440, "height": 900}
+SETTLED_S = 60.0  # on a busy machine
+TABS_MAX = 150
+Theme = Literal["light", "dark"]
+
+# Between two of these looks the page has drawn a frame and done what was due.
+LOOK = """() => new Promise(resolve => requestAnimationFrame(() => setTimeout(() =>
+  resolve(document.querySelector('[aria-busy="true"], #root:empty') === null))))"""
+NAVIGATED = ("Execution context was destroyed", "Cannot find context with specified id")
+PRESSES = """addEventListener('pointerdown', event => {
+  if (event.isTrusted) notePress(event.target.outerHTML?.slice(0, 200) ?? '');
+}, true);"""
+TOO_WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  return [...document.querySelectorAll('body *')]
+    .filter(one => one.getBoundingClientRect().right > width + 0.5)
+    .slice(-3).map(one => one.outerHTML.slice(0, 200));
+}"""
+IS_FOCUS_SEEN = """element => {
+  const style = getComputedStyle(element);
+  const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+  return element.matches(':focus-visible') && (outlined || style.boxShadow !== 'none');
+}"""
+
+
+class Console:
+    """presses: what was pressed with the pointer so far"""
+
+    def __init__(self, context: BrowserContext, origin: str) -> None:
+        self.context = context
+        self.origin = origin
+        self.watch = Watch(context, origin)
+        self.presses: list[str] = []
+        context.expose_function("notePress", self._pressed)
+        context.add_init_script(PRESSES)
+        self.page: Page = context.new_page()
+
+    def open(self, path: str) -> None:
+        """path: with the project in it, as `project.at` makes it"""
+        self.page.goto(self.origin + path)
+        self.settle()
+
+    def settle(self) -> None:
+        """Returns when the screen shows all that it is going to: no request is under way and
+        nothing is marked as busy, twice in a row."""
+        give_up = time.monotonic() + SETTLED_S
+        calm = 0
+        while calm < 2:
+            calm = calm + 1 if self._is_shown() and not self.watch.pending else 0
+            waits = [request.url for request in self.watch.pending]
+            assert time.monotonic() < give_up, f"the screen is still busy; it waits for {waits}"
+
+    def expect_accessible(self, themes: tuple[Theme, ...] = ("light", "dark")) -> None:
+        """axe finds nothing in what is shown now, in either theme."""
+        found: list[str] = []
+        for theme in themes:
+            self.page.emulate_media(color_scheme=theme)
+            found += [f"{theme}: {line}" for line in violations(self.page)]
+        self.page.emulate_media(color_scheme=None)
+        assert not found, "\n".join(["axe found:", *found])
+
+    def press(self, *keys: str) -> None:
+        """Such as "Control+k", "Enter", "g", "f"; one after another."""
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def tab_to(self, target: Locator, tabs_max: int = TABS_MAX) -> None:
+        """Go there as a user of the keyboard does, who has to see where the focus is."""
+        for _ in range(tabs_max + 1):
+            if target.evaluate("element => element === document.activeElement"):
+                assert target.evaluate(IS_FOCUS_SEEN), f"the focus is not seen on {target}"
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{tabs_max} tabs do not reach {target}")
+
+    @contextmanager
+    def clicks_at_most(self, limit: int) -> Iterator[None]:
+        """Focus a field by a click in here, and type with the keyboard: `fill` would need none."""
+        before = len(self.presses)
+        yield
+        pressed = self._presses_since(before)
+        assert len(pressed) <= limit, "\n".join([f"{len(pressed)} clicks, not {limit}:", *pressed])
+
+    @contextmanager
+    def keyboard_only(self) -> Iterator[None]:
+        before = len(self.presses)
+        yield
+        pressed = self._presses_since(before)
+        assert not pressed, "\n".join(["the pointer was used:", *pressed])
+
+    @contextmanager
+    def at_width(self, pixels: int) -> Iterator[None]:
+        """The page fits: nothing of it is reached only by scrolling to the side."""
+        with self._sized({"width": pixels, "height": 800}):
+            yield
+            self.expect_to_fit()
+
+    @contextmanager
+    def at_zoom(self, percent: int) -> Iterator[None]:
+        """What zoom does in a window of 1280 by 720: fewer and larger pixels."""
+        width, height = 1280 * 100 // percent, 720 * 100 // percent
+        with self._sized({"width": width, "height": height}):
+            yield
+            self.expect_to_fit()
+
+    @contextmanager
+    def reduced_motion(self) -> Iterator[None]:
+        self.page.emulate_media(reduced_motion="reduce")
+        yield
+        self.page.emulate_media(reduced_motion=None)
+
+    def expect_to_fit(self) -> None:
+        self.settle()
+        wide = self.page.evaluate(TOO_WIDE)
+        assert not wide, "\n".join(["the page scrolls to the side, because of:", *wide])
+
+    @contextmanager
+    def _sized(self, size: ViewportSize) -> Iterator[None]:
+        former = self.page.viewport_size
+        assert former is not None
+        self.page.set_viewport_size(size)
+        yield
+        self.page.set_viewport_size(former)
+
+    def _is_shown(self) -> bool:
+        try:
+            return bool(self.page.evaluate(LOOK))
+        except Error as error:
+            if any(words in error.message for words in NAVIGATED):
+                return False
+            raise
+
+    def _pressed(self, element: str) -> None:
+        self.presses.append(element)
+
+    def _presses_since(self, before: int) -> list[str]:
+        self.page.evaluate("0")  # what the page has sent until now has arrived with its answer
+        return self.presses[before:]
+
+
+@contextmanager
+def open_console(browser: Browser, origin: str, session: str = "") -> Iterator[Console]:
+    """session: the value of its cookie; none for a stranger"""
+    context = browser.new_context(
+        viewport=VIEWPORT,
+        locale="en-GB",
+        timezone_id="UTC",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    try:
+        if session:
+            context.add_cookies([{"name": PLAIN_NAME, "value": session, "url": origin}])
+        yield Console(context, origin)
+    finally:
+        context.close()
