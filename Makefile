@@ -10,11 +10,16 @@ NPM := tests/clients/npm
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
 COMPILE := -$(BIN)/python -m compileall -q src
 
-.PHONY: run test check format lock bench clean
+.PHONY: run test check format lock bench console clean
 
+# A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
 	$(COMPILE)
+	@if [ "$$FANION_CONSOLE" != off ]; then $(BIN)/python console/build.py || true; fi
 	$(BIN)/fanion serve
+
+console: .venv/.installed
+	@$(BIN)/python console/build.py
 
 test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed
 	$(COMPILE)
