@@ -68,6 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     database_url: str = ""
     events_url: str = ""
     public_url: str = ""
+    console: Literal["on", "off"] = "on"
     log_level: str = "info"
     processes: int = 0
     body_bytes_max: int = 20_971_520  # api.md, Limits: 20 MB for a batch request

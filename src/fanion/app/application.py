@@ -6,6 +6,8 @@ from typing import Any
 
 from fanion.app.services import AppContext, FlagServices
 from fanion.config import Settings
+from fanion.console.endpoints import ConsoleEndpoints, SdkScripts
+from fanion.console.routes import console_routes, sdk_routes
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.ingest.capture.endpoints import CaptureEndpoints
@@ -73,13 +75,17 @@ def build_application(
     management: None before it is loaded
     """
     settings, metrics = context.settings, context.metrics
-    page = landing_page(settings, Probes(checks, metrics, refresh), flags.proxies)
+    page = landing_page(
+        settings, Probes(checks, metrics, refresh), flags.proxies, context.build.missing
+    )
     if capture is None:
         routes = routes_without_stores(readiness.refuse, flags.endpoints, page)
     elif readiness is Readiness.WEB_WORKER:
         routes = web_worker_routes(settings, capture, flags)
     else:
         routes = public_routes(capture, flags.endpoints, page)
+    if readiness is not Readiness.WEB_WORKER:
+        routes = _with_console(routes, context, flags, page)
     is_verbose = settings.log_level in {"debug", "info"}
     telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies)
     return Application(
@@ -94,9 +100,28 @@ def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: Flag
     return worker_routes(capture, flags.endpoints, evaluation)
 
 
-def landing_page(settings: Settings, probes: Probes, proxies: TrustedProxies) -> LandingPage:
+def _with_console(
+    routes: Routes, context: AppContext, flags: FlagServices, page: LandingPage
+) -> Routes:
+    """And with the scripts of its build. page: is served where there is no console"""
+    build = context.build
+    routes = routes.and_also(sdk_routes(SdkScripts(build, flags.endpoints.browser)))
+    if build.missing or context.settings.console == "off":
+        return routes
+    return routes.and_also(console_routes(ConsoleEndpoints(build, page.base_url, page.get)))
+
+
+def landing_page(
+    settings: Settings, probes: Probes, proxies: TrustedProxies, missing: str = ""
+) -> LandingPage:
+    """missing: why there is no console"""
     capture_url = settings.address if settings.management_listen else ""
-    return LandingPage(probes, management_base_url(settings, proxies), capture_url)
+    return LandingPage(
+        probes,
+        management_base_url(settings, proxies),
+        capture_url,
+        no_console="" if settings.console == "off" else missing,
+    )
 
 
 def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:

@@ -16,6 +16,7 @@ from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.cohorts.members_store import memberships
 from fanion.config import Settings
+from fanion.console.build import NOT_BUILT, Build
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
@@ -57,12 +58,17 @@ from fanion.wire.offload import Decoding
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """What all services of a process share. lines: where requests are logged"""
+    """What all services of a process share.
+
+    lines: where requests are logged
+    build: of the console; none in web workers, which do not serve it
+    """
 
     settings: Settings
     metrics: Metrics
     lines: LineWriter
     now: Callable[[], datetime] = utc_now
+    build: Build = NOT_BUILT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,12 +91,14 @@ async def _serve(
     await import_in_thread("fanion.app.startup")
     from fanion.app.services import AppContext
     from fanion.app.startup import ServerStart, run_stages
+    from fanion.console.build_reader import read_build
     from fanion.observability.metrics import Metrics
 
     stop = _stop_signal()
     http = _listeners(settings, stop)
     try:
-        context = AppContext(settings, Metrics(), lines)
+        build = await asyncio.to_thread(read_build)
+        context = AppContext(settings, Metrics(), lines, build=build)
         await run_stages(ServerStart(context, announce, to_terminal, stop, http), answering)
     finally:
         stop.set()

@@ -74,12 +74,14 @@ class LandingPage:
     """base_url:    prefix of links to the API
     capture_url: where SDKs reach the server, if that is another address
     wait_s:      timeout of the checks of stores
+    no_console:  why this page is served and not the console; "" when that is as wanted
     """
 
     probes: Probes
     base_url: BaseUrl
     capture_url: str = ""
     wait_s: float = CHECKS_S_MAX
+    no_console: str = ""
 
     async def get(self, request: Request) -> Response:
         """HTML for browsers, JSON for other clients."""
@@ -88,7 +90,7 @@ class LandingPage:
         if not prefers_html(request.headers.get("accept") or ""):
             summary = msgspec.json.encode(_summary(states, base_url))
             return Response(200, summary, _HEADERS)
-        page = landing_page(states, base_url, self.capture_url or base_url)
+        page = landing_page(states, base_url, self.capture_url or base_url, self.no_console)
         return Response(200, page.encode(), _HEADERS, "text/html; charset=utf-8")
 
     async def _states(self) -> States | None:
@@ -135,8 +137,10 @@ def _summary(states: States | None, base_url: str) -> dict[str, object]:
     }
 
 
-def landing_page(states: States | None, base_url: str, capture_url: str) -> str:
-    """A whole HTML document. base_url, capture_url: as of `LandingPage`, without trailing slash"""
+def landing_page(
+    states: States | None, base_url: str, capture_url: str, no_console: str = ""
+) -> str:
+    """A whole HTML document. All but the states as of `LandingPage`; URLs without trailing slash"""
     snippets = "".join(
         f"<h3>{title}</h3><pre><code>{escape(code)}</code></pre>"
         for title, code in _snippets(capture_url).items()
@@ -147,7 +151,7 @@ def landing_page(states: States | None, base_url: str, capture_url: str) -> str:
         f"""<header><h1>Fanion</h1>
 <p>Product analytics and feature flags, self-hosted. Every PostHog SDK works with this server
 unchanged.</p></header>
-<main>{_status(states)}
+<main>{_status(states)}{_no_console(no_console)}
 <section><h2>Send events, ask for flags</h2>
 <p>Put your project API key in place of <code>phc_…</code>: the first start issued it, and
 <code>fanion projects list</code> shows it.</p>
@@ -186,6 +190,15 @@ def _status(states: States | None) -> str:
     ready = "Ready for captures and flags" if _is_ready(states) else "Not ready"
     text = f"<strong>{ready}:</strong> {named}. See the server's log for the reason."
     return f'<p class="status bad" role="status">{text}</p>'
+
+
+def _no_console(reason: str) -> str:
+    if not reason:
+        return ""
+    return f"""<section><h2>The web console is missing</h2>
+<p>{escape(reason)} <code>make console</code> builds it, in the folder of the sources; start the
+server again after that. What the build said is in
+<code>src/fanion/console/static.failed</code>. Everything else works without it.</p></section>"""
 
 
 def _snippets(url: str) -> Mapping[str, str]:

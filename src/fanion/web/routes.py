@@ -22,8 +22,6 @@ CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batc
 # Of products that Fanion does not include: the answer is success, and nothing is stored.
 DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
 _PROJECT_PREFIX = "/api/projects/"
-# Metrics, and a landing page whose links lead to the management API: not for a public listener.
-_MANAGEMENT_PATHS = frozenset({"/metrics", "/"})
 _MANAGEMENT_PREFIXES = ("/api/", "/_")
 _CORS_METHODS = "GET, POST, OPTIONS"
 # With credentials `*` is no wildcard, so the response repeats what the browser asked for.
@@ -47,6 +45,7 @@ class Route:
     credentials: whether they may send cookies along; False where a personal or a secret key is
                  the credential
     find_fast_endpoint: finds an endpoint that needs no task, for POST
+    is_management: not for a public listener, as metrics and pages that lead to the management API
     """
 
     name: str
@@ -56,6 +55,7 @@ class Route:
     credentials: bool = True
     find_fast_endpoint: FindFastEndpoint | None = None
     answered_by: AnsweredBy = AnsweredBy.SERVER
+    is_management: bool = False
 
 
 class Routes:
@@ -81,6 +81,10 @@ class Routes:
             [pattern for pattern in self._patterns if keep(pattern[0], pattern[2])],
         )
 
+    def and_also(self, more: "Routes") -> "Routes":
+        """Of a path in both, that of `more`."""
+        return Routes({**self._exact, **more._exact}, [*more._patterns, *self._patterns])
+
     def find(self, path: str) -> Route | None:
         route = self._exact.get(path)
         if route is None:
@@ -91,17 +95,13 @@ class Routes:
 
     def of_public_listener(self) -> "Routes":
         """Capture, flags and whatever else SDKs request, and the probes of load balancers."""
-        return self.only(lambda path, _: not _is_management_path(path))
+        return self.only(lambda _, route: not route.is_management)
 
     def of_management_listener(self) -> "Routes":
-        """Everything below /api/, the landing page, probes and metrics."""
+        """Everything below /api/, the console or the landing page, probes and metrics."""
         return self.only(
-            lambda path, _: path.startswith(_MANAGEMENT_PREFIXES) or _is_management_path(path)
+            lambda path, route: route.is_management or path.startswith(_MANAGEMENT_PREFIXES)
         )
-
-
-def _is_management_path(path: str) -> bool:
-    return (path.rstrip("/") or "/") in _MANAGEMENT_PATHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,10 @@ def _single_flag(
 def operator_routes(page: LandingPage) -> Mapping[str, Route]:
     probes = page.probes
     return {
-        "/": Route("landing_page", page.get, ("GET",), cors=False),
+        "/": Route("landing_page", page.get, ("GET",), cors=False, is_management=True),
         "/_health": Route("health", probes.health, ("GET",), cors=False),
         "/_ready": Route("ready", probes.ready, ("GET",), cors=False),
-        "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False),
+        "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False, is_management=True),
     }
 
 

@@ -12,7 +12,7 @@ Header = tuple[str, str]
 
 NOT_STORED: Header = ("cache-control", "no-store")
 # Text that clients have sent is part of responses: browsers must not read it as a page or script.
-_NO_SNIFFING: Header = ("x-content-type-options", "nosniff")
+NO_SNIFFING: Header = ("x-content-type-options", "nosniff")
 # Addresses of the server may contain the token of a link: other servers must not get them.
 _REFERRER: Header = ("referrer-policy", "same-origin")
 # No page of another origin may load it as an image, a script or a style.
@@ -21,7 +21,7 @@ _OWN_PAGES_ONLY: Header = ("cross-origin-resource-policy", "same-origin")
 _NO_OPENER: Header = ("cross-origin-opener-policy", "same-origin")
 _DENIED = ("base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'")
 
-_OF_ALL = (_NO_SNIFFING, _REFERRER, _OWN_PAGES_ONLY, _NO_OPENER)
+COMMON_HEADERS = (NO_SNIFFING, _REFERRER, _OWN_PAGES_ONLY, _NO_OPENER)
 
 
 def content_security_policy(*allowed: str) -> str:
@@ -37,7 +37,7 @@ def own_style(style: str) -> str:
 
 def page_headers(policy: str) -> tuple[Header, ...]:
     """policy: as of `content_security_policy`"""
-    return (("content-security-policy", policy), *_OF_ALL)
+    return (("content-security-policy", policy), *COMMON_HEADERS)
 
 
 # For responses that do not set these themselves. They depend on a key or a session, so that no

@@ -48,15 +48,19 @@ class BrowserConfig:
 
     async def script(self, request: Request) -> Response:
         """GET /array/{token}/config.js: the same, for a script tag."""
+        script = await self.config_script(request)
+        return Response(200, script, content_type="application/javascript; charset=utf-8")
+
+    async def config_script(self, request: Request) -> bytes:
+        """Of the project whose token is in the path. raises: NotFound"""
         token = await self._token(request)
         found = {"config": _configuration(token), "siteApps": []}
-        script = (
+        return (
             b"(function() {\n"
             b"  window._POSTHOG_REMOTE_CONFIG = window._POSTHOG_REMOTE_CONFIG || {};\n"
             b"  window._POSTHOG_REMOTE_CONFIG[%b] = %b;\n"
             b"})();\n"
         ) % (_encode(token), _encode(found))
-        return Response(200, script, content_type="application/javascript; charset=utf-8")
 
     async def empty_list(self, request: Request) -> Response:
         """raises: NoApiKey, InvalidApiKey"""

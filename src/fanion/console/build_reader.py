@@ -1,0 +1,64 @@
+"""Reads the built files once, at the start of the server."""
+
+import json
+from pathlib import Path
+
+import structlog
+from msgspec import structs
+
+from fanion.console.build import CODINGS, NOT_BUILT, Build, File, file_of
+
+STATIC = Path(__file__).parent / "static"
+
+
+def read_build(folder: Path = STATIC) -> Build:
+    """Without a build, what says why. A build of former sources is served while that of the present
+    ones fails."""
+    failure = _failure(folder)
+    try:
+        found = _read(folder)
+    except (OSError, ValueError, KeyError) as error:
+        if not isinstance(error, FileNotFoundError):
+            structlog.get_logger().error("console_not_read", reason=str(error))
+        found = NOT_BUILT if not failure else structs.replace(NOT_BUILT, missing=failure)
+    if failure:
+        reason = folder.with_suffix(".failed")
+        structlog.get_logger().warning("console_not_built", reason=failure, details=str(reason))
+    return found
+
+
+def _read(folder: Path) -> Build:
+    """raises: OSError, ValueError, KeyError"""
+    known = json.loads((folder / "build.json").read_text())
+    return Build(
+        index=(folder / "index.html").read_text(),
+        assets=_files(folder / "assets"),
+        sdk=_files(folder / "sdk"),
+        sdk_version=known["posthog_js"],
+        missing="",
+    )
+
+
+def _files(folder: Path) -> dict[str, File]:
+    contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    compressed = tuple(suffix for suffix in CODINGS.values() if suffix)
+    return {
+        name: file_of(
+            name,
+            {
+                coding: contents[name + suffix]
+                for coding, suffix in CODINGS.items()
+                if name + suffix in contents
+            },
+        )
+        for name in contents
+        if not name.endswith(compressed)
+    }
+
+
+def _failure(folder: Path) -> str:
+    """The first line of what the last build left; "" when it did not fail."""
+    try:
+        return folder.with_suffix(".failed").read_text().partition("\n")[0]
+    except OSError:
+        return ""

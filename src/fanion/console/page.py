@@ -1,0 +1,40 @@
+"""The console's page, as one request gets it: with a nonce, and the prefix of its addresses."""
+
+from html import escape
+
+from fanion.web.security_headers import NOT_STORED, Header, page_headers
+
+_NONCE, _PREFIX, _ASSETS = "__NONCE__", "__PREFIX__", '="./assets/'
+
+
+def rendered(index: str, nonce: str, prefix: str) -> bytes:
+    """prefix: of the server's paths, as the browser sees them; begins with a slash or is empty"""
+    safe = escape(prefix)
+    return (
+        index.replace(_NONCE, nonce)
+        .replace(_PREFIX, safe)
+        .replace(_ASSETS, f'="{safe}/console/assets/')
+        .encode()
+    )
+
+
+def headers(nonce: str) -> tuple[Header, ...]:
+    return (NOT_STORED, *page_headers(_policy(nonce)))
+
+
+def _policy(nonce: str) -> str:
+    """The nonce is that of one response, so that no script runs that the page does not name, and
+    none that a public route of this origin serves."""
+    return "; ".join(
+        (
+            "default-src 'self'",
+            f"script-src 'nonce-{nonce}' 'strict-dynamic'",
+            f"style-src 'self' 'nonce-{nonce}'",
+            "img-src 'self' data:",
+            "connect-src 'self'",
+            "object-src 'none'",
+            "base-uri 'none'",
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+        )
+    )

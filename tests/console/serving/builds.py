@@ -1,0 +1,54 @@
+"""Builds of a console that are made up, and applications that serve them."""
+
+import gzip
+from dataclasses import replace
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]  # ships no types
+import httpx
+from msgspec import structs
+
+from fanion.app.management import server_application
+from fanion.console.build import Build, file_of
+from tests.support import plain_http
+from tests.support.application import BASE_URL, Site
+from tests.support.exchange import MemoryTransport
+
+INDEX = """<!doctype html>
+<link rel="icon" href="./assets/icon-1.svg">
+<meta name="fanion-prefix" content="__PREFIX__">
+<meta property="csp-nonce" nonce="__NONCE__">
+<script type="module" crossorigin src="./assets/index-1.js" nonce="__NONCE__"></script>
+"""
+SCRIPT, ARRAY = b"console.log('console');" * 50, b"console.log('posthog-js');" * 50
+ICON = b"<svg/>"
+VERSION = "1.2.3"
+
+
+def packed(content: bytes) -> dict[str, bytes]:
+    return {
+        "br": brotli.compress(content),
+        "gzip": gzip.compress(content, mtime=0),
+        "identity": content,
+    }
+
+
+BUILD = Build(
+    index=INDEX,
+    assets={
+        "index-1.js": file_of("index-1.js", packed(SCRIPT)),
+        "icon-1.svg": file_of("icon-1.svg", {"identity": ICON}),
+    },
+    sdk={"array.js": file_of("array.js", packed(ARRAY))},
+    sdk_version=VERSION,
+    missing="",
+)
+
+
+def client_of(site: Site, build: Build, **settings: Any) -> httpx.AsyncClient:
+    """Of this server as it were with such a build."""
+    public = site.running.public
+    changed = structs.replace(public.context.settings, **settings)
+    context = replace(public.context, build=build, settings=changed)
+    application = server_application(replace(site.running, public=replace(public, context=context)))
+    return plain_http.AsyncClient(transport=MemoryTransport(application), base_url=BASE_URL)
