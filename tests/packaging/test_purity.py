@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "fanion"
 # Packages about the product. The others are made of input and output: stores, processes, sockets.
 PACKAGES = (
-    "accounts", "activity", "cohorts", "events", "flags", "groups", "ingest", "insights",
+    "accounts", "activity", "cohorts", "console", "events", "flags", "groups", "ingest", "insights",
     "persons", "projects", "properties", "rest", "transfer", "webhooks", "wire",
 )  # fmt: skip
 KINDS = re.compile(
