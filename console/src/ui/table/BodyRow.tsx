@@ -1,0 +1,122 @@
+import { useRouter } from "@tanstack/react-router";
+import type { MouseEvent, ReactNode } from "react";
+import { words } from "@/words/table";
+import type { Column } from "./columns";
+import { Gap } from "./TableGrid";
+
+interface Props<Row> {
+  index: number;
+  /** Of the rows before that are out of sight, in pixels. */
+  gap: number;
+  row: Row;
+  columns: readonly Column<Row>[];
+  label: ((row: Row) => string) | undefined;
+  measure: (element: Element | null) => void;
+  isActive: boolean;
+  onActive: (index: number) => void;
+  onOpen: ((row: Row) => void) | undefined;
+  hrefOf: ((row: Row) => string) | undefined;
+  isSelected: boolean | undefined;
+  onSelect: ((isOn: boolean) => void) | undefined;
+}
+
+const CELL = "border-b border-line px-2.5 py-2 align-top group-last:border-b-0";
+
+export function BodyRow<Row>(props: Props<Row>) {
+  const { index, row, columns, isSelected, onSelect } = props;
+  const router = useRouter({ warn: false });
+  const href = props.hrefOf?.(row);
+  const canOpen = href !== undefined || props.onOpen !== undefined;
+
+  const open = () => {
+    if (props.onOpen) props.onOpen(row);
+    else if (href !== undefined) void router.navigate({ href });
+  };
+  const onClick = (event: MouseEvent<HTMLElement>) => {
+    if (!canOpen || isForAnother(event)) return;
+    props.onActive(index);
+    if (href !== undefined && (event.metaKey || event.ctrlKey)) {
+      window.open(inApp(router, href), "_blank", "noopener");
+    } else open();
+  };
+
+  const name = props.label?.(row) ?? String(columns[0]?.text(row) ?? words.thisRow);
+  return (
+    <>
+      <Gap height={props.gap} />
+      <tr
+        ref={props.measure}
+        data-index={index}
+        data-open={canOpen ? "" : undefined}
+        aria-rowindex={index + 2}
+        aria-selected={isSelected}
+        tabIndex={props.isActive ? 0 : -1}
+        onFocus={() => props.onActive(index)}
+        onClick={onClick}
+        className={`group -outline-offset-2 ${canOpen ? "cursor-pointer hover:bg-sunken" : ""} ${isSelected ? "bg-accent-soft" : ""}`}
+      >
+        {onSelect && (
+          <td className={CELL}>
+            <input
+              type="checkbox"
+              className="mt-0.5 block accent-accent"
+              aria-label={words.selectRow(name)}
+              checked={isSelected ?? false}
+              tabIndex={-1}
+              onChange={(event) => onSelect(event.target.checked)}
+            />
+          </td>
+        )}
+        {columns.map((column, place) => (
+          <td
+            key={column.id}
+            className={`${CELL} ${column.align === "end" ? "text-end tabular-nums" : ""} ${column.wrap ? "" : "truncate"}`}
+          >
+            {place === 0 && href !== undefined ? (
+              <RowLink href={inApp(router, href)} onFollow={open}>
+                {column.cell(row)}
+              </RowLink>
+            ) : (
+              column.cell(row)
+            )}
+          </td>
+        ))}
+      </tr>
+    </>
+  );
+}
+
+/** hrefs of rows are paths of the application, which may be served below a prefix. */
+function inApp(router: { basepath: string }, href: string): string {
+  return router.basepath.replace(/\/$/, "") + href;
+}
+
+/** A link, so that it can be opened in another tab and copied. */
+function RowLink(props: { href: string; onFollow: () => void; children: ReactNode }) {
+  return (
+    <a
+      href={props.href}
+      data-row-link=""
+      tabIndex={-1}
+      className="text-ink hover:underline"
+      onClick={(event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        props.onFollow();
+      }}
+    >
+      {props.children}
+    </a>
+  );
+}
+
+/** Whether the click was meant for a control in the row, or ends a selection of text. */
+function isForAnother(event: MouseEvent<HTMLElement>): boolean {
+  if (event.defaultPrevented) return true;
+  const { target } = event;
+  if (!(target instanceof Element)) return true;
+  // What a menu in the row shows stands elsewhere in the page, but its clicks come here too.
+  if (!event.currentTarget.contains(target)) return true;
+  if (target.closest("a, button, input, select, textarea, label, [role=switch]")) return true;
+  return (window.getSelection()?.toString() ?? "") !== "";
+}

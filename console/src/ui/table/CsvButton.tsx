@@ -1,0 +1,71 @@
+import { Download, X } from "lucide-react";
+import { useRef, useState } from "react";
+import { words } from "@/words/table";
+import type { Column } from "./columns";
+import { type CsvRows, csvParts } from "./csv";
+import { CSV_TYPE, download } from "./download";
+import { TOOL_BUTTON } from "./styles";
+
+export interface CsvSource<Row> {
+  fileName: string;
+  /** Every row that the question has, not those loaded alone. */
+  all: (signal: AbortSignal) => CsvRows<Row>;
+}
+
+type State = { kind: "idle" } | { kind: "running"; rows: number } | { kind: "failed" };
+
+export function CsvButton<Row>({
+  source,
+  columns,
+}: {
+  source: CsvSource<Row>;
+  columns: readonly Column<Row>[];
+}) {
+  const [state, setState] = useState<State>({ kind: "idle" });
+  const running = useRef<AbortController | null>(null);
+
+  const run = async () => {
+    const controller = new AbortController();
+    running.current = controller;
+    setState({ kind: "running", rows: 0 });
+    try {
+      const parts: string[] = [];
+      for await (const part of csvParts(columns, source.all(controller.signal))) {
+        if (controller.signal.aborted) break;
+        parts.push(part.text);
+        setState({ kind: "running", rows: part.rows });
+      }
+      if (!controller.signal.aborted) download(source.fileName, parts, CSV_TYPE);
+      setState({ kind: "idle" });
+    } catch {
+      setState({ kind: controller.signal.aborted ? "idle" : "failed" });
+    }
+  };
+
+  if (state.kind === "running") {
+    return (
+      <button
+        type="button"
+        className={TOOL_BUTTON}
+        aria-label={words.csvCancel}
+        onClick={() => running.current?.abort()}
+      >
+        <X size={14} aria-hidden />
+        <span aria-live="polite">{words.csvRunning(state.rows)}</span>
+      </button>
+    );
+  }
+  return (
+    <>
+      {state.kind === "failed" && (
+        <span role="alert" className="text-[0.8125rem] text-bad">
+          {words.csvFailed}
+        </span>
+      )}
+      <button type="button" className={TOOL_BUTTON} title={words.csvTitle} onClick={run}>
+        <Download size={14} aria-hidden />
+        {words.csv}
+      </button>
+    </>
+  );
+}

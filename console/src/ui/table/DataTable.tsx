@@ -1,0 +1,171 @@
+import {
+  type ColumnDef,
+  columnOrderingFeature,
+  columnVisibilityFeature,
+  createSortedRowModel,
+  rowSortingFeature,
+  tableFeatures,
+  useTable,
+} from "@tanstack/react-table";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
+import { words } from "@/words/table";
+import { ColumnsMenu } from "./ColumnsMenu";
+import { CsvButton, type CsvSource } from "./CsvButton";
+import { type Column, compare, type Sort } from "./columns";
+import { useColumnPreferences } from "./preferences";
+import { TOOL_BUTTON } from "./styles";
+import { type Selection, TableGrid } from "./TableGrid";
+
+export interface More {
+  hasMore: boolean;
+  isLoading: boolean;
+  load: () => void;
+}
+
+export interface DataTableProps<Row> {
+  /** Under which the person's columns are kept. */
+  name: string;
+  /** Accessible name. */
+  label: string;
+  /** Keep it stable, such as at module level or memoized. */
+  columns: readonly Column<Row>[];
+  /** Keep it stable, too. */
+  rows: readonly Row[];
+  rowId: (row: Row) => string;
+  /** What a row is called, for screen readers; by default the text of its first column. */
+  rowLabel?: (row: Row) => string;
+  onOpen?: (row: Row) => void;
+  /** Path of the row's page, inside of the application. */
+  hrefOf?: (row: Row) => string;
+  /** Kept by the caller, such as in the address; without it, by the table. */
+  sort?: Sort | null;
+  onSort?: (sort: Sort | null) => void;
+  /** The rows come sorted as `sort` says; else they are sorted here. */
+  isSortedByServer?: boolean;
+  selection?: Selection;
+  more?: More;
+  /** Of all rows, where more exist than are loaded. */
+  total?: number;
+  csv?: CsvSource<Row>;
+  empty?: ReactNode;
+  toolbar?: ReactNode;
+  initiallyHidden?: readonly string[];
+  /** CSS length; by default what the window leaves. */
+  maxHeight?: string;
+}
+
+const features = tableFeatures({
+  rowSortingFeature,
+  columnVisibilityFeature,
+  columnOrderingFeature,
+  sortedRowModel: createSortedRowModel(),
+});
+type Features = typeof features;
+
+const NONE_HIDDEN: readonly string[] = [];
+
+/** A table as every screen has it: sorted, with columns to choose, exported, and long without harm. */
+export function DataTable<Row extends object>(props: DataTableProps<Row>) {
+  const { columns, rows, rowId, sort, onSort } = props;
+  const { preferences, setPreferences, reset, isChanged } = useColumnPreferences(
+    props.name,
+    columns,
+    props.initiallyHidden ?? NONE_HIDDEN,
+  );
+  const [ownSort, setOwnSort] = useState<Sort | null>(null);
+  const sorted = sort === undefined ? ownSort : sort;
+  const setSort = useCallback(
+    (next: Sort | null) => {
+      setOwnSort(next);
+      onSort?.(next);
+    },
+    [onSort],
+  );
+
+  const definitions = useMemo(() => columns.map(definitionOf<Row>), [columns]);
+  const table = useTable<Features, Row>({
+    features,
+    columns: definitions,
+    data: rows,
+    getRowId: rowId,
+    manualSorting: props.isSortedByServer ?? false,
+    state: {
+      sorting: sorted === null ? [] : [{ id: sorted.column, desc: sorted.descending }],
+      columnOrder: [...preferences.order],
+      columnVisibility: Object.fromEntries(preferences.hidden.map((id) => [id, false])),
+    },
+  });
+  const shown = shownColumns(columns, preferences.order, preferences.hidden);
+  const sortedRows = table.getRowModel().rows;
+
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      <div className="flex flex-wrap items-center gap-2">
+        <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2">{props.toolbar}</div>
+        <span className="text-[0.8125rem] text-ink-3" role="status">
+          {countOf(props)}
+        </span>
+        {props.csv && <CsvButton source={props.csv} columns={shown} />}
+        <ColumnsMenu
+          label={props.label}
+          columns={columns}
+          preferences={preferences}
+          onChange={setPreferences}
+          onReset={isChanged ? reset : undefined}
+        />
+      </div>
+      <TableGrid
+        {...gridProps(props)}
+        columns={shown}
+        rows={sortedRows}
+        sort={sorted}
+        onSort={setSort}
+      />
+      {props.more?.hasMore && (
+        <div>
+          <button
+            type="button"
+            className={TOOL_BUTTON}
+            disabled={props.more.isLoading}
+            onClick={props.more.load}
+          >
+            {props.more.isLoading ? words.loading : words.loadMore}
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function definitionOf<Row extends object>(column: Column<Row>): ColumnDef<Features, Row> {
+  return {
+    id: column.id,
+    accessorFn: (row) => column.text(row) ?? undefined,
+    enableSorting: column.sortable ?? false,
+    sortUndefined: "last",
+    sortFn: (a, b) => compare(column.text(a.original), column.text(b.original)),
+  };
+}
+
+function shownColumns<Row>(
+  columns: readonly Column<Row>[],
+  order: readonly string[],
+  hidden: readonly string[],
+): Column<Row>[] {
+  const byId = new Map(columns.map((column) => [column.id, column]));
+  return order.flatMap((id) => {
+    const column = byId.get(id);
+    return column === undefined || (hidden.includes(id) && !column.fixed) ? [] : [column];
+  });
+}
+
+function gridProps<Row extends object>(props: DataTableProps<Row>) {
+  const { label, rowLabel, onOpen, hrefOf, selection, more, total, empty, maxHeight } = props;
+  return { label, rowLabel, onOpen, hrefOf, selection, more, total, empty, maxHeight };
+}
+
+function countOf<Row>({ rows, total, more, selection }: DataTableProps<Row>): string {
+  if (selection && selection.selected.size > 0) return words.selected(selection.selected.size);
+  if (total !== undefined && total > rows.length) return words.rowsOf(rows.length, total);
+  return more?.hasMore ? words.rowsSoFar(rows.length) : words.rows(rows.length);
+}

@@ -1,0 +1,202 @@
+import type { TableFeatures, Row as TableRow } from "@tanstack/react-table";
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from "react";
+import { words } from "@/words/table";
+import { BodyRow } from "./BodyRow";
+import { type Column, type Sort, WIDTH, widthOf } from "./columns";
+import type { More } from "./DataTable";
+import { HeaderRow } from "./HeaderRow";
+import { useRowKeys } from "./useRowKeys";
+
+export interface Selection {
+  /** Ids of rows. */
+  selected: ReadonlySet<string>;
+  onChange: (selected: ReadonlySet<string>) => void;
+}
+
+interface Props<Row extends object> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Pick<TableRow<TableFeatures, Row>, "id" | "original">[];
+  rowLabel: ((row: Row) => string) | undefined;
+  onOpen: ((row: Row) => void) | undefined;
+  hrefOf: ((row: Row) => string) | undefined;
+  sort: Sort | null;
+  onSort: (sort: Sort | null) => void;
+  selection: Selection | undefined;
+  more: More | undefined;
+  total: number | undefined;
+  empty: ReactNode;
+  maxHeight: string | undefined;
+}
+
+const ROW_HEIGHT = 37;
+const OVERSCAN = 12;
+const ROWS_BEFORE_END = 20;
+
+/** The table itself, of which only the rows in sight (and the one with the focus) exist. */
+export function TableGrid<Row extends object>(props: Props<Row>) {
+  const { columns, rows, selection, more } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const help = useId();
+  const [active, setActive] = useState(0);
+  const activeIndex = Math.min(active, Math.max(0, rows.length - 1));
+
+  const rangeExtractor = useCallback(
+    (range: Parameters<typeof defaultRangeExtractor>[0]) => {
+      const indexes = defaultRangeExtractor(range);
+      if (rows.length === 0 || indexes.includes(activeIndex)) return indexes;
+      return [...indexes, activeIndex].sort((a, b) => a - b);
+    },
+    [activeIndex, rows.length],
+  );
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_HEIGHT,
+    getItemKey: (index) => rows[index]?.id ?? index,
+    overscan: OVERSCAN,
+    rangeExtractor,
+    scrollPaddingStart: ROW_HEIGHT,
+  });
+  const items = virtualizer.getVirtualItems();
+
+  const lastIndex = virtualizer.range?.endIndex ?? 0;
+  const isNearEnd = rows.length > 0 && lastIndex >= rows.length - ROWS_BEFORE_END;
+  const loadMore = more?.hasMore && !more.isLoading ? more.load : undefined;
+  useEffect(() => {
+    if (isNearEnd) loadMore?.();
+  }, [isNearEnd, loadMore]);
+
+  const onKeyDown = useRowKeys({
+    count: rows.length,
+    active: activeIndex,
+    move: (index) => {
+      setActive(index);
+      virtualizer.scrollToIndex(index);
+      focusRow(box.current, index);
+    },
+    pageRows: Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / ROW_HEIGHT) - 2),
+    select: selection
+      ? (index) => {
+          const row = rows[index];
+          if (row) toggle(selection, [row.id], !selection.selected.has(row.id));
+        }
+      : undefined,
+  });
+
+  const isAllSelected =
+    selection !== undefined &&
+    rows.length > 0 &&
+    rows.every((row) => selection.selected.has(row.id));
+  const width = columns.reduce(
+    (sum, column) => sum + widthOf(column),
+    selection ? WIDTH.selection : 0,
+  );
+  let end = 0;
+
+  return (
+    <div
+      ref={box}
+      className="relative min-w-0 overflow-auto rounded-lg border border-line bg-panel"
+      style={{ maxHeight: props.maxHeight ?? "calc(100dvh - 13rem)", minHeight: "6rem" }}
+    >
+      <table
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: keys walk through its rows, which makes it a grid.
+        role="grid"
+        aria-label={props.label}
+        aria-describedby={help}
+        aria-rowcount={
+          more?.hasMore && props.total === undefined ? -1 : (props.total ?? rows.length) + 1
+        }
+        aria-colcount={columns.length + (selection ? 1 : 0)}
+        aria-multiselectable={selection ? true : undefined}
+        className="w-full table-fixed border-separate border-spacing-0"
+        style={{ minWidth: width }}
+        onKeyDown={onKeyDown}
+      >
+        <colgroup>
+          {selection && <col style={{ width: WIDTH.selection }} />}
+          {columns.map((column) => (
+            <col key={column.id} style={column.grow ? {} : { width: widthOf(column) }} />
+          ))}
+        </colgroup>
+        <HeaderRow
+          columns={columns}
+          sort={props.sort}
+          onSort={props.onSort}
+          {...(selection && {
+            isAllSelected,
+            isSomeSelected: selection.selected.size > 0,
+            onSelectAll: (isOn: boolean) =>
+              toggle(
+                selection,
+                rows.map((row) => row.id),
+                isOn,
+              ),
+          })}
+        />
+        <tbody>
+          {items.map((item) => {
+            const row = rows[item.index];
+            if (row === undefined) return null;
+            const gap = item.start - end;
+            end = item.end;
+            return (
+              <BodyRow
+                key={row.id}
+                index={item.index}
+                gap={gap}
+                row={row.original}
+                columns={columns}
+                label={props.rowLabel}
+                measure={virtualizer.measureElement}
+                isActive={item.index === activeIndex}
+                onActive={setActive}
+                onOpen={props.onOpen}
+                hrefOf={props.hrefOf}
+                isSelected={selection?.selected.has(row.id)}
+                onSelect={selection ? (isOn) => toggle(selection, [row.id], isOn) : undefined}
+              />
+            );
+          })}
+          <Gap height={virtualizer.getTotalSize() - end} />
+        </tbody>
+      </table>
+      {rows.length === 0 && (
+        <div className="sticky left-0 p-6 text-center text-ink-2">{props.empty ?? words.empty}</div>
+      )}
+      <p id={help} className="sr-only">
+        {selection ? words.keys : words.keysWithoutSelection}
+      </p>
+    </div>
+  );
+}
+
+/** Stands for the rows out of sight. */
+export function Gap({ height }: { height: number }) {
+  if (height <= 0) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it has no focus; rows of a grid that have say so by tabIndex.
+    <tr aria-hidden="true">
+      <td className="p-0" style={{ height }} />
+    </tr>
+  );
+}
+
+function toggle(selection: Selection, ids: readonly string[], isOn: boolean): void {
+  const next = new Set(selection.selected);
+  for (const id of ids) {
+    if (isOn) next.add(id);
+    else next.delete(id);
+  }
+  selection.onChange(next);
+}
+
+/** After the row was drawn, which it may not be yet. */
+function focusRow(box: HTMLElement | null, index: number): void {
+  requestAnimationFrame(() => {
+    const row = box?.querySelector<HTMLElement>(`tr[data-index="${index}"]`);
+    row?.focus({ preventScroll: true });
+  });
+}

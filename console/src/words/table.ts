@@ -1,0 +1,28 @@
+import { digits, plural } from "./plural";
+
+export const words = {
+  columns: "Columns",
+  columnsOf: (table: string) => `Columns of ${table}`,
+  reset: "Reset",
+  moveUp: (column: string) => `Move ${column} up`,
+  moveDown: (column: string) => `Move ${column} down`,
+  csv: "CSV",
+  csvTitle: "Download all rows as CSV, with the columns shown",
+  csvRunning: (rows: number) => `${plural(rows, "row", "rows")}…`,
+  csvCancel: "Cancel the download",
+  csvFailed: "The download failed. Try it again.",
+  rows: (shown: number) => plural(shown, "row", "rows"),
+  rowsOf: (shown: number, total: number) => `${digits(shown)} of ${plural(total, "row", "rows")}`,
+  rowsSoFar: (shown: number) => `${plural(shown, "row", "rows")} so far`,
+  selected: (count: number) => `${digits(count)} selected`,
+  selectAll: "Select all rows",
+  selectRow: (row: string) => `Select ${row}`,
+  thisRow: "this row",
+  loadMore: "Load more",
+  loading: "Loading…",
+  empty: "Nothing here.",
+  keys: "Keys: j and k move, enter opens, x selects.",
+  keysWithoutSelection: "Keys: j and k move, enter opens.",
+  sortedUp: "ascending",
+  sortedDown: "descending",
+} as const;
