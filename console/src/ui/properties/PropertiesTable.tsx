@@ -1,0 +1,144 @@
+import { Check, Copy, Search } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { words } from "@/words/properties";
+import { isSystemName, plainName } from "./names";
+import { PropertyValue, plainValue } from "./PropertyValue";
+import { Visible } from "./SafeText";
+
+export interface PropertiesTableProps {
+  /** Accessible name, such as "Properties of the event". */
+  label: string;
+  properties: Readonly<Record<string, unknown>>;
+  /** At the end of a row, such as edit and delete. */
+  actions?: (name: string, value: unknown) => ReactNode;
+  /** Beside the search box. */
+  toolbar?: ReactNode;
+  empty?: ReactNode;
+}
+
+const SEARCH_FROM = 8;
+
+/** Properties by name: first those of the project's own making, then those that clients set. */
+export function PropertiesTable(props: PropertiesTableProps) {
+  const [search, setSearch] = useState("");
+  const all = sorted(props.properties);
+  const shown = all.filter(([name, value]) => matches(name, value, search));
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      {(all.length >= SEARCH_FROM || props.toolbar) && (
+        <div className="flex flex-wrap items-center gap-2">
+          {all.length >= SEARCH_FROM && (
+            <div className="relative w-64 max-w-full">
+              <Search size={14} aria-hidden className="absolute start-2 top-2 text-ink-3" />
+              <input
+                type="search"
+                aria-label={words.search}
+                placeholder={words.search}
+                value={search}
+                onChange={(event) => setSearch(event.target.value)}
+                className="h-8 w-full rounded-md border border-line-strong bg-panel ps-7 pe-2"
+              />
+            </div>
+          )}
+          <span role="status" className="text-[0.8125rem] text-ink-3">
+            {words.count(shown.length, all.length)}
+          </span>
+          {props.toolbar}
+        </div>
+      )}
+      {shown.length === 0 ? (
+        <p className="py-3 text-ink-2">
+          {search === "" ? (props.empty ?? words.none) : words.noMatch(search)}
+        </p>
+      ) : (
+        <table
+          aria-label={props.label}
+          className="w-full table-fixed border-separate border-spacing-0"
+        >
+          <thead className="sr-only">
+            <tr>
+              <th scope="col">{words.name}</th>
+              <th scope="col">{words.value}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(([name, value]) => (
+              <PropertyRow key={name} name={name} value={value} actions={props.actions} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  );
+}
+
+function PropertyRow(props: {
+  name: string;
+  value: unknown;
+  actions: PropertiesTableProps["actions"];
+}) {
+  const { name, value } = props;
+  const plain = plainName(name);
+  return (
+    <tr className="group">
+      <th
+        scope="row"
+        title={plain === name ? undefined : name}
+        className="w-[34%] border-b border-line py-1.5 pe-3 text-start align-top font-normal text-ink-2 group-last:border-b-0 sm:w-64"
+      >
+        <Visible text={plain} />
+        {plain !== name && <span className="sr-only">{name}</span>}
+      </th>
+      <td className="border-b border-line py-1.5 align-top group-last:border-b-0">
+        <div className="flex min-w-0 items-start gap-2">
+          <div className="min-w-0 flex-1">
+            <PropertyValue value={value} />
+          </div>
+          <span className="flex shrink-0 items-center gap-1">
+            <CopyValue name={plain} value={value} />
+            {props.actions?.(name, value)}
+          </span>
+        </div>
+      </td>
+    </tr>
+  );
+}
+
+const COPIED_MS = 1500;
+
+function CopyValue({ name, value }: { name: string; value: unknown }) {
+  const [isCopied, setIsCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(plainValue(value));
+    setIsCopied(true);
+    setTimeout(() => setIsCopied(false), COPIED_MS);
+  };
+  return (
+    <button
+      type="button"
+      aria-label={isCopied ? words.copied : words.copy(name)}
+      className="rounded p-1 text-ink-3 opacity-0 hover:bg-sunken hover:text-ink focus-visible:opacity-100 group-hover:opacity-100 [@media(hover:none)]:opacity-100"
+      onClick={copy}
+    >
+      {isCopied ? <Check size={13} aria-hidden /> : <Copy size={13} aria-hidden />}
+    </button>
+  );
+}
+
+const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+
+function sorted(properties: Readonly<Record<string, unknown>>): [string, unknown][] {
+  return Object.entries(properties).sort(
+    ([a], [b]) =>
+      Number(isSystemName(a)) - Number(isSystemName(b)) ||
+      collator.compare(plainName(a), plainName(b)),
+  );
+}
+
+function matches(name: string, value: unknown, search: string): boolean {
+  const wanted = search.trim().toLowerCase();
+  if (wanted === "") return true;
+  return [name, plainName(name), plainValue(value)].some((text) =>
+    text.toLowerCase().includes(wanted),
+  );
+}
