@@ -1,0 +1,2 @@
+export { Combobox, type ComboboxProps } from "./combobox/Combobox";
+export { type ComboboxOption, matching, type OptionSource } from "./combobox/options";

@@ -1,0 +1,146 @@
+import { ChevronsUpDown, X } from "lucide-react";
+import { Popover } from "radix-ui";
+import { useId, useRef } from "react";
+import { words } from "@/words/inputs";
+import { Chip } from "./Chip";
+import { OptionList } from "./OptionList";
+import type { ComboboxOption, OptionSource } from "./options";
+import { useCombobox } from "./useCombobox";
+
+interface CommonProps {
+  label: string;
+  /** For screen readers only, such as where a sentence surrounds the field. */
+  hideLabel?: boolean;
+  /** All of them, or where to ask. */
+  options: readonly ComboboxOption[] | OptionSource;
+  placeholder?: string;
+  /** What is typed may be taken although it is no option. */
+  freeEntry?: boolean;
+  disabled?: boolean;
+  hint?: string | undefined;
+  error?: string | undefined;
+  /** Values are code, such as names of properties. */
+  mono?: boolean;
+  autoFocus?: boolean;
+  /** The words for a value that is chosen, where options are asked for. */
+  labelOf?: (value: string) => string;
+}
+
+interface SingleProps extends CommonProps {
+  multiple?: false;
+  value: string | null;
+  onChange: (value: string | null) => void;
+  /** May be emptied again. */
+  clearable?: boolean;
+}
+
+interface MultipleProps extends CommonProps {
+  multiple: true;
+  value: readonly string[];
+  onChange: (value: string[]) => void;
+}
+
+export type ComboboxProps = SingleProps | MultipleProps;
+
+/** A field that completes what is typed out of a list; with one value, or several as chips. */
+export function Combobox(props: ComboboxProps) {
+  const { label, disabled, error, hint } = props;
+  const id = useId();
+  const input = useRef<HTMLInputElement>(null);
+  const box = useCombobox(props, `${id}-list`);
+  const chosen = props.multiple ? props.value : [];
+  const canClear = !props.multiple && props.clearable && props.value !== null && !disabled;
+  const described = [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(" ");
+
+  return (
+    <div className="flex min-w-0 flex-col gap-1">
+      <label htmlFor={id} className={props.hideLabel ? "sr-only" : "text-[0.8125rem] font-medium"}>
+        {label}
+      </label>
+      <Popover.Root open={box.isOpen} onOpenChange={box.setOpen}>
+        <Popover.Anchor
+          className={`flex min-h-8 min-w-0 flex-wrap items-center gap-1 rounded-md border bg-panel py-0.5 ps-1.5 pe-1 focus-within:outline-2 focus-within:outline-focus focus-within:outline-offset-1 ${error ? "border-bad" : "border-line-strong"} ${disabled ? "opacity-60" : ""}`}
+          onMouseDown={(event) => {
+            if (event.target !== input.current) event.preventDefault();
+            input.current?.focus();
+            if (!disabled) box.setOpen(true);
+          }}
+        >
+          {chosen.map((value) => (
+            <Chip
+              key={value}
+              text={box.labelOf(value)}
+              mono={props.mono ?? false}
+              disabled={disabled ?? false}
+              onRemove={() => box.remove(value)}
+            />
+          ))}
+          <input
+            ref={input}
+            id={id}
+            type="text"
+            role="combobox"
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            aria-autocomplete="list"
+            aria-expanded={box.isOpen}
+            aria-controls={`${id}-list`}
+            aria-activedescendant={box.activeId}
+            aria-invalid={error !== undefined}
+            aria-describedby={described || undefined}
+            // biome-ignore lint/a11y/noAutofocus: asked for where a press of a key opened the field.
+            autoFocus={props.autoFocus}
+            disabled={disabled}
+            placeholder={chosen.length === 0 ? props.placeholder : undefined}
+            className={`min-w-16 flex-1 bg-transparent px-0.5 py-0.5 outline-none ${props.mono ? "font-mono text-[0.8125rem]" : ""}`}
+            {...box.inputProps}
+          />
+          {canClear && (
+            <button
+              type="button"
+              aria-label={words.clear}
+              className="rounded p-0.5 text-ink-3 hover:bg-sunken hover:text-ink"
+              onMouseDown={(event) => event.stopPropagation()}
+              onClick={box.clear}
+            >
+              <X size={14} aria-hidden />
+            </button>
+          )}
+          <ChevronsUpDown size={14} aria-hidden className="shrink-0 text-ink-3" />
+        </Popover.Anchor>
+        <Popover.Portal>
+          <Popover.Content
+            role="presentation"
+            align="start"
+            sideOffset={4}
+            onOpenAutoFocus={(event) => event.preventDefault()}
+            onCloseAutoFocus={(event) => event.preventDefault()}
+            onInteractOutside={(event) => {
+              if (
+                event.target instanceof Node &&
+                input.current?.parentElement?.contains(event.target)
+              )
+                event.preventDefault();
+            }}
+            // A dialog below holds the wheel back on all that is not inside of it.
+            onWheel={(event) => event.stopPropagation()}
+            className="z-50 min-w-(--radix-popover-trigger-width) max-w-[min(32rem,92vw)] overflow-hidden rounded-lg border border-line bg-panel shadow-float"
+          >
+            <OptionList id={`${id}-list`} label={label} box={box} mono={props.mono ?? false} />
+          </Popover.Content>
+        </Popover.Portal>
+      </Popover.Root>
+      {hint && (
+        <p id={`${id}-hint`} className="text-[0.8125rem] text-ink-3">
+          {hint}
+        </p>
+      )}
+      {error && (
+        <p id={`${id}-error`} className="text-[0.8125rem] text-bad">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}

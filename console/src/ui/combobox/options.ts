@@ -1,0 +1,73 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+
+export interface ComboboxOption {
+  value: string;
+  /** What people read; by default the value. */
+  label?: string;
+  /** At the right, such as a count. */
+  hint?: string;
+  /** Below the label, in small. */
+  description?: string;
+}
+
+/** Options that are asked for as somebody types. */
+export interface OptionSource {
+  /** Of the query cache; what is typed is added to it. */
+  key: readonly unknown[];
+  load: (search: string, signal: AbortSignal) => Promise<readonly ComboboxOption[]>;
+}
+
+const DELAY_MS = 150;
+const FRESH_MS = 30_000;
+const NONE: readonly ComboboxOption[] = [];
+
+export function useOptions(
+  given: readonly ComboboxOption[] | OptionSource,
+  search: string,
+  isOpen: boolean,
+) {
+  const source = "load" in given ? given : null;
+  const typed = useDelayed(search.trim());
+  const query = useQuery({
+    queryKey: ["options", ...(source?.key ?? []), typed],
+    queryFn: ({ signal }) => source?.load(typed, signal) ?? NONE,
+    enabled: isOpen && source !== null,
+    placeholderData: keepPreviousData,
+    staleTime: FRESH_MS,
+    retry: false,
+  });
+  if (!("load" in given))
+    return { options: matching(given, search), isLoading: false, isError: false };
+  return {
+    options: query.data ?? NONE,
+    isLoading: query.isFetching || typed !== search.trim(),
+    isError: query.isError,
+  };
+}
+
+/** Those with the text in label or value; first those that begin with it. */
+export function matching(
+  options: readonly ComboboxOption[],
+  search: string,
+): readonly ComboboxOption[] {
+  const wanted = search.trim().toLowerCase();
+  if (wanted === "") return options;
+  const place = (option: ComboboxOption) =>
+    `${(option.label ?? option.value).toLowerCase()}\n${option.value.toLowerCase()}`.indexOf(
+      wanted,
+    );
+  return options
+    .filter((option) => place(option) >= 0)
+    .toSorted((a, b) => Number(place(a) > 0) - Number(place(b) > 0));
+}
+
+function useDelayed(text: string): string {
+  const [delayed, setDelayed] = useState(text);
+  useEffect(() => {
+    // An emptied field shows all options at once.
+    const timer = setTimeout(() => setDelayed(text), text === "" ? 0 : DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return delayed;
+}

@@ -1,0 +1,148 @@
+import { type ChangeEvent, type ClipboardEvent, type KeyboardEvent, useState } from "react";
+import type { ComboboxProps } from "./Combobox";
+import { type ComboboxOption, useOptions } from "./options";
+
+export interface OptionRow extends ComboboxOption {
+  kind: "option" | "free";
+}
+
+export type ComboboxState = ReturnType<typeof useCombobox>;
+
+/** State and keys of a combobox. */
+export function useCombobox(props: ComboboxProps, listId: string) {
+  const [isOpen, setIsOpen] = useState(false);
+  // null while nothing is typed: a single field then shows what is chosen.
+  const [typed, setTyped] = useState<string | null>(null);
+  const [active, setActive] = useState<number | null>(null);
+  // Labels of options seen, since those asked for may be gone from the list.
+  const [labels] = useState(() => new Map<string, string>());
+
+  const search = typed ?? "";
+  const { options, isLoading, isError } = useOptions(props.options, search, isOpen);
+  for (const option of options) if (option.label) labels.set(option.value, option.label);
+  const labelOf = (value: string) => props.labelOf?.(value) ?? labels.get(value) ?? value;
+
+  const rows = rowsOf(options, search, props.freeEntry ?? false);
+  const activeIndex = active ?? (search.trim() === "" ? null : firstChoice(rows));
+  const isChosen = (value: string) =>
+    props.multiple ? props.value.includes(value) : props.value === value;
+
+  const setOpen = (next: boolean) => {
+    if (props.disabled) return;
+    setIsOpen(next);
+    setActive(null);
+    if (!next && !props.freeEntry) setTyped(null);
+  };
+  const remove = (value: string) => {
+    if (props.multiple) props.onChange(props.value.filter((one) => one !== value));
+  };
+  const choose = (value: string) => {
+    setTyped(null);
+    setActive(null);
+    if (!props.multiple) {
+      props.onChange(value);
+      setIsOpen(false);
+    } else if (isChosen(value)) remove(value);
+    else props.onChange([...props.value, value]);
+  };
+  const addAll = (values: readonly string[]) => {
+    if (!props.multiple) return;
+    setTyped(null);
+    props.onChange([...new Set([...props.value, ...values])]);
+  };
+  /** What was typed counts also when somebody goes on to the next field. */
+  const leave = () => {
+    const text = search.trim();
+    if (typed !== null && props.freeEntry) {
+      if (text !== "" && !isChosen(text)) choose(text);
+      else if (text === "" && !props.multiple && props.clearable) props.onChange(null);
+    }
+    setTyped(null);
+    setIsOpen(false);
+  };
+
+  const walk = (by: number) => {
+    if (!isOpen) return setOpen(true);
+    if (rows.length === 0) return;
+    const from = activeIndex ?? (by > 0 ? -1 : rows.length);
+    setActive((from + by + rows.length) % rows.length);
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.nativeEvent.isComposing) return;
+    const row = activeIndex === null ? undefined : rows[activeIndex];
+    if (event.key === "ArrowDown") walk(1);
+    else if (event.key === "ArrowUp") walk(-1);
+    else if (event.key === "Enter" && isOpen && row) choose(row.value);
+    else if (event.key === "Escape" && isOpen) {
+      // Only the list closes, and no dialog around it.
+      event.stopPropagation();
+      setTyped(null);
+      setIsOpen(false);
+    } else if (event.key === "Backspace" && search === "" && props.multiple) {
+      const last = props.value.at(-1);
+      if (last !== undefined) remove(last);
+      return;
+    } else return;
+    event.preventDefault();
+  };
+  const onPaste = (event: ClipboardEvent<HTMLInputElement>) => {
+    const lines = event.clipboardData.getData("text").split(/\r?\n/);
+    const values = lines.map((line) => line.trim()).filter((line) => line !== "");
+    if (!props.multiple || !props.freeEntry || values.length < 2) return;
+    event.preventDefault();
+    addAll(values);
+  };
+
+  return {
+    isOpen,
+    setOpen,
+    isMultiple: props.multiple ?? false,
+    isLoading,
+    isError,
+    rows,
+    activeIndex,
+    activeId: isOpen && activeIndex !== null ? `${listId}-${activeIndex}` : undefined,
+    idOf: (index: number) => `${listId}-${index}`,
+    activate: setActive,
+    isChosen,
+    labelOf,
+    choose,
+    remove,
+    clear: () => {
+      setTyped(null);
+      if (!props.multiple) props.onChange(null);
+    },
+    inputProps: {
+      value: typed ?? (props.multiple || props.value === null ? "" : labelOf(props.value)),
+      onChange: (event: ChangeEvent<HTMLInputElement>) => {
+        setTyped(event.target.value);
+        setActive(null);
+        setIsOpen(true);
+      },
+      onKeyDown,
+      onPaste,
+      onBlur: leave,
+      onFocus: (event: { target: HTMLInputElement }) => event.target.select(),
+    },
+  };
+}
+
+function rowsOf(
+  options: readonly ComboboxOption[],
+  search: string,
+  freeEntry: boolean,
+): readonly OptionRow[] {
+  const rows = options.map(
+    (option): OptionRow => ({ kind: "option", ...option, label: option.label ?? option.value }),
+  );
+  const text = search.trim();
+  const isKnown = options.some((option) => option.value === text);
+  return freeEntry && text !== "" && !isKnown ? [...rows, { kind: "free", value: text }] : rows;
+}
+
+/** Enter takes the first option; with free entry what was typed, unless it is an option. */
+function firstChoice(rows: readonly OptionRow[]): number | null {
+  const free = rows.findIndex((row) => row.kind === "free");
+  if (free >= 0) return free;
+  return rows.length === 0 ? null : 0;
+}

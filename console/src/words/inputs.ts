@@ -1,0 +1,38 @@
+import { digits } from "./plural";
+
+export const words = {
+  loading: "Loading…",
+  noOptions: "Nothing found.",
+  optionsFailed: "The list could not be loaded.",
+  takeText: (text: string) => `Use “${text}”`,
+  clear: "Clear",
+  remove: (value: string) => `Remove ${value}`,
+  showOptions: "Show the list",
+  chosen: (count: number) => `${digits(count)} chosen`,
+  removeHint: "Backspace removes the last one.",
+  format: "Format",
+  restore: "Take back the last valid value",
+  jsonEmpty: "A JSON value is needed.",
+  jsonAt: (line: number, column: number, problem: string) =>
+    `Line ${digits(line)}, column ${digits(column)}: ${problem}`,
+  jsonOk: "Valid JSON.",
+  json: {
+    end: "the text ends too early.",
+    value: "a value is expected here.",
+    colon: "“:” is expected here.",
+    commaOrBrace: "“,” or “}” is expected here.",
+    commaOrBracket: "“,” or “]” is expected here.",
+    key: "a name in double quotes is expected here.",
+    trailingComma: "no “,” may stand before the end.",
+    number: "this is not a number.",
+    escape: "this escape is not known.",
+    control: "a line break or control character in a text is written as an escape, such as \\n.",
+    rest: "nothing may follow the value.",
+    deep: "the value is nested too deeply.",
+  },
+  zone: (zone: string, offset: string) => `${zone} (${offset})`,
+  dateInvalid: "This is not a date.",
+  confirmTyped: (name: string) => `Type ${name} to confirm.`,
+  confirmMismatch: "This is not the name.",
+  cancel: "Cancel",
+} as const;
