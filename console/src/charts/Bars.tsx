@@ -1,0 +1,105 @@
+import { useId, useRef } from "react";
+import { words } from "@/words/charts";
+import { BarsSvg } from "./BarsSvg";
+import { Figure } from "./Figure";
+import { Legend } from "./Legend";
+import { nameOf, type TimeSeriesProps } from "./TimeSeries";
+import { wholeNumber } from "./time";
+import { useCursor } from "./useCursor";
+import { useWidth } from "./useWidth";
+
+export type BarsProps = Omit<TimeSeriesProps, "threshold">;
+
+const HEIGHT = 180;
+
+/** Bars over time, with one layer for each series. */
+export function Bars(props: BarsProps) {
+  const { times, series, onOpen, format = wholeNumber } = props;
+  const height = props.height ?? HEIGHT;
+  const id = useId();
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const open = (index: number, place: number) => {
+    const [time, one] = [times[index], series[place]];
+    if (onOpen && time && one)
+      onOpen({ index, time, series: one, value: one.values[index] ?? null });
+  };
+  const cursor = useCursor({ times: times.length, series: series.length, onOpen: onOpen && open });
+  const when = nameOf(props, cursor.index);
+  const totalOf = (index: number) => series.reduce((sum, one) => sum + (one.values[index] ?? 0), 0);
+  const spoken = [
+    words.valueOf(words.total, format(totalOf(cursor.index))),
+    ...series.map((one) => words.valueOf(one.name, format(one.values[cursor.index] ?? 0))),
+  ];
+  const hasData = times.some((_, index) => totalOf(index) > 0);
+
+  return (
+    <Figure
+      caption={props.caption}
+      {...(props.fileName !== undefined && { fileName: props.fileName })}
+      {...(props.actions !== undefined && { actions: props.actions })}
+      {...(props.note !== undefined && { note: props.note })}
+      data={{
+        columns: [words.time, ...series.map((one) => one.name)],
+        rows: times.map((_, index) => [
+          nameOf(props, index),
+          ...series.map((one) => one.values[index] ?? null),
+        ]),
+      }}
+    >
+      {hasData ? (
+        <>
+          <div
+            ref={box}
+            role="slider"
+            tabIndex={0}
+            aria-label={props.caption}
+            aria-valuemin={0}
+            aria-valuemax={times.length - 1}
+            aria-valuenow={cursor.index}
+            aria-valuetext={words.point(when, spoken.join(", "))}
+            aria-roledescription={words.chart}
+            title={onOpen ? words.keysWithOpen : words.keys}
+            className={`min-w-0 rounded ${onOpen ? "cursor-pointer" : ""}`}
+            style={{ height }}
+            onKeyDown={cursor.onKeyDown}
+            onMouseLeave={() => cursor.setPosition(null)}
+          >
+            {width > 0 && (
+              <BarsSvg
+                id={id}
+                times={times}
+                series={series}
+                interval={props.interval}
+                zone={props.zone}
+                isPartial={props.isPartial ?? false}
+                width={width}
+                height={height}
+                cursor={cursor.isSet ? cursor.index : null}
+                onCursor={(index, place) => cursor.setPosition({ index, series: place })}
+                onOpen={open}
+              />
+            )}
+          </div>
+          <Legend
+            series={series}
+            index={cursor.index}
+            when={when}
+            format={format}
+            kind="layer"
+            hatchOf={isHatched}
+          />
+        </>
+      ) : (
+        <p className="flex items-center justify-center text-ink-3" style={{ height }}>
+          {words.noData}
+        </p>
+      )}
+    </Figure>
+  );
+}
+
+/** Every other layer is hatched, so that neighbours differ without their colours. */
+export function isHatched(place: number): boolean {
+  return place % 2 === 1;
+}

@@ -1,0 +1,143 @@
+import { isHatched } from "./Bars";
+import { labelStep, ticks } from "./scale";
+import { markOf, type Series } from "./series";
+import { type Interval, intervalName, shortNumber } from "./time";
+
+interface Props {
+  /** Unique on the page: patterns are named by it. */
+  id: string;
+  times: readonly Date[];
+  series: readonly Series[];
+  interval: Interval;
+  zone: string | undefined;
+  isPartial: boolean;
+  width: number;
+  height: number;
+  cursor: number | null;
+  onCursor: (index: number, series: number) => void;
+  onOpen: (index: number, series: number) => void;
+}
+
+const EDGE = { left: 44, right: 4, top: 6, bottom: 20 };
+const LABEL_WIDTH = 84;
+
+/** The drawing; what it says stands in the slider around it, and in the table. */
+export function BarsSvg(props: Props) {
+  const { times, series, width, height, cursor } = props;
+  const inner = { width: width - EDGE.left - EDGE.right, height: height - EDGE.top - EDGE.bottom };
+  const totals = times.map((_, index) =>
+    series.reduce((sum, one) => sum + (one.values[index] ?? 0), 0),
+  );
+  const marks = ticks(Math.max(...totals));
+  const most = marks.at(-1) ?? 1;
+  const step = inner.width / Math.max(1, times.length);
+  const barWidth = Math.max(1, step - Math.min(3, step * 0.2));
+  const heightOf = (value: number) => (value / most) * inner.height;
+  const every = labelStep(times.length, inner.width, LABEL_WIDTH);
+
+  return (
+    <svg width={width} height={height} aria-hidden="true" className="block text-[11px]">
+      <Patterns id={props.id} series={series} />
+      {marks.map((mark) => (
+        <g
+          key={mark}
+          transform={`translate(${EDGE.left} ${EDGE.top + inner.height - heightOf(mark)})`}
+        >
+          <line x2={inner.width} className="stroke-line" />
+          <text x={-6} dy="0.32em" textAnchor="end" className="fill-ink-3">
+            {shortNumber(mark)}
+          </text>
+        </g>
+      ))}
+      {times.map((time, index) => {
+        const x = EDGE.left + index * step + (step - barWidth) / 2;
+        let top = EDGE.top + inner.height;
+        const isOpenEnd = props.isPartial && index === times.length - 1;
+        return (
+          <g key={time.getTime()} opacity={cursor === null || cursor === index ? 1 : 0.55}>
+            {series.map((one, place) => {
+              const value = one.values[index] ?? 0;
+              if (value <= 0) return null;
+              // What is there can be seen, however little.
+              const size = Math.max(1, heightOf(value));
+              top -= size;
+              return (
+                // biome-ignore lint/a11y/noStaticElementInteractions: the slider around it has the keys.
+                <rect
+                  key={one.key ?? one.name}
+                  x={x}
+                  y={top}
+                  width={barWidth}
+                  height={size}
+                  fill={fillOf(props.id, series, place)}
+                  opacity={isOpenEnd ? 0.6 : 1}
+                  onMouseEnter={() => props.onCursor(index, place)}
+                  onClick={() => props.onOpen(index, place)}
+                />
+              );
+            })}
+            {isOpenEnd && (
+              <rect
+                x={x - 0.5}
+                y={top - 0.5}
+                width={barWidth + 1}
+                height={EDGE.top + inner.height - top + 0.5}
+                fill="none"
+                strokeDasharray="3 3"
+                className="stroke-ink-2"
+              />
+            )}
+            {/* biome-ignore lint/a11y/noStaticElementInteractions: the slider around it has the keys. */}
+            <rect
+              x={EDGE.left + index * step}
+              y={EDGE.top}
+              width={step}
+              height={Math.max(0, top - EDGE.top)}
+              fill="transparent"
+              onMouseEnter={() => props.onCursor(index, 0)}
+            />
+            {index % every === 0 && (
+              <text
+                x={EDGE.left + index * step + step / 2}
+                y={height - 6}
+                textAnchor={index === 0 && step < LABEL_WIDTH / 2 ? "start" : "middle"}
+                className="fill-ink-3"
+              >
+                {intervalName(time, props.interval, props.zone)}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
+
+function fillOf(id: string, series: readonly Series[], place: number): string {
+  const one = series[place];
+  if (one === undefined) return "none";
+  return isHatched(place) ? `url(#${id}-${place})` : `var(${markOf(one, place).token})`;
+}
+
+function Patterns({ id, series }: { id: string; series: readonly Series[] }) {
+  return (
+    <defs>
+      {series.map((one, place) => {
+        const color = `var(${markOf(one, place).token})`;
+        return isHatched(place) ? (
+          <pattern
+            key={one.key ?? one.name}
+            id={`${id}-${place}`}
+            width="5"
+            height="5"
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+          >
+            <rect width="5" height="5" fill={color} fillOpacity="0.35" />
+            <rect width="2" height="5" fill={color} />
+          </pattern>
+        ) : null;
+      })}
+    </defs>
+  );
+}

@@ -1,0 +1,138 @@
+import { ChartLine, Download, Table2 } from "lucide-react";
+import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
+import { CSV_TYPE, csvLine, download } from "@/ui/table";
+import { words } from "@/words/charts";
+
+/** The numbers of a chart. */
+export interface FigureData {
+  columns: readonly string[];
+  /** The first of each row is its name. */
+  rows: readonly (readonly (string | number | null)[])[];
+}
+
+export interface FigureProps {
+  /** What is shown, in words. */
+  caption: string;
+  data: FigureData;
+  /** Without ending; without it no file is offered. */
+  fileName?: string;
+  /** Beside the buttons. */
+  actions?: ReactNode;
+  /** Below: age, limits, and what else belongs to the numbers. */
+  note?: ReactNode;
+  children: ReactNode;
+}
+
+const BUTTON =
+  "inline-flex size-7 items-center justify-center rounded text-ink-3 hover:bg-sunken hover:text-ink aria-pressed:bg-sunken aria-pressed:text-ink";
+
+/** Every chart stands in one: with its caption, and the same numbers as a table behind the key t. */
+export function Figure(props: FigureProps) {
+  const { caption, data } = props;
+  const [isTable, setIsTable] = useState(false);
+  const id = useId();
+  const Icon = isTable ? ChartLine : Table2;
+
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    if (event.key !== words.tableKey || event.metaKey || event.ctrlKey || event.altKey) return;
+    if (event.target instanceof Element && event.target.closest("input, textarea, select")) return;
+    event.preventDefault();
+    setIsTable(!isTable);
+  };
+  return (
+    <figure className="m-0 min-w-0" aria-labelledby={id} onKeyDown={onKeyDown}>
+      <figcaption className="mb-1.5 flex items-start gap-2">
+        <span id={id} className="min-w-0 flex-1 text-[0.8125rem] text-ink-2">
+          {caption}
+        </span>
+        {props.actions}
+        <button
+          type="button"
+          className={BUTTON}
+          aria-pressed={isTable}
+          aria-label={words.showTable}
+          aria-keyshortcuts={words.tableKey}
+          title={`${isTable ? words.showChart : words.showTable} (${words.tableKey})`}
+          onClick={() => setIsTable(!isTable)}
+        >
+          <Icon size={15} aria-hidden />
+        </button>
+        {props.fileName !== undefined && (
+          <button
+            type="button"
+            className={BUTTON}
+            aria-label={words.csv}
+            title={words.csv}
+            onClick={() => saveData(data, props.fileName ?? "")}
+          >
+            <Download size={15} aria-hidden />
+          </button>
+        )}
+      </figcaption>
+      {isTable ? <DataAsTable caption={caption} data={data} /> : props.children}
+      {props.note && <div className="mt-1.5 text-[0.8125rem] text-ink-3">{props.note}</div>}
+    </figure>
+  );
+}
+
+function DataAsTable({ caption, data }: { caption: string; data: FigureData }) {
+  return (
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the box scrolls, and keys must reach it therefore.
+      tabIndex={0}
+      aria-label={caption}
+      className="max-h-80 overflow-auto rounded-lg border border-line"
+    >
+      <table className="w-full border-separate border-spacing-0 text-[0.8125rem]">
+        <thead>
+          <tr>
+            {data.columns.map((column, place) => (
+              <th
+                key={column}
+                scope="col"
+                className={`sticky top-0 border-b border-line bg-panel px-2.5 py-1.5 font-medium text-ink-2 ${place === 0 ? "text-start" : "text-end"}`}
+              >
+                <bdi>{column}</bdi>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {data.rows.map((row) => (
+            <FigureRow key={String(row[0])} row={row} columns={data.columns} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function FigureRow({
+  row,
+  columns,
+}: {
+  row: FigureData["rows"][number];
+  columns: readonly string[];
+}) {
+  const [name, ...values] = row;
+  return (
+    <tr className="hover:bg-sunken">
+      <th scope="row" className="border-b border-line px-2.5 py-1 text-start font-normal">
+        <bdi>{name}</bdi>
+      </th>
+      {values.map((value, place) => (
+        <td
+          key={columns[place + 1]}
+          className="border-b border-line px-2.5 py-1 text-end tabular-nums"
+        >
+          {typeof value === "number" ? words.axis(value) : (value ?? words.none)}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+function saveData(data: FigureData, fileName: string): void {
+  const lines = [data.columns, ...data.rows].map(csvLine);
+  download(`${fileName}.csv`, ["\uFEFF", ...lines], CSV_TYPE);
+}

@@ -1,0 +1,84 @@
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { type PlotData, plotOptions, plotValues } from "./plotOptions";
+
+interface Props extends PlotData {
+  cursor: number | null;
+  onCursor: (index: number | null) => void;
+  onOpen: ((index: number, series: number) => void) | undefined;
+}
+
+/** The canvas of lines, which is loaded with the first chart. */
+export default function Plot(props: Props) {
+  const { times, series, interval, zone, isPartial, threshold, height, cursor } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const calls = useRef(props);
+  calls.current = props;
+
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const data: PlotData = { times, series, interval, zone, isPartial, threshold, height };
+    const draw = () => {
+      plot.current?.destroy();
+      const options = plotOptions(data, element, {
+        onMove: (index) => calls.current.onCursor(index),
+      });
+      plot.current = new uPlot(options, plotValues(data), element);
+    };
+    draw();
+    const resized = new ResizeObserver(() => {
+      plot.current?.setSize({ width: element.clientWidth, height });
+    });
+    resized.observe(element);
+    // Colours are read when it is drawn, and so once more with each theme.
+    const themed = new MutationObserver(draw);
+    themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => {
+      resized.disconnect();
+      themed.disconnect();
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [times, series, interval, zone, isPartial, threshold, height]);
+
+  useEffect(() => {
+    const drawn = plot.current;
+    const time = cursor === null ? undefined : times[cursor];
+    if (drawn === null || drawn.cursor.idx === cursor) return;
+    const left = time === undefined ? -10 : drawn.valToPos(time.getTime() / 1000, "x");
+    drawn.setCursor({ left, top: time === undefined ? -10 : drawn.over.clientHeight / 2 }, false);
+  }, [cursor, times]);
+
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the slider around it has the keys.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the slider around it has the keys.
+    <div
+      ref={box}
+      className={`min-w-0 ${props.onOpen ? "cursor-pointer" : ""}`}
+      style={{ height }}
+      onMouseLeave={() => props.onCursor(null)}
+      onClick={(event) => {
+        const drawn = plot.current;
+        if (drawn === null || !props.onOpen || typeof drawn.cursor.idx !== "number") return;
+        const top = event.clientY - drawn.over.getBoundingClientRect().top;
+        props.onOpen(drawn.cursor.idx, nearest(drawn, series, drawn.cursor.idx, top));
+      }}
+    />
+  );
+}
+
+/** Place of the series whose point is closest to the pointer. */
+function nearest(plot: uPlot, series: Props["series"], index: number, top: number): number {
+  let best = 0;
+  let least = Number.POSITIVE_INFINITY;
+  series.forEach((one, place) => {
+    const value = one.values[index];
+    if (value === null || value === undefined) return;
+    const distance = Math.abs(plot.valToPos(value, "y") - top);
+    if (distance < least) [best, least] = [place, distance];
+  });
+  return best;
+}

@@ -1,0 +1,124 @@
+import { lazy, Suspense } from "react";
+import { words } from "@/words/charts";
+import { Figure, type FigureProps } from "./Figure";
+import { Legend } from "./Legend";
+import type { Point, Series } from "./series";
+import { type Interval, intervalName, wholeNumber } from "./time";
+import { useCursor } from "./useCursor";
+
+export interface TimeSeriesProps
+  extends Pick<FigureProps, "caption" | "fileName" | "actions" | "note"> {
+  /** Beginnings of the intervals, in order. */
+  times: readonly Date[];
+  series: readonly Series[];
+  interval: Interval;
+  /** IANA name of the zone of the intervals; by default the browser's. */
+  zone?: string;
+  /** The last interval is not over: its line is dashed. */
+  isPartial?: boolean;
+  /** Of values in the legend. */
+  format?: (value: number) => string;
+  onOpen?: (point: Point) => void;
+  /** A level to compare with, such as the limit of a rollback. */
+  threshold?: { name: string; value: number };
+  height?: number;
+}
+
+const Plot = lazy(() => import("./Plot"));
+const HEIGHT = 220;
+
+/** Lines over time. */
+export function TimeSeries(props: TimeSeriesProps) {
+  const { times, series, interval, zone, onOpen, format = wholeNumber, threshold } = props;
+  const height = props.height ?? HEIGHT;
+  const open = (index: number, place: number) => {
+    const [time, one] = [times[index], series[place]];
+    if (onOpen && time && one)
+      onOpen({ index, time, series: one, value: one.values[index] ?? null });
+  };
+  const cursor = useCursor({
+    times: times.length,
+    series: series.length,
+    onOpen: onOpen && open,
+  });
+  const whenOf = (index: number) => nameOf(props, index);
+  const when = whenOf(cursor.index);
+  const values = series.map((one) => {
+    const value = one.values[cursor.index] ?? null;
+    return words.valueOf(one.name, value === null ? words.none : format(value));
+  });
+
+  return (
+    <Figure
+      caption={props.caption}
+      fileName={props.fileName ?? ""}
+      {...(props.actions !== undefined && { actions: props.actions })}
+      {...(props.note !== undefined && { note: props.note })}
+      data={{
+        columns: [words.time, ...series.map((one) => one.name)],
+        rows: times.map((_, index) => [
+          whenOf(index),
+          ...series.map((one) => one.values[index] ?? null),
+        ]),
+      }}
+    >
+      {times.length === 0 || series.length === 0 ? (
+        <p className="flex items-center justify-center text-ink-3" style={{ height }}>
+          {words.noData}
+        </p>
+      ) : (
+        <>
+          {/* A slider is what screen readers know that arrows move along, with a text for each place. */}
+          <div
+            role="slider"
+            tabIndex={0}
+            aria-label={props.caption}
+            aria-valuemin={0}
+            aria-valuemax={times.length - 1}
+            aria-valuenow={cursor.index}
+            aria-valuetext={words.point(when, values.join(", "))}
+            aria-roledescription={words.chart}
+            title={onOpen ? words.keysWithOpen : words.keys}
+            className="min-w-0 rounded"
+            style={{ height }}
+            onKeyDown={cursor.onKeyDown}
+          >
+            <Suspense fallback={<p className="sr-only">{words.loading}</p>}>
+              <Plot
+                times={times}
+                series={series}
+                interval={interval}
+                zone={zone}
+                isPartial={props.isPartial ?? false}
+                threshold={threshold}
+                height={height}
+                cursor={cursor.isSet ? cursor.index : null}
+                onCursor={(index) =>
+                  cursor.setPosition(index === null ? null : { index, series: cursor.series })
+                }
+                onOpen={onOpen && open}
+              />
+            </Suspense>
+          </div>
+          <Legend series={series} index={cursor.index} when={when} format={format} kind="line" />
+          {threshold && (
+            <p className="text-[0.8125rem] text-ink-3">
+              {words.threshold(threshold.name, format(threshold.value))}
+            </p>
+          )}
+        </>
+      )}
+    </Figure>
+  );
+}
+
+export function nameOf(
+  props: Pick<TimeSeriesProps, "times" | "interval" | "zone" | "isPartial">,
+  index: number,
+): string {
+  const time = props.times[index];
+  if (time === undefined) return "";
+  const name = intervalName(time, props.interval, props.zone);
+  const isLast = index === props.times.length - 1;
+  return props.isPartial && isLast ? words.soFar(name) : name;
+}

@@ -1,0 +1,103 @@
+import type uPlot from "uplot";
+import { markOf, type Series } from "./series";
+import { type Interval, intervalName, shortNumber } from "./time";
+
+export interface PlotData {
+  times: readonly Date[];
+  series: readonly Series[];
+  interval: Interval;
+  zone: string | undefined;
+  isPartial: boolean;
+  threshold: { name: string; value: number } | undefined;
+  height: number;
+}
+
+const PARTIAL_DASH = [4, 4];
+const THRESHOLD_DASH = [8, 4];
+const LINE_WIDTH = 2;
+const AXIS_WIDTH = 52;
+const LABEL_SPACE = 76;
+
+/** Each series twice where the last interval is not over: up to the last point but one, and from there dashed. */
+export function plotValues({ times, series, isPartial, threshold }: PlotData): uPlot.AlignedData {
+  const seconds = times.map((time) => time.getTime() / 1000);
+  const last = times.length - 1;
+  const lines = series.map((one) => times.map((_, index) => one.values[index] ?? null));
+  if (!isPartial) return [seconds, ...lines, ...levels(threshold, times.length)];
+  const whole = lines.map((line) => line.map((value, index) => (index === last ? null : value)));
+  const open = lines.map((line) => line.map((value, index) => (index < last - 1 ? null : value)));
+  return [seconds, ...whole, ...open, ...levels(threshold, times.length)];
+}
+
+function levels(threshold: PlotData["threshold"], count: number): number[][] {
+  return threshold === undefined ? [] : [Array.from({ length: count }, () => threshold.value)];
+}
+
+export function plotOptions(
+  data: PlotData,
+  element: HTMLElement,
+  { onMove }: { onMove: (index: number | null) => void },
+): uPlot.Options {
+  const style = getComputedStyle(element);
+  const color = (token: string) => style.getPropertyValue(token).trim();
+  const font = `12px ${style.fontFamily}`;
+  const lines = data.series.map((one, place): uPlot.Series => {
+    const { token, dash } = markOf(one, place);
+    return {
+      stroke: color(token),
+      width: LINE_WIDTH,
+      dash: [...dash],
+      points: { show: data.times.length <= 2 },
+    };
+  });
+  const dashed = data.isPartial
+    ? lines.map((line): uPlot.Series => ({ ...line, dash: PARTIAL_DASH, points: { show: false } }))
+    : [];
+  const level: uPlot.Series[] = data.threshold
+    ? [{ stroke: color("--bad"), width: 1.5, dash: THRESHOLD_DASH, points: { show: false } }]
+    : [];
+  const axis: uPlot.Axis = {
+    font,
+    stroke: color("--ink-3"),
+    grid: { stroke: color("--line"), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    width: element.clientWidth,
+    height: data.height,
+    legend: { show: false },
+    padding: [8, 12, 0, 0],
+    cursor: {
+      y: false,
+      drag: { x: false, y: false },
+      points: { size: 8 },
+      move: (_, left, top) => [left, top],
+    },
+    scales: { x: { time: true }, y: { range: (_, low, high) => rangeOf(low, high) } },
+    series: [{}, ...lines, ...dashed, ...level],
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        splits: (plot) => labelled(data.times, plot.width - AXIS_WIDTH),
+        values: (_, splits) =>
+          splits.map((at) => intervalName(new Date(at * 1000), data.interval, data.zone)),
+      },
+      { ...axis, size: AXIS_WIDTH, values: (_, splits) => splits.map(shortNumber) },
+    ],
+    hooks: { setCursor: [(plot) => plot.cursor.event && onMove(plot.cursor.idx ?? null)] },
+  };
+}
+
+/** The times, in seconds, that have a label: as many as there is room for, always beginnings of intervals. */
+function labelled(times: readonly Date[], width: number): number[] {
+  const step = Math.max(1, Math.ceil((times.length * LABEL_SPACE) / Math.max(width, LABEL_SPACE)));
+  return times.filter((_, index) => index % step === 0).map((time) => time.getTime() / 1000);
+}
+
+/** From zero, as counts are; a little above the highest. */
+function rangeOf(low: number | null, high: number | null): [number, number] {
+  const most = Math.max(high ?? 0, 0);
+  const least = Math.min(low ?? 0, 0);
+  return [least, most === least ? least + 1 : most + (most - least) * 0.06];
+}

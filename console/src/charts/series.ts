@@ -1,0 +1,40 @@
+/** One line or one layer of a chart. */
+export interface Series {
+  name: string;
+  /** One for each of the times; null where there is none. */
+  values: readonly (number | null)[];
+  /** 1 to 10, of the tokens; by default its place. */
+  color?: SeriesColor;
+  /** What `onOpen` is told, by default the name. */
+  key?: string;
+}
+
+export type SeriesColor = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
+
+export interface Point {
+  /** Place of the time. */
+  index: number;
+  time: Date;
+  series: Series;
+  value: number | null;
+}
+
+const COLORS = 10;
+
+export interface Mark {
+  /** Of a custom property, such as `--series-3`. */
+  token: string;
+  /** Of the line, after ten colours. */
+  dash: readonly number[];
+}
+
+const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+
+/** Ten colours, then the same again with dashes. */
+export function markOf(series: Series, place: number): Mark {
+  const color = series.color ?? (place % COLORS) + 1;
+  return {
+    token: `--series-${color}`,
+    dash: DASHES[Math.floor(place / COLORS) % DASHES.length] ?? [],
+  };
+}

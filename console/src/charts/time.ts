@@ -1,0 +1,60 @@
+import { words } from "@/words/charts";
+
+export type Interval = "minute" | "hour" | "day" | "week" | "month";
+
+const LOCALE = "en";
+
+const PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
+  minute: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
+  hour: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
+  day: { weekday: "short", month: "short", day: "numeric" },
+  week: { month: "short", day: "numeric" },
+  month: { month: "long", year: "numeric" },
+};
+
+/** Names the interval that begins at an instant. zone: IANA name, by default the browser's */
+export function intervalName(at: Date, interval: Interval, zone?: string): string {
+  return new Intl.DateTimeFormat(LOCALE, {
+    ...PARTS[interval],
+    hourCycle: "h23",
+    ...(zone !== undefined && { timeZone: zone }),
+  }).format(at);
+}
+
+/** A range as "1–14 May". */
+export function rangeName(from: Date, to: Date, interval: Interval, zone?: string): string {
+  const parts: Intl.DateTimeFormatOptions =
+    interval === "month" ? PARTS.month : { ...PARTS[interval], year: "numeric" };
+  if (interval === "day") delete parts.weekday;
+  return new Intl.DateTimeFormat(LOCALE, {
+    ...parts,
+    hourCycle: "h23",
+    ...(zone !== undefined && { timeZone: zone }),
+  }).formatRange(from, to);
+}
+
+/** What a chart shows, in words: its caption. */
+export function captionOf(
+  what: string,
+  times: readonly Date[],
+  interval: Interval,
+  options: { zone?: string; isPartial?: boolean } = {},
+): string {
+  const first = times[0];
+  const last = times.at(-1);
+  if (first === undefined || last === undefined) return what;
+  const range = rangeName(first, last, interval, options.zone);
+  const caption = words.caption(what, words.every[interval], range);
+  return options.isPartial ? words.and(caption, words.notOver[interval]) : caption;
+}
+
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
+const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
+
+export function wholeNumber(value: number): string {
+  return whole.format(value);
+}
+
+export function shortNumber(value: number): string {
+  return Math.abs(value) < 10_000 ? whole.format(value) : short.format(value);
+}

@@ -1,0 +1,42 @@
+import { digits, plural } from "./plural";
+
+export const words = {
+  showTable: "Show as a table",
+  showChart: "Show as a chart",
+  tableKey: "t",
+  csv: "Download as CSV",
+  time: "Time",
+  total: "Total",
+  soFar: (when: string) => `${when}, so far`,
+  chart: "chart",
+  noData: "No data in this time.",
+  loading: "The chart is being loaded…",
+  keys: "Arrow keys move along the chart, t shows the numbers as a table.",
+  keysWithOpen:
+    "Arrow keys move along the chart, enter opens what is behind the point, t shows the numbers as a table.",
+  threshold: (name: string, value: string) => `${name}: ${value}`,
+  point: (when: string, values: string) => `${when}: ${values}`,
+  valueOf: (series: string, value: string) => `${series} ${value}`,
+  none: "–",
+  share: (name: string, percent: string) => `${name} ${percent}`,
+  spark: (count: number, first: string, last: string, most: string) =>
+    `${plural(count, "value", "values")}, from ${first} to ${last}, at most ${most}`,
+  every: {
+    minute: "per minute",
+    hour: "per hour",
+    day: "per day",
+    week: "per week",
+    month: "per month",
+  },
+  /** "Signups per day, 1–14 May; last day not over" */
+  caption: (what: string, every: string, range: string) => `${what} ${every}, ${range}`,
+  notOver: {
+    minute: "last minute not over",
+    hour: "last hour not over",
+    day: "last day not over",
+    week: "last week not over",
+    month: "last month not over",
+  },
+  and: (caption: string, addition: string) => `${caption}; ${addition}`,
+  axis: digits,
+} as const;
