@@ -1,0 +1,79 @@
+import { useId } from "react";
+import { words } from "@/words/filters";
+import { Choice } from "./Choice";
+import { readRelative, UNITS, writeRelative } from "./dates";
+import type { FilterUse } from "./model";
+
+interface Props {
+  value: string;
+  onChange: (value: string) => void;
+  use: FilterUse;
+  problem: string | undefined;
+  disabled: boolean;
+}
+
+/** A day, or so long ago where that is possible. */
+export function DateValue({ value, onChange, use, problem, disabled }: Props) {
+  const id = useId();
+  const relative =
+    readRelative(value) ?? (value.startsWith("-") ? { count: 0, unit: "d" as const } : null);
+  const canBeRelative = use !== "cohort";
+  const field = `h-8 rounded-md border bg-panel px-2 disabled:opacity-60 ${problem ? "border-bad" : "border-line-strong"}`;
+  return (
+    <div className="flex flex-wrap items-center gap-1.5">
+      {relative === null ? (
+        <input
+          type={value.includes("T") ? "text" : "date"}
+          aria-label={words.date}
+          aria-invalid={problem !== undefined}
+          aria-describedby={problem === undefined ? undefined : id}
+          value={value}
+          disabled={disabled}
+          onChange={(event) => onChange(event.target.value)}
+          className={field}
+        />
+      ) : (
+        <>
+          <input
+            type="number"
+            min={1}
+            max={99999}
+            aria-label={words.amount}
+            aria-invalid={problem !== undefined}
+            aria-describedby={problem === undefined ? undefined : id}
+            value={relative.count === 0 ? "" : relative.count}
+            disabled={disabled}
+            onChange={(event) =>
+              onChange(writeRelative({ ...relative, count: event.target.valueAsNumber || 0 }))
+            }
+            className={`w-20 ${field}`}
+          />
+          <Choice
+            label={words.unit}
+            value={relative.unit}
+            options={UNITS.map((unit) => ({ value: unit, label: words.unitNames[unit] }))}
+            disabled={disabled}
+            onChange={(unit) => onChange(writeRelative({ ...relative, unit }))}
+          />
+        </>
+      )}
+      {canBeRelative && (
+        <Choice
+          label={words.dateKind}
+          value={relative === null ? "fixed" : "relative"}
+          options={[
+            { value: "fixed", label: words.dateFixed },
+            { value: "relative", label: words.dateRelative },
+          ]}
+          disabled={disabled}
+          onChange={(kind) => onChange(kind === "fixed" ? "" : "-7d")}
+        />
+      )}
+      {problem !== undefined && (
+        <p id={id} className="basis-full text-[0.8125rem] text-bad">
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,133 @@
+import { Combobox } from "@/ui/Combobox";
+import { plainName } from "@/ui/properties";
+import { words } from "@/words/filters";
+import { flagOptions, nameOptions } from "./api";
+import { Choice } from "./Choice";
+import { filterProblems } from "./check";
+import { emptyFilter, type FilterKind, type FilterUse, type PropertyFilter } from "./model";
+import { operatorsOf, withOperator } from "./operators";
+import { ValueEditor } from "./ValueEditor";
+
+export interface PropertyFilterEditorProps {
+  filter: PropertyFilter;
+  onChange: (filter: PropertyFilter) => void;
+  use: FilterUse;
+  /** Kinds to choose from; by default that of the filter alone. */
+  allowed?: readonly FilterKind[];
+  /** Names of the group types of the project, by their index. */
+  groupTypes?: readonly string[];
+  /** Whose properties are completed, for conditions on events. */
+  event?: string;
+  /** Messages beside the fields; by default they are shown once the field was filled. */
+  showProblems?: boolean;
+  disabled?: boolean;
+  /** The name of the property has the focus at first. */
+  autoFocus?: boolean;
+}
+
+/** One condition: of what, which property, how compared, with what. */
+export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
+  const { filter, onChange, use, disabled = false, allowed = [filter.type] } = props;
+  const problems = props.showProblems ? filterProblems(filter, use) : {};
+  const operators = operatorsOf(filter.type);
+  const kinds = kindOptions(allowed, props.groupTypes ?? [], filter);
+
+  return (
+    <fieldset
+      className="m-0 flex min-w-0 flex-wrap items-start gap-1.5 border-0 p-0"
+      disabled={disabled}
+    >
+      {kinds.length > 1 && (
+        <Choice
+          label={words.kind}
+          value={kindValue(filter.type, filter.group_type_index)}
+          options={kinds}
+          disabled={disabled}
+          onChange={(value) => {
+            const [kind, index] = readKind(value);
+            onChange(emptyFilter(kind, index));
+          }}
+        />
+      )}
+      {filter.type !== "cohort" && (
+        <div className="min-w-40 flex-1 basis-44">
+          <Combobox
+            label={filter.type === "flag" ? words.flagPicker : words.property}
+            hideLabel
+            freeEntry={filter.type !== "flag"}
+            placeholder={filter.type === "flag" ? words.flagPicker : words.propertyPlaceholder}
+            options={
+              filter.type === "flag"
+                ? flagOptions()
+                : nameOptions({
+                    kind: filter.type,
+                    groupTypeIndex: filter.group_type_index,
+                    event: props.event,
+                  })
+            }
+            value={filter.key === "" ? null : filter.key}
+            labelOf={plainName}
+            onChange={(key) => onChange(withKey(filter, key ?? ""))}
+            error={problems.key}
+            disabled={disabled}
+            autoFocus={props.autoFocus ?? false}
+          />
+        </div>
+      )}
+      {operators.length > 1 && (
+        <Choice
+          label={words.operator}
+          value={filter.operator}
+          options={operators.map((operator) => ({
+            value: operator,
+            label: words.operators[operator],
+          }))}
+          disabled={disabled}
+          onChange={(operator) => onChange(withOperator(filter, operator, use))}
+        />
+      )}
+      <ValueEditor
+        filter={filter}
+        onChange={onChange}
+        use={use}
+        event={props.event}
+        problem={problems.value}
+        disabled={disabled}
+      />
+    </fieldset>
+  );
+}
+
+/** Values of one property say nothing about another. */
+function withKey(filter: PropertyFilter, key: string): PropertyFilter {
+  if (key === filter.key || filter.type === "flag") return { ...filter, key };
+  const { value: _, ...rest } = filter;
+  return { ...rest, key };
+}
+
+function kindOptions(
+  allowed: readonly FilterKind[],
+  groupTypes: readonly string[],
+  filter: PropertyFilter,
+) {
+  const kinds = allowed.includes(filter.type) ? allowed : [filter.type, ...allowed];
+  return kinds.flatMap((kind) =>
+    kind === "group" && groupTypes.length > 0
+      ? groupTypes.map((type, index) => ({
+          value: kindValue(kind, index),
+          label: words.groupKind(type),
+        }))
+      : [{ value: kindValue(kind, filter.group_type_index), label: words.kinds[kind] }],
+  );
+}
+
+type KindValue = FilterKind | `group:${number}`;
+
+function kindValue(kind: FilterKind, groupTypeIndex: number | undefined): KindValue {
+  return kind === "group" ? `group:${groupTypeIndex ?? 0}` : kind;
+}
+
+function readKind(value: KindValue): [kind: FilterKind, index: number | undefined] {
+  if (!value.startsWith("group:")) return [value as FilterKind, undefined];
+  return ["group", Number(value.slice("group:".length))];
+}

@@ -1,0 +1,112 @@
+import { Plus, X } from "lucide-react";
+import { useId, useRef, useState } from "react";
+import { words } from "@/words/filters";
+import { emptyFilter, type FilterKind, type FilterUse, type PropertyFilter } from "./model";
+import { PropertyFilterEditor } from "./PropertyFilterEditor";
+import { filterSentence } from "./sentence";
+
+export interface PropertyFilterListProps {
+  /** Accessible name, such as "Conditions of set 1". */
+  label: string;
+  filters: readonly PropertyFilter[];
+  onChange: (filters: PropertyFilter[]) => void;
+  use: FilterUse;
+  /** The first is what a new condition is of. */
+  allowed: readonly FilterKind[];
+  groupTypes?: readonly string[];
+  /** Of groups alone, for flags of a group type. */
+  groupTypeIndex?: number;
+  event?: string;
+  showProblems?: boolean;
+  disabled?: boolean;
+  addLabel?: string;
+}
+
+/** Conditions that must all hold. */
+export function PropertyFilterList(props: PropertyFilterListProps) {
+  const { filters, onChange, allowed, disabled = false } = props;
+  const id = useId();
+  const keys = useStableKeys(filters.length);
+  const [added, setAdded] = useState<number | null>(null);
+  const addButton = useRef<HTMLButtonElement>(null);
+
+  const add = () => {
+    setAdded(filters.length);
+    onChange([...filters, emptyFilter(allowed[0] ?? "person", props.groupTypeIndex)]);
+  };
+  const remove = (place: number) => {
+    keys.remove(place);
+    onChange(filters.filter((_, other) => other !== place));
+    // The button that had the focus is gone with its condition.
+    addButton.current?.focus();
+  };
+  return (
+    <section aria-labelledby={id} className="flex min-w-0 flex-col gap-2">
+      <h4 id={id} className="sr-only">
+        {props.label}
+      </h4>
+      {filters.length > 0 && (
+        <ol className="flex min-w-0 flex-col gap-2">
+          {filters.map((filter, place) => (
+            <li key={keys.of(place)} className="flex min-w-0 items-start gap-2">
+              <span className="w-8 shrink-0 pt-1.5 text-end text-[0.8125rem] text-ink-3">
+                {place === 0 ? "" : words.and}
+              </span>
+              <div className="min-w-0 flex-1">
+                <PropertyFilterEditor
+                  filter={filter}
+                  onChange={(next) =>
+                    onChange(filters.map((one, other) => (other === place ? next : one)))
+                  }
+                  use={props.use}
+                  allowed={allowed}
+                  {...(props.groupTypes && { groupTypes: props.groupTypes })}
+                  {...(props.event !== undefined && { event: props.event })}
+                  showProblems={props.showProblems ?? false}
+                  disabled={disabled}
+                  autoFocus={added === place}
+                />
+              </div>
+              {!disabled && (
+                <button
+                  type="button"
+                  aria-label={words.remove(filterSentence(filter))}
+                  className="mt-1 rounded p-1 text-ink-3 hover:bg-sunken hover:text-ink"
+                  onClick={() => remove(place)}
+                >
+                  <X size={15} aria-hidden />
+                </button>
+              )}
+            </li>
+          ))}
+        </ol>
+      )}
+      {!disabled && (
+        <div>
+          <button
+            ref={addButton}
+            type="button"
+            className="inline-flex items-center gap-1 rounded-md px-1.5 py-1 text-[0.875rem] text-accent-text hover:bg-accent-soft"
+            onClick={add}
+          >
+            <Plus size={14} aria-hidden />
+            {props.addLabel ?? words.add}
+          </button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Keys that go with their conditions when one before them is removed. */
+function useStableKeys(count: number) {
+  const [keys] = useState<{ all: number[]; next: number }>({ all: [], next: 0 });
+  while (keys.all.length < count) keys.all.push(keys.next++);
+  keys.all.length = count;
+  return {
+    of: (place: number) => keys.all[place],
+    remove: (place: number) => {
+      keys.all.splice(place, 1);
+    },
+  };
+}

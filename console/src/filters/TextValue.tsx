@@ -1,0 +1,39 @@
+import { useId } from "react";
+
+interface Props {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  isNumber?: boolean;
+  mono?: boolean;
+  hint?: string | undefined;
+  problem?: string | undefined;
+  disabled: boolean;
+}
+
+export function TextValue(props: Props) {
+  const id = useId();
+  const message = props.problem ?? props.hint;
+  return (
+    <div className={props.isNumber ? "w-28" : "min-w-40 flex-1 basis-52"}>
+      <input
+        type="text"
+        inputMode={props.isNumber ? "decimal" : "text"}
+        aria-label={props.label}
+        aria-invalid={props.problem !== undefined}
+        aria-describedby={message === undefined ? undefined : id}
+        placeholder={props.label}
+        value={props.value}
+        disabled={props.disabled}
+        spellCheck={false}
+        onChange={(event) => props.onChange(event.target.value)}
+        className={`h-8 w-full rounded-md border bg-panel px-2 ${props.mono ? "font-mono text-[0.8125rem]" : ""} ${props.problem ? "border-bad" : "border-line-strong"} disabled:opacity-60`}
+      />
+      {message !== undefined && (
+        <p id={id} className={`mt-1 text-[0.8125rem] ${props.problem ? "text-bad" : "text-ink-3"}`}>
+          {message}
+        </p>
+      )}
+    </div>
+  );
+}

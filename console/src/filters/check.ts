@@ -1,0 +1,93 @@
+import { words } from "@/words/filters";
+import { isDate, readRelative } from "./dates";
+import type { FilterUse, PropertyFilter, Scalar } from "./model";
+import { valuesOf } from "./model";
+import { inputOf, isNumber } from "./operators";
+
+export interface FilterProblems {
+  key?: string;
+  value?: string;
+}
+
+/** What is missing or wrong, by field; nothing when the condition can be sent. */
+export function filterProblems(filter: PropertyFilter, use: FilterUse): FilterProblems {
+  const needsKey = filter.type !== "cohort" && filter.key.trim() === "";
+  if (needsKey) return { key: filter.type === "flag" ? words.problems.flag : words.problems.key };
+  const value = valueProblem(filter, use);
+  return value === null ? {} : { value };
+}
+
+export function isComplete(filter: PropertyFilter, use: FilterUse): boolean {
+  return Object.keys(filterProblems(filter, use)).length === 0;
+}
+
+function valueProblem(filter: PropertyFilter, use: FilterUse): string | null {
+  const { problems } = words;
+  const values = valuesOf(filter);
+  const [first] = values;
+  const isMissing = first === undefined || (values.length === 1 && first === "");
+  switch (inputOf(filter)) {
+    case "none":
+      return null;
+    case "cohort":
+      return isMissing ? problems.cohort : null;
+    case "range":
+      return isRange(values) ? null : problems.range;
+    case "number":
+      if (isMissing) return problems.value;
+      return isNumber(String(first)) ? null : problems.number;
+    case "date":
+      if (isMissing) return problems.value;
+      return dateProblem(String(first), use);
+    case "pattern":
+      return isMissing ? problems.value : patternProblem(String(first));
+    default:
+      return isMissing ? problems.value : null;
+  }
+}
+
+function isRange(values: readonly Scalar[]): boolean {
+  const [low, high] = values.map(String);
+  if (low === undefined || high === undefined || values.length !== 2) return false;
+  return isNumber(low) && isNumber(high) && Number(low) <= Number(high);
+}
+
+function dateProblem(text: string, use: FilterUse): string | null {
+  if (isDate(text)) return null;
+  if (use === "cohort") return words.problems.date;
+  if (readRelative(text) !== null) return null;
+  return text.startsWith("-") ? words.problems.relative : words.problems.date;
+}
+
+/** By JavaScript's rules, less what RE2 does not have. The server decides. */
+export function patternProblem(text: string): string | null {
+  if (/\(\?<?[=!]/.test(text) || /(?<!\\)(?:\\\\)*\\[1-9]/.test(text))
+    return words.problems.lookAround;
+  // Flags in the pattern, and names after P, are RE2's own.
+  const plain = text.replace(/\(\?[imsU-]+\)/g, "").replaceAll("(?P<", "(?<");
+  try {
+    new RegExp(plain, "u");
+    return null;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // Escapes that have no meaning are errors only here.
+    return isPattern(plain) ? null : words.problems.regex(reasonOf(error.message));
+  }
+}
+
+function isPattern(text: string): boolean {
+  try {
+    new RegExp(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Browsers write the whole pattern before the reason. */
+function reasonOf(message: string): string {
+  return message
+    .slice(message.lastIndexOf(": ") + 1)
+    .trim()
+    .toLowerCase();
+}

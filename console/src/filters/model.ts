@@ -1,0 +1,47 @@
+import type { words } from "@/words/filters";
+
+export type FilterKind = "event" | "person" | "group" | "cohort" | "flag";
+
+export type Operator = keyof typeof words.operators;
+
+export type Scalar = string | number | boolean;
+
+/** A condition, as the API takes it in flags, cohorts, lists and insights. */
+export interface PropertyFilter {
+  type: FilterKind;
+  /** Name of the property; `id` for a cohort; the flag's key or id. */
+  key: string;
+  operator: Operator;
+  /** None yet, or for `is_set` and `is_not_set`. */
+  value?: Scalar | readonly Scalar[] | null;
+  /** Of a group. */
+  group_type_index?: number;
+  negation?: boolean;
+}
+
+/**
+ * Where the condition is to be used, since the values differ: flags compare texts and take relative
+ * dates; the criteria of cohorts take numbers, but no relative dates; lists and insights take both.
+ */
+export type FilterUse = "flag" | "cohort" | "query";
+
+export function emptyFilter(type: FilterKind, groupTypeIndex?: number): PropertyFilter {
+  if (type === "cohort") return { type, key: "id", operator: "in" };
+  if (type === "flag") return { type, key: "", operator: "flag_evaluates_to", value: true };
+  return {
+    type,
+    key: "",
+    operator: "exact",
+    ...(type === "group" && { group_type_index: groupTypeIndex ?? 0 }),
+  };
+}
+
+export function valuesOf(filter: Pick<PropertyFilter, "value">): readonly Scalar[] {
+  const { value } = filter;
+  if (value === undefined || value === null) return [];
+  return isScalar(value) ? [value] : value;
+}
+
+export function isScalar(value: unknown): value is Scalar {
+  return ["string", "number", "boolean"].includes(typeof value);
+}

@@ -1,0 +1,93 @@
+import type { FilterKind, FilterUse, Operator, PropertyFilter } from "./model";
+import { valuesOf } from "./model";
+
+/** What is written beside an operator. */
+export type ValueInput =
+  | "many"
+  | "text"
+  | "texts"
+  | "pattern"
+  | "number"
+  | "range"
+  | "date"
+  | "none"
+  | "cohort"
+  | "flag";
+
+/** The order in which they are offered. */
+const COMPARISONS: readonly (readonly [Operator, ValueInput])[] = [
+  ["exact", "many"],
+  ["is_not", "many"],
+  ["icontains", "text"],
+  ["not_icontains", "text"],
+  ["starts_with", "text"],
+  ["not_starts_with", "text"],
+  ["ends_with", "text"],
+  ["not_ends_with", "text"],
+  ["icontains_multi", "texts"],
+  ["not_icontains_multi", "texts"],
+  ["regex", "pattern"],
+  ["not_regex", "pattern"],
+  ["gt", "number"],
+  ["gte", "number"],
+  ["lt", "number"],
+  ["lte", "number"],
+  ["between", "range"],
+  ["not_between", "range"],
+  ["is_date_before", "date"],
+  ["is_date_after", "date"],
+  ["is_date_exact", "date"],
+  ["is_set", "none"],
+  ["is_not_set", "none"],
+];
+const BY_KIND: Record<FilterKind, readonly (readonly [Operator, ValueInput])[]> = {
+  event: COMPARISONS,
+  person: COMPARISONS,
+  group: COMPARISONS,
+  cohort: [
+    ["in", "cohort"],
+    ["not_in", "cohort"],
+  ],
+  flag: [["flag_evaluates_to", "flag"]],
+};
+
+export function operatorsOf(kind: FilterKind): readonly Operator[] {
+  return BY_KIND[kind].map(([operator]) => operator);
+}
+
+export function inputOf(filter: Pick<PropertyFilter, "type" | "operator">): ValueInput {
+  if (filter.type === "cohort") return "cohort";
+  if (filter.type === "flag") return "flag";
+  return COMPARISONS.find(([operator]) => operator === filter.operator)?.[1] ?? "text";
+}
+
+/** Another operator, with as much of the value as it can take. */
+export function withOperator(
+  filter: PropertyFilter,
+  operator: Operator,
+  use: FilterUse,
+): PropertyFilter {
+  const { value: _, ...rest } = filter;
+  const input = inputOf({ type: filter.type, operator });
+  if (input === inputOf(filter)) return { ...filter, operator };
+  const values = valuesOf(filter);
+  const first = values[0];
+  if (input === "none" || first === undefined) return { ...rest, operator };
+  if (input === "many" || input === "texts")
+    return { ...rest, operator, value: values.map(String) };
+  if (input === "range") return { ...rest, operator };
+  if (input === "number") return { ...rest, operator, value: asNumber(String(first), use) };
+  if (input === "date") return { ...rest, operator };
+  return { ...rest, operator, value: String(first) };
+}
+
+/** Flags take the text of a number; elsewhere it is one. What is no number stays as typed. */
+export function asNumber(text: string, use: FilterUse): string | number {
+  const trimmed = text.trim();
+  if (use === "flag" || trimmed === "" || !isNumber(trimmed)) return text;
+  return Number(trimmed);
+}
+
+export function isNumber(text: string): boolean {
+  return text.trim() !== "" && Number.isFinite(Number(text));
+}
