@@ -1,0 +1,184 @@
+import { type ReactNode, useState } from "react";
+import { JsonDiff } from "@/ui/JsonDiff";
+import { Visible } from "@/ui/properties";
+import { words } from "@/words/activity";
+import { type ActivityEntry, actorOf, deedsOf } from "./describe";
+
+export interface ActivityListProps {
+  entries: readonly ActivityEntry[];
+  /** The items' names, where the list is not of one item. */
+  showItem?: boolean;
+  /** Path of an item's page. */
+  hrefOf?: (entry: ActivityEntry) => string | undefined;
+  /** Offered at entries with changes. */
+  onRestore?: (entry: ActivityEntry) => void;
+  canRestore?: (entry: ActivityEntry) => boolean;
+  pages?: ActivityPages;
+  empty?: ReactNode;
+}
+
+export interface ActivityPages {
+  /** From 1. */
+  page: number;
+  pageSize: number;
+  total: number;
+  onPage: (page: number) => void;
+}
+
+/** Who did what, and when; the newest first. */
+export function ActivityList(props: ActivityListProps) {
+  const { entries, pages } = props;
+  if (entries.length === 0)
+    return <div className="py-4 text-ink-2">{props.empty ?? words.empty}</div>;
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      <ol aria-label={words.list} className="flex min-w-0 flex-col">
+        {entries.map((entry, place) => (
+          <Entry key={keyOf(entry, place)} entry={entry} {...props} />
+        ))}
+      </ol>
+      {pages && pages.total > pages.pageSize && <Pages {...pages} />}
+    </div>
+  );
+}
+
+function Entry({
+  entry,
+  showItem,
+  hrefOf,
+  onRestore,
+  canRestore,
+}: ActivityListProps & { entry: ActivityEntry }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const changes = entry.detail.changes ?? [];
+  const hasRestore = onRestore !== undefined && (canRestore?.(entry) ?? changes.length > 0);
+  return (
+    <li className="border-b border-line py-2 last:border-b-0">
+      <div className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
+        <div className="min-w-0 flex-1 basis-64">
+          <span className="font-medium" title={entry.user.email ?? undefined}>
+            <Visible text={actorOf(entry)} />
+          </span>{" "}
+          <Deeds deeds={deedsOf(entry)} />
+          {showItem && (
+            <>
+              {": "}
+              <Item entry={entry} href={hrefOf?.(entry)} />
+            </>
+          )}
+        </div>
+        <Moment at={entry.created_at} />
+      </div>
+      {(changes.length > 0 || hasRestore) && (
+        <div className="mt-0.5 flex flex-wrap gap-3 text-[0.8125rem]">
+          {changes.length > 0 && (
+            <button
+              type="button"
+              aria-expanded={isOpen}
+              className="rounded text-accent-text hover:underline"
+              onClick={() => setIsOpen(!isOpen)}
+            >
+              {isOpen ? words.hide : words.difference}
+            </button>
+          )}
+          {hasRestore && (
+            <button
+              type="button"
+              className="rounded text-accent-text hover:underline"
+              onClick={() => onRestore(entry)}
+            >
+              {words.restore}
+            </button>
+          )}
+        </div>
+      )}
+      {isOpen && <Differences entry={entry} />}
+    </li>
+  );
+}
+
+function Deeds({ deeds }: { deeds: readonly string[] }) {
+  const [first, ...rest] = deeds;
+  if (rest.length === 0) return <Visible text={first ?? ""} />;
+  return (
+    <ul className="ms-4 list-disc marker:text-ink-3">
+      {deeds.map((deed) => (
+        <li key={deed}>
+          <Visible text={deed} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Item({ entry, href }: { entry: ActivityEntry; href: string | undefined }) {
+  const name = <Visible text={entry.detail.name || entry.item_id} />;
+  return href === undefined ? (
+    name
+  ) : (
+    <a href={href} className="underline decoration-line-strong hover:decoration-current">
+      {name}
+    </a>
+  );
+}
+
+function Differences({ entry }: { entry: ActivityEntry }) {
+  const changes = entry.detail.changes ?? [];
+  const side = (of: "before" | "after") =>
+    Object.fromEntries(
+      changes
+        .filter((change) => change[of] !== null && change[of] !== undefined)
+        .map((change) => [change.field, change[of]]),
+    );
+  return (
+    <div className="mt-2 rounded-md border border-line bg-canvas p-2">
+      <JsonDiff before={side("before")} after={side("after")} />
+    </div>
+  );
+}
+
+const whole = new Intl.DateTimeFormat("en", { dateStyle: "full", timeStyle: "long" });
+const short = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+
+function Moment({ at }: { at: string }) {
+  const date = new Date(at);
+  return (
+    <time dateTime={at} title={whole.format(date)} className="shrink-0 text-[0.8125rem] text-ink-3">
+      {short.format(date)}
+    </time>
+  );
+}
+
+function Pages({ page, pageSize, total, onPage }: ActivityPages) {
+  const from = (page - 1) * pageSize + 1;
+  const button =
+    "rounded-md border border-line-strong px-2 py-0.5 hover:bg-sunken disabled:opacity-50";
+  return (
+    <nav aria-label={words.list} className="flex items-center gap-2 text-[0.8125rem]">
+      <button
+        type="button"
+        className={button}
+        disabled={page <= 1}
+        onClick={() => onPage(page - 1)}
+      >
+        {words.newer}
+      </button>
+      <button
+        type="button"
+        className={button}
+        disabled={page * pageSize >= total}
+        onClick={() => onPage(page + 1)}
+      >
+        {words.older}
+      </button>
+      <span className="text-ink-3">
+        {words.range(from, Math.min(total, page * pageSize), total)}
+      </span>
+    </nav>
+  );
+}
+
+/** Entries have no id. */
+function keyOf(entry: ActivityEntry, place: number): string {
+  return `${entry.created_at} ${entry.scope} ${entry.item_id} ${place}`;
+}

@@ -1,0 +1,75 @@
+import type { components } from "@/lib/schema";
+import { jsonDifferences } from "@/ui/jsonDiff";
+import { words } from "@/words/activity";
+
+export type ActivityEntry = components["schemas"]["ActivityEntry"];
+export type Change = components["schemas"]["Change"];
+
+/** Who did it: a person, an automation, or the server. */
+export function actorOf({ user, detail }: ActivityEntry): string {
+  if (detail.trigger) return words.byTrigger[detail.trigger.job_type];
+  if (user.is_system) return words.system;
+  const name = user.first_name.trim() || user.email;
+  return name || words.deletedUser;
+}
+
+/** What was done: one line for each change, or one for the entry. */
+export function deedsOf(entry: ActivityEntry): string[] {
+  const changes = entry.detail.changes ?? [];
+  if (entry.activity !== "updated" || changes.length === 0) return [deedOf(entry)];
+  return changes.map(describeChange);
+}
+
+function deedOf({ activity, scope }: ActivityEntry): string {
+  const what = words.scopes[scope] ?? scope;
+  switch (activity) {
+    case "created":
+    case "updated":
+    case "deleted":
+    case "imported":
+      return words[activity](what);
+    case "people_merged_into":
+    case "logged_in":
+    case "logged_out":
+      return words[activity];
+    default:
+      return words.did(activity, what);
+  }
+}
+
+const TEXT_SHOWN = 80;
+
+export function describeChange({ field, before, after }: Change): string {
+  if (field === "active") return after === true ? words.turnedOn : words.turnedOff;
+  if (field === "deleted") return after === true ? words.removed : words.restored;
+  const name = words.fields[field] ?? field.replaceAll("_", " ");
+  const [from, to] = [short(before), short(after)];
+  if (from === null || to === null) {
+    return words.changed(name, Math.max(1, jsonDifferences(before, after).length));
+  }
+  if (isNothing(before)) return words.set(name, to);
+  if (isNothing(after)) return words.unset(name, from);
+  return words.changedFromTo(name, from, to);
+}
+
+/** In a sentence; null for what is too long or nested. */
+function short(value: unknown): string | null {
+  if (isNothing(value)) return "";
+  if (typeof value === "boolean") return value ? words.on : words.off;
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string") return value.length > TEXT_SHOWN ? null : words.quoted(value);
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) {
+    const text = value.map(words.quoted).join(", ");
+    return text.length > TEXT_SHOWN ? null : text;
+  }
+  return null;
+}
+
+function isNothing(value: unknown): boolean {
+  return (
+    value === null ||
+    value === undefined ||
+    value === "" ||
+    (Array.isArray(value) && value.length === 0)
+  );
+}

@@ -1,0 +1,2 @@
+export { ActivityList, type ActivityListProps, type ActivityPages } from "./ActivityList";
+export { type ActivityEntry, actorOf, deedsOf, describeChange } from "./describe";
