@@ -1,0 +1,147 @@
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import type { FetchOptions } from "openapi-fetch";
+import { api, dataOf } from "@/lib/api";
+import { ApiError } from "@/lib/errors";
+import type { components, paths } from "@/lib/schema";
+import { type Flag, type FlagBody, isObject, isObjects } from "./model";
+
+type Flags = paths["/api/projects/{project_id}/feature_flags/"];
+type OneFlag = paths["/api/projects/{project_id}/feature_flags/{flag_id}/"];
+type Reach = paths["/api/projects/{project_id}/feature_flags/reach/"];
+type Reasons = paths["/api/projects/{project_id}/feature_flags/evaluation_reasons/"];
+type BodyOf<T> = NonNullable<FetchOptions<T>["body"]>;
+
+export type FlagChanges = BodyOf<OneFlag["patch"]>;
+export type NewFlag = BodyOf<Flags["post"]>;
+export type UnsavedFlag = BodyOf<Reach["post"]>;
+export type UnsavedEvaluation = BodyOf<Reasons["post"]>;
+/** As requests take them. */
+export type FlagFilters = NonNullable<FlagChanges["filters"]>;
+export type FlagReach = components["schemas"]["FlagReach"];
+export type ChangePreview = components["schemas"]["FlagChangePreview"];
+export type UnsavedReasons = components["schemas"]["UnsavedReasons"];
+export type ExplainedFlag = components["schemas"]["ExplainedFlag"];
+
+/** All of them begin with `flagKeys.all`, which a change of a flag makes stale. */
+export const flagKeys = {
+  all: (projectId: string) => ["flags", projectId] as const,
+  list: (projectId: string, query: object = {}) => ["flags", projectId, "list", query] as const,
+  one: (projectId: string, flagId: number) => ["flags", projectId, "one", flagId] as const,
+  reach: (projectId: string, flag: string) => ["flags", projectId, "reach", flag] as const,
+  reasons: (projectId: string, asked: string) => ["flags", projectId, "reasons", asked] as const,
+  change: (projectId: string, flag: string) => ["flags", projectId, "change", flag] as const,
+};
+
+const VERSION_HEADER = "X-Flag-Version";
+
+async function withVersion(
+  answer: Promise<{ data?: FlagBody; response: Response }>,
+): Promise<Flag> {
+  const version = Number((await answer).response.headers.get(VERSION_HEADER));
+  return { ...(await dataOf(answer)), version };
+}
+
+export const flagQuery = (projectId: string, flagId: number) =>
+  queryOptions({
+    queryKey: flagKeys.one(projectId, flagId),
+    queryFn: ({ signal }) =>
+      withVersion(
+        api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/", {
+          params: { path: { project_id: projectId, flag_id: flagId } },
+          signal,
+        }),
+      ),
+  });
+
+/** With `version` in the changes a flag that has moved since is not changed: `isConflict`. */
+export function changeFlag(projectId: string, flagId: number, changes: FlagChanges): Promise<Flag> {
+  return withVersion(
+    api.PATCH("/api/projects/{project_id}/feature_flags/{flag_id}/", {
+      params: { path: { project_id: projectId, flag_id: flagId } },
+      body: changes,
+    }),
+  );
+}
+
+export function createFlag(projectId: string, flag: NewFlag): Promise<Flag> {
+  return withVersion(
+    api.POST("/api/projects/{project_id}/feature_flags/", {
+      params: { path: { project_id: projectId } },
+      body: flag,
+    }),
+  );
+}
+
+/** The server checks the rest. throws: Error for what has no conditions at all */
+export function filtersToSend(filters: unknown): FlagFilters {
+  if (!isFilters(filters)) throw new Error("filters have no groups");
+  return filters;
+}
+
+const isFilters = (found: unknown): found is FlagFilters =>
+  isObject(found) && isObjects(found.groups);
+
+export const isConflict = (error: unknown): boolean =>
+  error instanceof ApiError && error.status === 409 && error.attr === "version";
+
+/** Changes a flag: what is shown of it is replaced at once, lists and numbers are asked anew. */
+export function useChangeFlag(projectId: string, flagId: number) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (changes: FlagChanges) => changeFlag(projectId, flagId, changes),
+    onSuccess: async (flag) => {
+      queries.setQueryData(flagKeys.one(projectId, flagId), flag);
+      await queries.invalidateQueries({
+        queryKey: flagKeys.all(projectId),
+        predicate: (query) => query.queryKey[2] !== "one" || query.queryKey[3] !== flagId,
+      });
+    },
+  });
+}
+
+/** Whom each condition reaches, of a flag as it would be saved. */
+export const reachQuery = (projectId: string, flag: UnsavedFlag) =>
+  queryOptions({
+    queryKey: flagKeys.reach(projectId, JSON.stringify(flag)),
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST("/api/projects/{project_id}/feature_flags/reach/", {
+          params: { path: { project_id: projectId } },
+          body: flag,
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  });
+
+/** Who would get another value. An answer that is not awaited any longer is abandoned. */
+export const changeQuery = (projectId: string, flag: UnsavedFlag) =>
+  queryOptions({
+    queryKey: flagKeys.change(projectId, JSON.stringify(flag)),
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST("/api/projects/{project_id}/feature_flags/preview_change/", {
+          params: { path: { project_id: projectId } },
+          body: flag,
+          signal,
+        }),
+      ),
+    staleTime: 0,
+  });
+
+/** What the flag answers one person, saved and unsaved, and why. */
+export const reasonsQuery = (projectId: string, asked: UnsavedEvaluation) =>
+  queryOptions({
+    queryKey: flagKeys.reasons(projectId, JSON.stringify(asked)),
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST("/api/projects/{project_id}/feature_flags/evaluation_reasons/", {
+          params: { path: { project_id: projectId } },
+          body: asked,
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+  });
