@@ -10,7 +10,7 @@ NPM := tests/clients/npm
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
 COMPILE := -$(BIN)/python -m compileall -q src
 
-.PHONY: run test check format lock bench console clean
+.PHONY: run test check format lock screenshots bench console clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -34,6 +34,10 @@ check: .venv/.installed-dev
 format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Every screen of the console into console/screenshots/; SCREENS="flags flag" makes those alone.
+screenshots: .venv/.installed-dev
+	$(BIN)/python -m tests.console.screenshots $(SCREENS)
 
 bench: .venv/.installed-dev
 	$(BIN)/python -m bench

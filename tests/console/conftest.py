@@ -12,6 +12,7 @@ from tests.console.browser import Chromium, why_no_browser, why_no_console
 from tests.console.installation import Account, Installation, open_installation
 from tests.console.project import Project
 from tests.console.screen import Console, open_console
+from tests.console.showcase import Showcase, make_showcase
 
 FOLDER = Path(__file__).parent
 FAILED = pytest.StashKey[bool]()
@@ -82,6 +83,12 @@ def project(installation: Installation) -> Project:
 def module_project(installation: Installation) -> Project:
     """Shared by the tests of a file, none of which may depend on what another has changed."""
     return installation.project()
+
+
+@pytest.fixture(scope="session")
+def showcase(installation: Installation) -> Showcase:
+    """Shared by many tests, none of which may change it."""
+    return make_showcase(installation)
 
 
 @pytest.fixture

@@ -1,13 +1,22 @@
 """A project, and what tests put into it through the public API."""
 
+import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
+from sqlalchemy import create_engine
+
+from fanion.accept_log.port import Envelope, LogEntry
+from fanion.ingest.ledger.dead_letters_store import insert_dead_letter
 from tests.support import plain_http
 from tests.support.awaited import has_caught_up, until
 from tests.support.server import RealServer
 
 Json = dict[str, Any]
+# Places in the accept log that the server does not come to.
+_PLACES = count(10**12)
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,33 @@ class Project:
         self.capture(
             *({"event": name, "distinct_id": one, "properties": properties} for one in distinct_ids)
         )
+
+    def dead_letter(self, *items: Json, error: str) -> None:
+        """Stored as what was accepted and could not be ingested then; a retry ingests it."""
+        now = datetime.now(UTC)
+        body = json.dumps({"batch": items}).encode()
+        envelope = Envelope(self.id, now, "192.0.2.7", "posthog-python/7.91.1", None, body)
+        engine = create_engine(f"sqlite:///{self.server.data}/records.db")
+        with engine.begin() as connection:
+            entry = LogEntry(next(_PLACES), envelope)
+            insert_dead_letter(connection, entry, len(items), error, now)
+        engine.dispose()
+
+    def static_cohort(self, name: str, *distinct_ids: str) -> Json:
+        """From a file, which is imported in the background."""
+        files = {"csv": ("members.csv", "\n".join(distinct_ids), "text/csv")}
+        sent = {"name": name, "is_static": "true"}
+        made: Json = self._api("POST", "/cohorts/", data=sent, files=files)
+        return made
+
+    def await_cohorts(self) -> None:
+        """Returns when all of them are calculated."""
+
+        def are_calculated() -> bool:
+            found = self.get("/cohorts/")["results"]
+            return all(one["count"] is not None and not one["is_calculating"] for one in found)
+
+        until(are_calculated, "cohorts are not calculated")
 
     def person(self, distinct_id: str) -> Json:
         (found,) = self.get("/persons/", distinct_id=distinct_id)["results"]

@@ -1,0 +1,107 @@
+"""Every screen of the console: for screenshots, and for what must hold on all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.console.screen import Console
+from tests.console.showcase import Showcase
+
+Prepare = Callable[[Console], None]
+
+
+def as_opened(_: Console) -> None:
+    """Nothing is done after the screen is opened."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """path: of the console; prepare: what is done there before it is looked at"""
+
+    name: str
+    path: Callable[[Showcase], str]
+    prepare: Prepare = as_opened
+
+    def show(self, console: Console, showcase: Showcase) -> None:
+        console.open(self.path(showcase))
+        self.prepare(console)
+        console.settle()
+
+
+def _in_project(name: str, path: str, prepare: Prepare = as_opened) -> Screen:
+    return Screen(name, lambda showcase: showcase.project.at(path), prepare)
+
+
+def _flag(name: str, key: str, prepare: Prepare = as_opened) -> Screen:
+    def path(showcase: Showcase) -> str:
+        return showcase.project.at(f"flags/{showcase.flags[key]['id']}")
+
+    return Screen(name, path, prepare)
+
+
+def _person(name: str, distinct_id: Callable[[Showcase], str]) -> Screen:
+    def path(showcase: Showcase) -> str:
+        found = showcase.project.person(distinct_id(showcase))
+        return showcase.project.at(f"persons/{found['uuid']}")
+
+    return Screen(name, path)
+
+
+def _cohort(name: str, which: str) -> Screen:
+    def path(showcase: Showcase) -> str:
+        return showcase.project.at(f"cohorts/{showcase.cohorts[which]['id']}")
+
+    return Screen(name, path)
+
+
+def _definition(name: str, event: str) -> Screen:
+    def path(showcase: Showcase) -> str:
+        found = showcase.project.get("/event_definitions/", search=event)["results"]
+        return showcase.project.at(f"events/{found[0]['id']}")
+
+    return Screen(name, path)
+
+
+def _open_menu(console: Console) -> None:
+    console.press("Control+k")
+    console.page.get_by_role("dialog").wait_for()
+
+
+def _show_keys(console: Console) -> None:
+    console.press("?")
+    console.page.get_by_role("dialog").wait_for()
+
+
+SCREENS = (
+    Screen("onboarding", lambda showcase: showcase.empty.at()),
+    _in_project("home", ""),
+    _in_project("command-menu", "", _open_menu),
+    _in_project("keys", "", _show_keys),
+    _in_project("live", "live"),
+    _in_project("flags", "flags"),
+    Screen("flags-none", lambda showcase: showcase.empty.at("flags")),
+    _in_project("flag-new", "flags/new"),
+    _flag("flag", "new-checkout"),
+    _flag("flag-variants", "checkout-layout"),
+    _flag("flag-of-groups", "company-dashboard"),
+    _flag("flag-with-rollback", "risky-payment"),
+    _flag("flag-scheduled", "gradual"),
+    _flag("flag-dependent", "dependent"),
+    _flag("flag-hostile", "a-key-that-is-as-long-as-keys-of-a-team-that-writes-sentences"),
+    _in_project("persons", "persons"),
+    _person("person", lambda showcase: showcase.people[3]),
+    _person("person-hostile", lambda showcase: showcase.hostile),
+    _in_project("groups", "groups"),
+    _in_project("group", "groups/0/company-3"),
+    _in_project("cohorts", "cohorts"),
+    _in_project("cohort-new", "cohorts/new"),
+    _cohort("cohort", "paying"),
+    _cohort("cohort-static", "static"),
+    _in_project("events", "events"),
+    _definition("event", "paid"),
+    _in_project("properties", "properties"),
+    _in_project("ingestion", "ingestion"),
+    _in_project("settings", "settings"),
+    Screen("account", lambda _: "/account"),
+    Screen("organization", lambda _: "/organization"),
+    _in_project("not-found", "nowhere"),
+)

@@ -1,0 +1,228 @@
+"""A project as a team has it after two weeks: for screenshots, and for tests of many screens.
+
+The same each time, but for the hour that it ends with.
+"""
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fanion.projects.model import Level
+from tests.console import showcase_flags
+from tests.console.hostile import HOSTILE, deep
+from tests.console.installation import Account, Installation
+from tests.console.project import Json, Project, has
+
+DAYS, PEOPLE, COMPANIES = 14, 120, 8
+BATCH = 1_000
+FIRST = (
+    "Ada",
+    "Bo",
+    "Cem",
+    "Dana",
+    "Elif",
+    "Finn",
+    "Grace",
+    "Hugo",
+    "Ines",
+    "Jona",
+    "Kaya",
+    "Lars",
+)
+LAST = ("Abel", "Brandt", "Costa", "Diaz", "Eriksen", "Fischer", "Garcia", "Hansen", "Ito")
+COUNTRIES = ("Germany", "France", "Brazil", "Japan", "United States", "Kenya")
+PAGES = ("/", "/pricing", "/docs/start", "/cart", "/checkout", "/account/settings")
+BROWSERS = (("Chrome", "Windows"), ("Safari", "Mac OS X"), ("Firefox", "Linux"))
+# Of each visit, how many go on to this.
+FUNNEL = (("item added", 0.5), ("checkout started", 0.6), ("paid", 0.7))
+
+
+@dataclass(frozen=True)
+class Showcase:
+    """people: their distinct ids; hostile: that of the person whose properties attack
+    empty: a project in which nothing has happened
+    """
+
+    project: Project
+    empty: Project
+    members: dict[str, Account]
+    people: list[str]
+    hostile: str
+    flags: dict[str, Json]
+    cohorts: dict[str, Json]
+
+
+def make_showcase(installation: Installation) -> Showcase:
+    project = installation.project("Corner shop")
+    members = {
+        "Maja": installation.member("Maja", Level.ADMIN),
+        "Theo": installation.member("Theo"),
+        "Vera": installation.member("Vera", Level.VIEWER),
+    }
+    people, items = _everything(random.Random(14), _now())
+    for start in range(0, len(items), BATCH):
+        project.capture(*items[start : start + BATCH])
+    _settle_webhooks(project)
+    cohorts = _cohorts(project, people)
+    flags = showcase_flags.make_flags(project, cohorts, people)
+    _mark_definitions(project)
+    _manage(installation)
+    project.await_cohorts()
+    empty = installation.project("Nothing yet")
+    return Showcase(project, empty, members, people, "mallory", flags, cohorts)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _everything(chance: random.Random, now: datetime) -> tuple[list[str], list[Json]]:
+    people = [f"user-{number:03}" for number in range(PEOPLE)]
+    items = [_signed_up(chance, name, number, now) for number, name in enumerate(people)]
+    items += [_company(number, people[0]) for number in range(COMPANIES)]
+    for days_ago in range(DAYS, -1, -1):
+        # Fewer come at the weekend, and more with each day.
+        day = now - timedelta(days=days_ago)
+        share = (0.15 if day.weekday() >= 5 else 0.35) * (1.6 - days_ago / DAYS)
+        for name in people:
+            if chance.random() < share:
+                minutes = chance.uniform(0, 600) if days_ago else chance.uniform(0, 50)
+                items += _visit(chance, name, day - timedelta(minutes=minutes))
+    items += _attacks(now)
+    items += _refused()
+    return people, items
+
+
+def _signed_up(chance: random.Random, name: str, number: int, now: datetime) -> Json:
+    first, last = FIRST[number % len(FIRST)], LAST[number % len(LAST)]
+    browser, system = BROWSERS[number % len(BROWSERS)]
+    plan = chance.choices(("free", "pro", "team"), (6, 3, 1))[0]
+    properties = {
+        "email": f"{first}.{last}{number}@example.com".lower(),
+        "name": f"{first} {last}",
+        "plan": plan,
+        "country": COUNTRIES[number % len(COUNTRIES)],
+        "seats": chance.randrange(1, 40),
+        "newsletter": chance.random() < 0.4,
+        "$browser": browser,
+        "$os": system,
+    }
+    at = now - timedelta(days=DAYS, minutes=PEOPLE - number)
+    return _event("signed up", name, at, {"plan": plan}) | {"$set": properties}
+
+
+def _company(number: int, by: str) -> Json:
+    size = (number + 1) * 15
+    group = {"name": f"{LAST[number]} Ltd", "size": size, "plan": "team" if size > 60 else "free"}
+    properties = {"$group_type": "company", "$group_key": f"company-{number}", "$group_set": group}
+    return {"event": "$groupidentify", "distinct_id": by, "properties": properties}
+
+
+def _visit(chance: random.Random, name: str, at: datetime) -> list[Json]:
+    number = int(name.rpartition("-")[2])
+    common = {
+        "$browser": BROWSERS[number % len(BROWSERS)][0],
+        "$session_id": f"session-{name}-{at:%m%d}",
+        "$groups": {"company": f"company-{number % COMPANIES}"},
+        "$lib": "web",
+    }
+    found = []
+    for _ in range(chance.randrange(1, 4)):
+        address = f"https://shop.example{chance.choice(PAGES)}"
+        found.append(_event("$pageview", name, at, common | {"$current_url": address}))
+        at += timedelta(seconds=chance.randrange(5, 90))
+    for event, share in FUNNEL:
+        if chance.random() > share:
+            if event == "paid":
+                found.append(_event("checkout failed", name, at, common | {"code": "declined"}))
+            break
+        amount = round(chance.uniform(5, 250), 2)
+        found.append(_event(event, name, at, common | {"amount": amount, "currency": "EUR"}))
+        at += timedelta(seconds=chance.randrange(5, 90))
+    return found
+
+
+def _attacks(now: datetime) -> list[Json]:
+    at = now - timedelta(minutes=5)
+    person = {name: value for name, value in HOSTILE.items() if name != "__proto__"}
+    sent = _event("<b>bold</b> event", "mallory", at, {**HOSTILE, "deep": deep()})
+    return [
+        sent | {"$set": person | {"name": HOSTILE["markup"], "email": HOSTILE["bidi"]}},
+        _event("e" * 190, "mallory", at, {"long": HOSTILE["long"]}),
+        _event("paid", '"><svg onload=alert(1)>', at, {"amount": "=1+1"}),
+    ]
+
+
+def _refused() -> list[Json]:
+    """Of no use to anybody; the ledger says why."""
+    return [
+        {"event": "", "distinct_id": "user-001"},
+        {"event": "paid"},
+        {"event": "paid", "distinct_id": "d" * 500},
+        {"event": "paid", "distinct_id": "null"},
+    ]
+
+
+def _event(name: str, distinct_id: str, at: datetime, properties: Json) -> Json:
+    return {
+        "event": name,
+        "distinct_id": distinct_id,
+        "timestamp": at.isoformat(),
+        "properties": properties,
+    }
+
+
+def _cohorts(project: Project, people: list[str]) -> dict[str, Json]:
+    did: Json = {
+        "type": "behavioral",
+        "key": "paid",
+        "event_type": "events",
+        "value": "performed_event",
+        "time_value": 7,
+        "time_interval": "day",
+    }
+    paying = project.cohort("Paying", has("plan", ["pro", "team"]), description="On a paid plan.")
+    buyers = project.cohort("Bought within a week", did)
+    in_paying: Json = {"type": "cohort", "key": "id", "value": paying["id"]}
+    return {
+        "paying": paying,
+        "buyers": buyers,
+        "both": project.cohort("Paying in Europe", in_paying, has("country", ["Germany"])),
+        "static": project.static_cohort("Testers", *people[:20], "nobody-1", "nobody-2"),
+        "hostile": project.cohort("<i>Cohort</i> " + "with a very long name " * 8, did),
+    }
+
+
+def _mark_definitions(project: Project) -> None:
+    found = project.get("/event_definitions/", search="paid")["results"]
+    place = f"/event_definitions/{found[0]['id']}/"
+    project.patch(place, tags=["revenue"])
+    project.patch(f"{place}marks/", verified=True)
+
+
+def _settle_webhooks(project: Project) -> None:
+    """Names that no resolver knows: deliveries fail, and wait to be sent again."""
+    changes = ["feature_flag.created", "feature_flag.updated", "feature_flag.rolled_back"]
+    project.post("/webhooks/", url="https://hooks.example.invalid/flags", events=changes)
+    project.post(
+        "/webhooks/", url="https://chat.example.invalid/x", events=["cohort.created"], active=False
+    )
+    project.post("/secret_key/")
+    for number, error in enumerate(("ValueError: a date of year 0", "KeyError: 'properties'")):
+        item = _event("paid", f"user-{number:03}", _now(), {"amount": 12})
+        project.dead_letter(item, error=error)
+
+
+def _manage(installation: Installation) -> None:
+    with installation.client() as client:
+        here = "/api/organizations/@current"
+        wanted: list[tuple[str, dict[str, Any]]] = [
+            (f"{here}/invites/", {"target_email": "newcomer@example.com", "level": 1}),
+            (f"{here}/invites/", {"target_email": "looks-on@example.com", "level": 0}),
+            (f"{here}/roles/", {"name": "Release managers", "feature_flags_access_level": 37}),
+            ("/api/personal_api_keys/", {"label": "CI", "scopes": ["feature_flag:read"]}),
+        ]
+        for path, body in wanted:
+            answer = client.post(path, json=body)
+            assert answer.is_success or "unique" in answer.text, answer.text
