@@ -1,7 +1,7 @@
 """The headless Chromium of all tests of a process, driven by Playwright.
 
 Playwright's loop runs in the thread of the tests as long as it is started, and then no other loop
-can. It is stopped with the last test of this folder, so that asynchronous tests may follow.
+can. It is stopped after the last test in a browser, so that asynchronous tests may follow.
 """
 
 from pathlib import Path

@@ -14,7 +14,6 @@ from tests.console.project import Project
 from tests.console.screen import Console, open_console
 from tests.console.showcase import Showcase, make_showcase
 
-FOLDER = Path(__file__).parent
 FAILED = pytest.StashKey[bool]()
 IS_LAST = pytest.StashKey[bool]()
 
@@ -26,9 +25,15 @@ class Visit(Protocol):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that need a browser run one after another: the first one starts it."""
     for item in items:
         if "chromium_browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+    items.sort(key=lambda item: not is_in_browser(item))
+
+
+def is_in_browser(item: pytest.Item) -> bool:
+    return item.get_closest_marker("browser") is not None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -43,7 +48,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    item.stash[IS_LAST] = nextitem is None or FOLDER not in nextitem.path.parents
+    item.stash[IS_LAST] = nextitem is None or not is_in_browser(nextitem)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from tests.console.project import Project
 from tests.support import plain_http
 from tests.support.management import CONSOLE
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys
+from tests.support.server import Keys, RealServer
 
 OWNER, PASSWORD = "olga@example.com", "correct horse battery"
 # Well within the ten minutes that a sign-in counts as fresh.
@@ -33,7 +33,7 @@ class Installation:
     """One for all tests of a process: each test has a project of its own in it, and shares the
     organization with the others."""
 
-    server: PreloadedServer
+    server: RealServer
     keys: Keys
     owner: Account = Account(OWNER)
     _sessions: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -102,9 +102,9 @@ class Installation:
 
 
 @contextmanager
-def open_installation(folder: Path) -> Iterator[Installation]:
-    """folder: an empty one"""
-    server = PreloadedServer(folder / "data")
+def open_installation(folder: Path, server: RealServer | None = None) -> Iterator[Installation]:
+    """folder: an empty one; server: one that has not been set up"""
+    server = server or PreloadedServer(folder / "data")
     secret = folder / "password"
     secret.write_text(PASSWORD)
     options = ("--email", OWNER, "--password-file", str(secret))

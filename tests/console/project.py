@@ -1,12 +1,14 @@
 """A project, and what tests put into it through the public API."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine
 
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.ingest.ledger.dead_letters_store import insert_dead_letter
@@ -84,11 +86,19 @@ class Project:
         now = datetime.now(UTC)
         body = json.dumps({"batch": items}).encode()
         envelope = Envelope(self.id, now, "192.0.2.7", "posthog-python/7.91.1", None, body)
-        engine = create_engine(f"sqlite:///{self.server.data}/records.db")
-        with engine.begin() as connection:
+        with self.records() as connection:
             entry = LogEntry(next(_PLACES), envelope)
             insert_dead_letter(connection, entry, len(items), error, now)
-        engine.dispose()
+
+    @contextmanager
+    def records(self) -> Iterator[Connection]:
+        """One transaction of the server's records store, beside the server."""
+        engine = create_engine(f"sqlite:///{self.server.data}/records.db")
+        try:
+            with engine.begin() as connection:
+                yield connection
+        finally:
+            engine.dispose()
 
     def static_cohort(self, name: str, *distinct_ids: str) -> Json:
         """From a file, which is imported in the background."""

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from tests.console.installation import Installation
+from tests.console.many import add_flags, add_persons
 from tests.console.project import Project, has, when
 from tests.console.screen import Console, open_console
 
@@ -165,6 +166,18 @@ def test_a_project_is_filled_by_the_public_api(project: Project) -> None:
     assert len(project.get("/events/", event="paid")["results"]) == 2
     assert flag["filters"]["groups"][0]["rollout_percentage"] == 20
     assert cohort["name"] == "paying"
+
+
+def test_very_many_rows_are_there_as_the_server_has_them(project: Project) -> None:
+    add_flags(project, 5_000)
+    add_persons(project, 3_000)
+
+    assert project.get("/feature_flags/", limit=1)["count"] == 5_000
+    flag = project.get("/feature_flags/", search="flag-04999")["results"][0]
+    assert flag["filters"]["groups"][0]["rollout_percentage"] == 20
+    assert project.patch(f"/feature_flags/{flag['id']}/", name="Changed")["name"] == "Changed"
+    [person] = project.get("/persons/", email="many-02999@example.com")["results"]
+    assert person["distinct_ids"] == ["many-02999@example.com"]
 
 
 def test_a_server_that_stops_comes_back_with_what_it_had(
