@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -37,14 +38,24 @@ def server(tmp_path: Path) -> Iterator[LooseServer]:
     server.close()
 
 
+def modes(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Of a folder and all in it but symbolic links. A running server deletes files at any time,
+    such as the journal of an SQLite transaction; `os.walk` passes over folders that are gone."""
+    yield folder, folder.lstat().st_mode
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            with suppress(FileNotFoundError):
+                mode = path.lstat().st_mode
+                if not stat.S_ISLNK(mode):
+                    yield path, mode
+
+
 def open_ones(folder: Path) -> list[str]:
     """Of a folder and all in it, the server's log aside, which the test itself opens."""
     return [
         str(path.relative_to(folder))
-        for path in (folder, *folder.rglob("*"))
-        if path.name != "server.log"
-        and not path.is_symlink()
-        and stat.S_IMODE(path.stat().st_mode) & OTHERS
+        for path, mode in modes(folder)
+        if path.name != "server.log" and mode & OTHERS
     ]
 
 
@@ -66,10 +77,9 @@ def children(parent: int) -> dict[str, str]:
 
 
 def loosen(folder: Path) -> None:
-    """As versions before this one left it."""
-    for path in (folder, *folder.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(0o755 if path.is_dir() else 0o644)
+    """As versions before this one left it. No server may run there."""
+    for path, mode in modes(folder):
+        path.chmod(0o755 if stat.S_ISDIR(mode) else 0o644)
 
 
 def use(server: LooseServer, keys: Keys) -> None:
