@@ -54,7 +54,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One for all tests, which follow on each other: PostgreSQL is stopped by the last but one."""
     try:
         with private_postgres() as postgres:
-            settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
+            settings = {
+                "FANION_DATABASE_URL": postgres.url("postgres"),
+                "FANION_DECIDE_STORE_TIMEOUT_S": "0.5",
+            }
             server = PreloadedServer(tmp_path_factory.mktemp("static") / "data", settings)
             place = Place(postgres, server, server.setup())
             server.start()

@@ -19,7 +19,7 @@ from fanion.accounts.model import Device
 from fanion.accounts.sessions.cookies import PLAIN_NAME
 from fanion.app.management import server_application
 from fanion.app.server import Server, build_server
-from fanion.app.services import AppContext, Stores, build_services, open_log
+from fanion.app.services import AppContext, RequestWaits, Stores, build_services, open_log
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, open_records
@@ -36,12 +36,15 @@ from fanion.observability.metrics import Metrics
 from fanion.projects.model import Level
 from fanion.projects.store import move_flag_version
 from fanion.web.application import Application
+from tests.support.awaited import SOON_S
 from tests.support.exchange import MemoryTransport
 from tests.support.management import CONSOLE, NOW, Clock, insert_key, insert_project
 from tests.support.management import error as error  # tests of the whole application use it too
 
 BASE_URL = "http://fanion.test"
 INGESTED_S = 30
+# A machine that runs other tests too may pause for seconds.
+PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S)
 
 Json = dict[str, Any]
 
@@ -206,7 +209,8 @@ async def open_site(
     records_url: str, events: EventStore, folder: Any, start: datetime = NOW, **settings: Any
 ) -> AsyncGenerator[Site]:
     """start: what its clock says; settings: further fields of `Settings`"""
-    chosen = read_settings({}, {"data": folder, "database_url": records_url, **settings})
+    given = {"data": folder, "database_url": records_url, "decide_store_timeout_s": SOON_S}
+    chosen = read_settings({}, given | settings)
     clock, stream = Clock(start), io.BytesIO()
     async with AsyncExitStack() as stack:
         records = await open_records(records_url)
@@ -216,7 +220,7 @@ async def open_site(
         writer = LineWriter(stream)
         stack.callback(writer.close)
         breakable = Breakable(events)
-        context = AppContext(chosen, Metrics(), writer, clock.now)
+        context = AppContext(chosen, Metrics(), writer, clock.now, PATIENT)
         public = build_services(context, Stores(records, log))
         running = build_server(public, cast(EventStore, breakable))
         application = server_application(running)

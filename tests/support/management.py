@@ -43,6 +43,7 @@ from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
+from tests.support.awaited import SOON_S
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 BASE_URL = "http://fanion.test"
@@ -133,7 +134,7 @@ async def open_workspace(
     settings: further fields of `Management`
     """
     clock = Clock() if first is None else first.clock
-    projects = Projects(ProjectStore(records), clock.seconds)
+    projects = Projects(ProjectStore(records), clock.seconds, store_wait_s=SOON_S)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
     sign_in = SignIn(
         AccountStore(records),

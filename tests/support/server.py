@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import httpx
 
 from tests.support import plain_http
+from tests.support.awaited import SOON_S
 
 # Bounds for a busy machine, on which a server takes 20 s to start.
 START_S = 120
@@ -170,6 +171,7 @@ class RealServer:
             "FANION_DATA": str(self.data),
             "FANION_PORT": str(self.port),
             "FANION_PROCESSES": "1",  # each more takes a second of the processor to start
+            "FANION_DECIDE_STORE_TIMEOUT_S": str(SOON_S),  # tests of the limit set their own
             **self.settings,
         }
 

@@ -36,6 +36,7 @@ from fanion.projects.store import ProjectStore
 from fanion.runtime.change_bus import ChangeBus
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.management import Management, management_app
+from tests.support.awaited import SOON_S
 from tests.support.management import BASE_URL, NOW, Clock, add_member, insert_project
 from tests.support.postgres import SQLITE, Postgres
 
@@ -195,7 +196,7 @@ async def open_team(office: Office) -> AsyncGenerator[Team]:
 
 
 def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
-    directory = Projects(ProjectStore(records), clock.seconds)
+    directory = Projects(ProjectStore(records), clock.seconds, store_wait_s=SOON_S)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
     sessions = SessionService(SessionStore(records), clock.now, clock.seconds)
     store = FlagStore(records)

@@ -5,7 +5,7 @@ is loaded."""
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from fanion.console.build import NOT_BUILT, Build
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
-from fanion.flags.evaluation.cache import FlagSets, UnavailableFlagSource
+from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
 from fanion.flags.evaluation.counters_store import EvaluationCountStore
 from fanion.flags.evaluation.endpoints import DecideEndpoints, EvaluationLimit, no_location
@@ -43,7 +43,7 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
-from fanion.projects.cache import Projects
+from fanion.projects.cache import STORE_WAIT_S, Projects
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -54,6 +54,15 @@ from fanion.server.server import allow_connections
 from fanion.web.proxy_warning import trusted_proxies
 from fanion.web.routes import FlagEndpoints
 from fanion.wire.offload import Decoding
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWaits:
+    """How long a request of capture and flags waits for what is not cached, beside the setting of
+    stored properties. project_s, flags_s: for a project, and for changed flags"""
+
+    project_s: float = STORE_WAIT_S
+    flags_s: float = BUILD_WAIT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,7 @@ class AppContext:
     lines: LineWriter
     now: Callable[[], datetime] = utc_now
     build: Build = NOT_BUILT
+    waits: RequestWaits = field(default_factory=RequestWaits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +196,8 @@ def build_flag_services(
     readers = _build_readers(context, records, bus, proxies, offline)
     projects = readers.projects
     store = FlagStore(records)
-    flag_sets = FlagSets(store if records_answer else UnavailableFlagSource(), offline, bus)
+    source = store if records_answer else UnavailableFlagSource()
+    flag_sets = FlagSets(source, offline, bus, context.waits.flags_s)
     subjects = _build_subject_store(context, records)
     if not records_answer:
         subjects.breaker.failed(subjects.breaker.answers)
@@ -240,8 +251,9 @@ def _build_readers(
         metrics.key_failures.labels(kind, reason).inc()
 
     failures = FailedAttempts(proxies, count=count)
+    wait_s, store = context.waits.project_s, ProjectStore(records)
     return DefinitionReaders(
-        Projects(ProjectStore(records), clock, offline.project, failures, now, bus),
+        Projects(store, clock, offline.project, failures, now, bus, wait_s),
         Authentication(PersonalKeyStore(records), now, clock, failures, bus),
         SecretKeys(SecretKeyStore(records), now, clock, failures, bus),
     )

@@ -79,8 +79,13 @@ class FlagSets:
     """
 
     def __init__(
-        self, store: FlagSource, offline: OfflineFlags | None = None, bus: ChangeBus | None = None
+        self,
+        store: FlagSource,
+        offline: OfflineFlags | None = None,
+        bus: ChangeBus | None = None,
+        build_wait_s: float = BUILD_WAIT_S,
     ) -> None:
+        self._build_wait_s = build_wait_s
         self._store = store
         self._offline = offline or NoOfflineFlags()
         self._built: OrderedDict[int, CompiledFlags] = OrderedDict()
@@ -141,7 +146,7 @@ class FlagSets:
     async def _read(self, project_id: int, former: CompiledFlags | None) -> CompiledFlags:
         building = self._build_once(project_id)
         try:
-            return await asyncio.wait_for(asyncio.shield(building), BUILD_WAIT_S)
+            return await asyncio.wait_for(asyncio.shield(building), self._build_wait_s)
         except (RecordsUnavailable, TimeoutError) as error:
             former = former or await self._from_offline(project_id)
             if former is None:
