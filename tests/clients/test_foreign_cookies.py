@@ -10,6 +10,8 @@ from tests.clients.test_forged_requests import FETCH, FORM, KINDS
 from tests.clients.victim import COOKIE, EMAIL, FLAGS, PASSWORD, SIGN_IN, WHO, Victim, call
 from tests.support import plain_http
 
+pytestmark = pytest.mark.browser
+
 LOGIN = "/api/login/"
 CREDENTIALS = {"email": EMAIL, "password": PASSWORD}
 SITES = ("same_site", "cross_site")

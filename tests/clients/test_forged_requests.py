@@ -9,6 +9,8 @@ import pytest
 from tests.clients.victim import EMAIL, WHO, Victim, call
 from tests.support.awaited import until
 
+pytestmark = pytest.mark.browser
+
 FORM = """(url, kind) => {
   const form = document.createElement("form");
   Object.assign(form, { method: "POST", enctype: kind, action: url });

@@ -27,7 +27,12 @@ from tests.support.server import Keys, RealServer
 
 # Some clients send the time of sending: what passes until receipt moves the event's own time.
 TRANSPORT = timedelta(seconds=5)
-BROWSERS = [client for client in CLIENTS if client.runtime == "browser"]
+# With their marks.
+MARKED = [
+    pytest.param(client, marks=pytest.mark.browser if client.runtime == "browser" else ())
+    for client in CLIENTS
+]
+BROWSERS = [marked for marked in MARKED if marked.marks]
 NEWEST_PROTOCOL = [client for client in CLIENTS if client.mode == "v1"]
 # What shows that a release is asked as the reference says it asks.
 PATHS = {
@@ -72,7 +77,7 @@ def travel(
     return stage_of
 
 
-@pytest.fixture(scope="module", params=CLIENTS, ids=name_of)
+@pytest.fixture(scope="module", params=MARKED, ids=name_of)
 def captured(request: pytest.FixtureRequest, travel: Travel) -> Travelled:
     client: Client = request.param
     client.require()
