@@ -14,7 +14,7 @@ from fanion.accept_log.sqlite import SqliteAppender, SqliteLog, open_sqlite_log
 from tests.accept_log.test_crash import writer_of
 from tests.support.accept_logs import envelope, ids, read_all
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 @dataclass

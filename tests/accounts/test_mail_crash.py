@@ -66,7 +66,7 @@ def test_a_mail_server_that_is_silent_holds_nobody_up(
     server: RealServer, mails: MailServer
 ) -> None:
     mails.silent.add("EHLO")
-    with plain_http.Client(base_url=server.url, timeout=20) as browser:
+    with plain_http.Client(base_url=server.url) as browser:
         asked = browser.post("/api/reset/", json={"email": OWNER})
         mails.said("EHLO")
         statuses = [browser.get("/_preflight/").status_code for _ in range(20)]

@@ -157,7 +157,7 @@ async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
     server.start()
     assert server.process is not None
     pid = server.process.pid
-    async with plain_http.AsyncClient(base_url=server.url, timeout=30) as client:
+    async with plain_http.AsyncClient(base_url=server.url) as client:
         first = await capture(client, keys, range(20))
         await stored_names(client, keys, len(first))
 
@@ -200,7 +200,7 @@ async def capture(client: httpx.AsyncClient, keys: Keys, numbers: range) -> list
 async def stored_names(client: httpx.AsyncClient, keys: Keys, count: int) -> list[str]:
     """All that is stored, once there are `count`."""
     headers = {"authorization": f"Bearer {keys.personal_api_key}"}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             answer = await client.get("/api/projects/@current/events/", headers=headers)
             if answer.is_success and len(answer.json()["results"]) >= count:

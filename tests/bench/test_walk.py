@@ -24,7 +24,7 @@ from bench.walk_control import (
 )
 from bench.walk_tracer import Entry
 
-PROGRAM_S = 20.0
+PROGRAM_S = 60.0
 
 # Waits for a line before it does its work, and after it.
 MAIN = """

@@ -20,7 +20,7 @@ from tests.support.preloaded import run_fanion
 
 UNREADABLE = b'[{"event": "paid", "distinct_id": "u1"}, \x1b[31m'
 READABLE = b'[{"event": "paid", "distinct_id": "u1"}]'
-WAIT_S = 20
+WAIT_S = 60
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def cookies_of_later_tests(victim: Victim) -> Iterator[None]:
 
 def session_elsewhere(victim: Victim) -> str:
     """The cookie of another session, as an attacker with an account has one."""
-    with plain_http.Client(base_url=victim.server.url, timeout=20) as client:
+    with plain_http.Client(base_url=victim.server.url) as client:
         answer = client.post(LOGIN, json=CREDENTIALS)
         assert answer.status_code == 200, answer.text
         return str(answer.cookies[COOKIE])

@@ -42,7 +42,7 @@ class Place:
 
     def client(self) -> httpx.AsyncClient:
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
-        return plain_http.AsyncClient(headers=headers, timeout=30)
+        return plain_http.AsyncClient(headers=headers)
 
     def exported(self) -> Document:
         project = str(self.keys.project_id)
@@ -89,7 +89,7 @@ class Place:
         give_up = time.monotonic() + WAIT_S
         while found.keys() != set(keys):
             assert time.monotonic() < give_up, found
-            answer = plain_http.post(f"{self.server.url}/decide?v=3", json=body, timeout=30)
+            answer = plain_http.post(f"{self.server.url}/decide?v=3", json=body)
             found = answer.json()["featureFlags"]
             time.sleep(POLL_S)
 
@@ -104,14 +104,14 @@ class Place:
         path = f"{self.server.url}/api/projects/{self.keys.project_id}/events/"
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
         asked = {"limit": "10000", "after": "1900-01-02", **query}
-        page = plain_http.get(path, params=asked, headers=headers, timeout=30).json()
+        page = plain_http.get(path, params=asked, headers=headers).json()
         assert page["next"] is None
         return {one["id"]: one for one in page["results"]}
 
     def persons(self) -> dict[str, Json]:
         path = f"{self.server.url}/api/projects/{self.keys.project_id}/persons/"
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
-        page = plain_http.get(path, params={"limit": "10000"}, headers=headers, timeout=30).json()
+        page = plain_http.get(path, params={"limit": "10000"}, headers=headers).json()
         return {one["distinct_ids"][0]: one["properties"] for one in page["results"]}
 
     def duplicates(self) -> int:

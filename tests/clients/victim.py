@@ -76,7 +76,7 @@ class Victim:
 
     def _api(self, method: str, path: str, body: Any = None) -> Any:
         key = {"authorization": f"Bearer {self.keys.personal_api_key}"}
-        with plain_http.Client(base_url=self.server.url, headers=key, timeout=20) as client:
+        with plain_http.Client(base_url=self.server.url, headers=key) as client:
             answer = client.request(method, path, json=body)
         assert answer.is_success, answer.text
         return answer.json()

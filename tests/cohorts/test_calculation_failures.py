@@ -30,7 +30,7 @@ from tests.support.cohorts import (
 )
 from tests.support.stored_cohorts import cohort_store
 
-DONE_S = 30
+DONE_S = 60
 
 
 def calculator(

@@ -251,7 +251,7 @@ async def populate(server: RealServer, keys: Keys) -> None:
         }
         for number in range(PERSONS)
     ]
-    async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
+    async with plain_http.AsyncClient(base_url=server.url) as http:
         body = {"api_key": keys.project_api_key, "batch": items}
         answer = await http.post("/batch/", json=body)
         assert answer.status_code == 200, answer.text

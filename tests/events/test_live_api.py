@@ -19,7 +19,7 @@ from tests.support.awaited import until_soon
 from tests.support.management import NOW, add_member
 from tests.support.sse import Message, messages
 
-SOON_S = 20
+SOON_S = 60
 
 
 @dataclass

@@ -17,7 +17,7 @@ from tests.support.application import Home, Site, open_home, open_site
 from tests.support.awaited import until_soon
 from tests.support.sse import Message, messages
 
-SOON_S = 20
+SOON_S = 60
 pytestmark = pytest.mark.postgresql
 
 

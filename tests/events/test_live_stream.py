@@ -27,7 +27,7 @@ from fanion.events.live.stream_service import (
 from tests.support.awaited import until_soon
 from tests.support.sse import Message, messages
 
-SOON_S = 10
+SOON_S = 60
 PROJECT = 7
 ALL = LiveFilter()
 

@@ -87,7 +87,7 @@ def served(
 
 
 async def send(server: PreloadedServer, keys: Keys, *events: dict[str, Any]) -> None:
-    async with plain_http.AsyncClient(timeout=SOON_S) as client:
+    async with plain_http.AsyncClient() as client:
         body = {"api_key": keys.project_api_key, "batch": events}
         answer = await client.post(f"{server.url}/batch/", json=body)
     assert answer.status_code == 200, answer.text
@@ -115,7 +115,7 @@ async def test_an_event_is_shown_as_the_list_shows_it(served: tuple[PreloadedSer
         found = await viewer.next()
     viewer.close()
 
-    async with plain_http.AsyncClient(timeout=30) as client:
+    async with plain_http.AsyncClient() as client:
         listed = await client.get(
             f"{server.url}/api/projects/{keys.project_id}/events/?event=shown",
             headers={"Authorization": f"Bearer {keys.personal_api_key}"},
@@ -247,7 +247,7 @@ async def test_a_revoked_key_ends_its_stream(served: tuple[PreloadedServer, Keys
     owner = {"Authorization": f"Bearer {keys.personal_api_key}"}
     async with (
         asyncio.timeout(SOON_S),
-        plain_http.AsyncClient(base_url=server.url, headers=owner, timeout=30) as client,
+        plain_http.AsyncClient(base_url=server.url, headers=owner) as client,
     ):
         made = await client.post("/api/personal_api_keys/", json={"label": "live"})
         viewer = await Viewer.open(

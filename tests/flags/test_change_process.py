@@ -23,7 +23,7 @@ from fanion.flags.engine.model import Subject
 from fanion.flags.preview.change import Question, Result, Version
 from fanion.flags.preview.change_client import ChangeLimits, ChangePreviews, Superseded
 from fanion.persons.merge import person_uuid
-from tests.support.awaited import until_soon
+from tests.support.awaited import SOON_S, until_soon
 from tests.support.management import NOW
 
 PERSONS = 700
@@ -80,7 +80,8 @@ async def store_groups(records: Records, number: int) -> None:
 
 @pytest.fixture
 async def previews(records: Records, records_url: str) -> AsyncIterator[ChangePreviews]:
-    previews = ChangePreviews(records_url)
+    patient = ChangeLimits(seconds_max=SOON_S, abandon_s_max=SOON_S)
+    previews = ChangePreviews(records_url, patient)
     yield previews
     await previews.close()
 

@@ -253,7 +253,7 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
         raise RecordsUnavailable("the disk is full")
 
     evaluator = home.site.running.public.flags.evaluator
-    limits = DataLoaderLimits(timeout_s=5)
+    limits = DataLoaderLimits(timeout_s=60)
     subjects = replace(
         evaluator.subjects,
         identities=DataLoader(nothing_stored, limits),

@@ -17,7 +17,7 @@ from tests.support.application import Home, Json, open_home
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
 
-SOON_S = 30
+SOON_S = 60
 
 
 @pytest.fixture(autouse=True)

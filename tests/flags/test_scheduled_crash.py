@@ -9,12 +9,14 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select, update
 
+from fanion.db.engine import open_records
+from fanion.db.schema.flags import scheduled_changes
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer, created, project_client
 
-DONE_S = 30
-AHEAD_S = 1.5
+DONE_S = 100
 
 Json = dict[str, Any]
 
@@ -29,10 +31,10 @@ async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
 async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: RealServer) -> None:
     keys = server.setup()
     server.start()
-    times = [datetime.now(UTC) + timedelta(seconds=AHEAD_S + place) for place in range(2)]
+    begin = datetime.now(UTC)
     steps = [
-        {"scheduled_at": at.isoformat(), "value": percentage}
-        for at, percentage in zip(times, (10, 60), strict=True)
+        {"scheduled_at": (begin + timedelta(hours=hours)).isoformat(), "value": percentage}
+        for hours, percentage in ((1, 10), (2, 60))
     ]
     async with project_client(server, keys, "/feature_flags") as http:
         flag = await created(http, "/", key="beta")
@@ -40,7 +42,7 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
         payload = {"operation": "update_rollout_percentage", "steps": steps}
         change = await created(http, place, payload=payload)
     server.kill()
-    await asyncio.sleep(max(0.0, (times[-1] - datetime.now(UTC)).total_seconds()))
+    await let_hours_pass(server, 3)
 
     server.start()
     async with project_client(server, keys, "/feature_flags") as http:
@@ -52,6 +54,25 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
     assert done["failure_reason"] is None
     made = [one for one in reported if one["detail"]["trigger"] is not None]
     assert [one["detail"]["trigger"]["payload"]["value"] for one in made] == [60, 10]
+
+
+async def let_hours_pass(server: RealServer, hours: int) -> None:
+    """All that is scheduled was so many hours earlier."""
+    records = await open_records(f"sqlite:///{server.data}/records.db")
+    earlier = timedelta(hours=-hours)
+    table = scheduled_changes
+    async with records.write() as connection:
+        for row in (await connection.execute(select(table))).all():
+            steps = [
+                step | {"scheduled_at": _moved(step["scheduled_at"], earlier)} for step in row.steps
+            ]
+            moved = {"steps": steps, "due_at": row.due_at + earlier}
+            await connection.execute(update(table).where(table.c.id == row.id).values(moved))
+    await records.close()
+
+
+def _moved(text: str, by: timedelta) -> str:
+    return (datetime.fromisoformat(text) + by).isoformat()
 
 
 async def executed(http: httpx.AsyncClient, path: str) -> Json:

@@ -18,7 +18,7 @@ from fanion.flags.sdk.sse_service import HEARTBEAT, Broadcaster
 from tests.support.application import Home
 from tests.support.management import NOW, add_member
 
-SOON_S = 10
+SOON_S = 60
 
 
 async def following(home: Home) -> asyncio.Task[None]:

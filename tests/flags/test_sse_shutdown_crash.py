@@ -8,7 +8,7 @@ from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
-SOON_S = 30
+SOON_S = 60
 LISTENERS = 40
 
 

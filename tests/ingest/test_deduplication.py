@@ -28,7 +28,7 @@ pytestmark = pytest.mark.every_engine
 
 # Where several servers may ingest, another one goes on only after the first was silent.
 LATER = NOW + timedelta(minutes=1)
-SETTLED_S = 20
+SETTLED_S = 60
 
 
 def item(number: int) -> Json:

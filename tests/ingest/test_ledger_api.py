@@ -17,7 +17,7 @@ from tests.support.management import NOW
 
 UNREADABLE = b'[{"event": "paid", "distinct_id": "u1"}, {"event": '
 READABLE = b'[{"event": "paid", "distinct_id": "u1"}, {"event": "left"}]'
-WAIT_S = 20
+WAIT_S = 60
 
 NOTHING = {"accepted": 0, "stored": 0, "duplicates": 0, "dropped": 0, "dead_lettered": 0}
 ID = "0190d0a6-0000-7000-8000-0000000000aa"

@@ -84,7 +84,7 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
     try:
         for _ in range(ROUNDS):
             server.start()
-            async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
+            async with plain_http.AsyncClient(base_url=server.url) as http:
                 sent = await send(http, keys, sent)
                 await asyncio.to_thread(until, partial(helpers, server), "no preparer was started")
                 sent = await send(http, keys, sent)  # for the preparer, if it is ready by then

@@ -50,14 +50,14 @@ class ServerPair:
 
     async def capture(self, server: RealServer, *items: Json, **common: Any) -> None:
         body = {"api_key": self.keys.project_api_key, "batch": list(items), **common}
-        async with plain_http.AsyncClient(base_url=server.url, timeout=30) as client:
+        async with plain_http.AsyncClient(base_url=server.url) as client:
             answer = await client.post("/batch/", json=body)
         assert answer.status_code == 200, answer.text
 
     async def asked(self, server: RealServer, method: str, path: str, **more: Any) -> Json:
         headers = {"Authorization": f"Bearer {self.keys.personal_api_key}"}
         url = f"{server.url}/api/projects/{self.keys.project_id}{path}"
-        async with plain_http.AsyncClient(headers=headers, timeout=30) as client:
+        async with plain_http.AsyncClient(headers=headers) as client:
             answer = await client.request(method, url, **more)
         assert answer.status_code == 200, answer.text
         found: Json = answer.json()

@@ -15,7 +15,7 @@ import pytest
 from fanion.processes import channel as channels
 from fanion.processes.channel import HEADER, BlockingChannel, Channel, receive_first
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):

@@ -21,7 +21,7 @@ def test_keys_of_a_user_end_in_a_running_server(change: str, tmp_path: Path) -> 
     key = added(server)
     server.start()
     try:
-        with plain_http.Client(base_url=server.url, timeout=5) as client:
+        with plain_http.Client(base_url=server.url) as client:
 
             def status(held: str) -> int:
                 headers = {"Authorization": f"Bearer {held}"}

@@ -84,7 +84,7 @@ async def test_a_response_in_pieces_ends_with_the_last_one() -> None:
         finally:
             closed.append(True)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         status, request = await answered(serving(pieces))
 
     assert status == request.status == 200

@@ -26,7 +26,7 @@ from fanion.server.server import Answer, RenderError
 from fanion.web.application import error_response
 
 JSON = ("content-type", "application/json")
-WAIT_S = 10
+WAIT_S = 60
 BODY_MAX = 100_000_000
 
 

@@ -17,7 +17,7 @@ from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from tests.support.server import free_port
 
-WAIT_S = 10
+WAIT_S = 60
 BODY_MAX = 100_000_000
 ANN = b"GET /ann HTTP/1.1\r\nhost: a\r\n\r\n"
 BEN = b"POST /ben HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody"

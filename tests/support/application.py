@@ -42,7 +42,7 @@ from tests.support.management import CONSOLE, NOW, Clock, insert_key, insert_pro
 from tests.support.management import error as error  # tests of the whole application use it too
 
 BASE_URL = "http://fanion.test"
-INGESTED_S = 30
+INGESTED_S = 60
 # A machine that runs other tests too may pause for seconds.
 PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S)
 

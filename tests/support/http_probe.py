@@ -3,7 +3,7 @@
 import socket
 from dataclasses import dataclass, field
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True)

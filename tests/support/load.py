@@ -14,7 +14,6 @@ import httpx
 
 from tests.support import plain_http
 
-TIMEOUT_S = 60
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -46,14 +45,14 @@ class Load:
 
     def decide(self) -> None:
         body = {"api_key": self.token, "distinct_id": "ann"}
-        with plain_http.Client(timeout=TIMEOUT_S) as client:
+        with plain_http.Client() as client:
             while not self._stop.is_set():
                 place = len(self.decided)
                 found = client.post(f"{self.url}/decide?v=3", json=body)
                 self.decided.append(Answer(place, found.status_code, found.json(), found.headers))
 
     def capture(self) -> None:
-        with plain_http.Client(timeout=TIMEOUT_S) as client:
+        with plain_http.Client() as client:
             while not self._stop.is_set():
                 place, event = len(self.captured), self._event()
                 found = client.post(f"{self.url}/capture/", json=event)

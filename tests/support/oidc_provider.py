@@ -22,7 +22,7 @@ Json = dict[str, Any]
 CLIENT_ID = "fanion"
 CLIENT_SECRET = "a secret: with +signs/"
 CODE = "the-code"
-RECEIVED_S = 20
+RECEIVED_S = 60
 
 
 async def on_loopback(_: str, __: int) -> Sequence[str]:

@@ -1,12 +1,16 @@
 """httpx for servers on loopback, which speak no TLS: each client of its own making reads all
-certificates first, and that takes fifty times as long as the request."""
+certificates first, and that takes fifty times as long as the request.
+
+A request waits for as long as a busy machine may pause, unless a test says how long."""
 
 from functools import partial
 
 import httpx
 
-get = partial(httpx.get, verify=False)
-post = partial(httpx.post, verify=False)
-patch = partial(httpx.patch, verify=False)
-Client = partial(httpx.Client, verify=False)
-AsyncClient = partial(httpx.AsyncClient, verify=False)
+TIMEOUT_S = 60
+
+get = partial(httpx.get, verify=False, timeout=TIMEOUT_S)
+post = partial(httpx.post, verify=False, timeout=TIMEOUT_S)
+patch = partial(httpx.patch, verify=False, timeout=TIMEOUT_S)
+Client = partial(httpx.Client, verify=False, timeout=TIMEOUT_S)
+AsyncClient = partial(httpx.AsyncClient, verify=False, timeout=TIMEOUT_S)

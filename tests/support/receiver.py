@@ -11,7 +11,7 @@ import msgspec
 
 from fanion.webhooks.model import is_signed
 
-RECEIVED_S = 20
+RECEIVED_S = 60
 
 
 @dataclass(frozen=True)

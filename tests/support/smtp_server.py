@@ -12,7 +12,7 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 
-RECEIVED_S = 20
+RECEIVED_S = 60
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class Traffic:
 
     async def write_until_killed(self, server: RealServer, keys: Keys, round_number: int) -> None:
         age = round_number // AGE_ROUNDS
-        async with plain_http.AsyncClient(base_url=server.url, timeout=10) as http:
+        async with plain_http.AsyncClient(base_url=server.url) as http:
             await asyncio.gather(*(one.write(http, keys, age) for one in self.writers))
 
     def add_writer(self) -> Writer:

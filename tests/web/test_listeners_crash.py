@@ -68,7 +68,7 @@ def test_a_handed_over_connection_does_not_reach_management(
     process, keys, _ = server
     path = f"/api/projects/{keys.project_id}/persons/"
     body = {"api_key": keys.project_api_key, "event": "seen", "distinct_id": "ann"}
-    with plain_http.Client(base_url=process.url, timeout=20) as client:
+    with plain_http.Client(base_url=process.url) as client:
         own = client.get("/_health").headers["x-request-id"].partition("-")[0]
 
         def is_at_the_worker() -> bool:
