@@ -1,22 +1,37 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { accountRoute, organizationRoute, projectRoute } from "@/app/parents";
 
+export const ACCOUNT_TABS = ["profile", "password", "factor", "sessions", "keys"] as const;
+export const ORGANIZATION_TABS = ["members", "invites", "roles", "signIn"] as const;
+export const PROJECT_TABS = ["general", "keys", "ingestion", "webhooks"] as const;
+
+/** The tab of the address, if there is one of that name. */
+function tabOf<T extends string>(tabs: readonly T[]) {
+  return (search: Record<string, unknown>): { tab?: T } => {
+    const tab = tabs.find((one) => one === search.tab);
+    return tab === undefined ? {} : { tab };
+  };
+}
+
 const accountPageRoute = createRoute({
   getParentRoute: () => accountRoute,
   path: "/",
-  component: lazyRouteComponent(() => import("./AccountPage")),
+  validateSearch: tabOf(ACCOUNT_TABS),
+  component: lazyRouteComponent(() => import("./account/AccountPage")),
 });
 
 const organizationPageRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: "/",
-  component: lazyRouteComponent(() => import("./OrganizationPage")),
+  validateSearch: tabOf(ORGANIZATION_TABS),
+  component: lazyRouteComponent(() => import("./organization/OrganizationPage")),
 });
 
 const projectSettingsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "settings",
-  component: lazyRouteComponent(() => import("./ProjectSettingsPage")),
+  validateSearch: tabOf(PROJECT_TABS),
+  component: lazyRouteComponent(() => import("./project/ProjectSettingsPage")),
 });
 
 export const accountRoutes = [accountPageRoute] as const;

@@ -1,0 +1,103 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { LEVELS, useMe } from "@/app/session";
+import { Badge } from "@/ui/Badge";
+import { Button } from "@/ui/Button";
+import { Card } from "@/ui/Page";
+import { Loaded } from "@/ui/States";
+import { Time } from "@/ui/Time";
+import { type Column, DataTable } from "@/ui/table";
+import { words } from "@/words/settings";
+import { type Member, membersQuery } from "../queries";
+import { InviteButton } from "./InviteDialog";
+import { LevelSelect } from "./LevelSelect";
+import { levelName, useOwnLevel } from "./levels";
+import { RemoveMemberDialog } from "./RemoveMemberDialog";
+
+const T = words.members;
+
+export function MembersTab() {
+  const members = useQuery(membersQuery);
+  const [removed, setRemoved] = useState<Member | null>(null);
+  const columns = useColumns(setRemoved);
+  return (
+    <Card isFlush title={T.label} actions={<InviteButton />}>
+      <Loaded query={members}>
+        {(rows) => (
+          <DataTable
+            name="members"
+            label={T.label}
+            columns={columns}
+            rows={rows}
+            rowId={(member) => member.user.uuid}
+          />
+        )}
+      </Loaded>
+      {removed && <RemoveMemberDialog member={removed} onClose={() => setRemoved(null)} />}
+    </Card>
+  );
+}
+
+function useColumns(onRemove: (member: Member) => void): readonly Column<Member>[] {
+  const { uuid } = useMe();
+  const own = useOwnLevel();
+  return useMemo(() => {
+    const isOwn = (member: Member) => member.user.uuid === uuid;
+    // Administrators change those below them, owners everyone.
+    const mayChange = (member: Member) =>
+      !isOwn(member) && own >= LEVELS.admin && (own >= LEVELS.owner || member.level < own);
+    return [
+      {
+        id: "name",
+        header: T.name,
+        grow: true,
+        fixed: true,
+        sortable: true,
+        text: (member) => member.user.first_name,
+        cell: (member) => (
+          <span className="inline-flex items-center gap-2">
+            <bdi>{member.user.first_name}</bdi>
+            {isOwn(member) && <Badge>{T.you}</Badge>}
+          </span>
+        ),
+      },
+      {
+        id: "email",
+        header: T.email,
+        grow: true,
+        sortable: true,
+        text: (member) => member.user.email,
+        cell: (member) => <bdi>{member.user.email}</bdi>,
+      },
+      {
+        id: "level",
+        header: T.level,
+        width: 170,
+        sortable: true,
+        text: (member) => levelName(member.level),
+        cell: (member) =>
+          mayChange(member) ? <LevelSelect member={member} /> : levelName(member.level),
+      },
+      {
+        id: "joined",
+        header: T.joined,
+        width: 140,
+        sortable: true,
+        text: (member) => new Date(member.joined_at),
+        cell: (member) => <Time at={member.joined_at} />,
+      },
+      {
+        id: "remove",
+        header: words.actions,
+        width: 110,
+        text: () => null,
+        cell: (member) =>
+          mayChange(member) || isOwn(member) ? (
+            <Button small look="danger" onClick={() => onRemove(member)}>
+              {isOwn(member) ? T.leave : T.remove}
+            </Button>
+          ) : null,
+      },
+    ];
+  }, [uuid, own, onRemove]);
+}

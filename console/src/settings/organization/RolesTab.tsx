@@ -1,0 +1,94 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Plus, ShieldCheck } from "lucide-react";
+import { useState } from "react";
+import { LEVELS } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
+import { errorOf } from "@/lib/errors";
+import { Button } from "@/ui/Button";
+import { FormDialog } from "@/ui/Dialog";
+import { TextField } from "@/ui/Field";
+import { Card } from "@/ui/Page";
+import { Empty, Loaded } from "@/ui/States";
+import { words } from "@/words/settings";
+import { rolesQuery } from "../queries";
+import { useOwnLevel } from "./levels";
+import { RoleCard } from "./RoleCard";
+
+const T = words.roles;
+
+export function RolesTab() {
+  const roles = useQuery(rolesQuery);
+  const isAdmin = useOwnLevel() >= LEVELS.admin;
+  const [isCreating, setCreating] = useState(false);
+  return (
+    <Card
+      title={T.label}
+      description={T.emptyHint}
+      actions={
+        <Button
+          look="primary"
+          icon={Plus}
+          disabled={!isAdmin}
+          title={isAdmin ? undefined : words.onlyAdmins}
+          onClick={() => setCreating(true)}
+        >
+          {T.create}
+        </Button>
+      }
+    >
+      <Loaded query={roles}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty icon={ShieldCheck} title={T.empty} />
+          ) : (
+            <ul className="flex flex-col gap-3">
+              {rows.map((role) => (
+                <RoleCard key={role.id} role={role} isAdmin={isAdmin} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+      {isCreating && <NewRoleDialog onClose={() => setCreating(false)} />}
+    </Card>
+  );
+}
+
+function NewRoleDialog({ onClose }: { onClose: () => void }) {
+  const queries = useQueryClient();
+  const [name, setName] = useState("");
+  const create = useMutation({
+    mutationFn: () =>
+      dataOf(
+        api.POST("/api/organizations/{organization}/roles/", {
+          params: { path: { organization: "@current" } },
+          body: { name: name.trim() },
+        }),
+      ),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: rolesQuery.queryKey });
+      onClose();
+    },
+  });
+  const ofField = errorOf(create.error, "name");
+  return (
+    <FormDialog
+      isOpen
+      onClose={onClose}
+      title={T.create}
+      submit={T.create}
+      onSubmit={() => create.mutate()}
+      isBusy={create.isPending}
+      canSubmit={name.trim() !== ""}
+      error={ofField ? undefined : create.error}
+    >
+      <TextField
+        label={T.name}
+        required
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+        error={ofField}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,22 @@
+import { LEVELS, useMe } from "@/app/session";
+import { words } from "@/words/settings";
+
+export const LEVEL_NUMBERS = [LEVELS.viewer, LEVELS.member, LEVELS.admin, LEVELS.owner] as const;
+export type LevelNumber = (typeof LEVEL_NUMBERS)[number];
+
+export const levelName = (level: number): string => words.levels[level] ?? String(level);
+
+/** The user's own level in the organization that is shown. */
+export const useOwnLevel = (): number => useMe().organization?.membership_level ?? LEVELS.viewer;
+
+/** What a user of this level may give others: administrators no more than they have. */
+export function givenBy(level: number): LevelNumber[] {
+  return LEVEL_NUMBERS.filter((one) => one <= level);
+}
+
+/** For a list: its value is the number as text, since that is what a list holds. */
+export const levelOptions = (levels: readonly LevelNumber[]) =>
+  levels.map((level) => ({ value: String(level), label: levelName(level) }));
+
+export const levelOf = (text: string): LevelNumber =>
+  LEVEL_NUMBERS.find((one) => String(one) === text) ?? LEVELS.viewer;

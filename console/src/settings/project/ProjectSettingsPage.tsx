@@ -1,0 +1,41 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { type Project, useProject } from "@/app/session";
+import { Page } from "@/ui/Page";
+import { Skeleton } from "@/ui/States";
+import { Tabs } from "@/ui/Tabs";
+import { words } from "@/words/settings";
+import { PROJECT_TABS } from "../routes";
+import { GeneralTab } from "./GeneralTab";
+import { IngestionTab } from "./IngestionTab";
+import { ProjectKeysTab } from "./ProjectKeysTab";
+import { WebhooksTab } from "./WebhooksTab";
+
+const route = getRouteApi("/signed-in/project/$projectId/settings");
+
+export default function ProjectSettingsPage() {
+  const project = useProject();
+  return (
+    <Page title={words.projectTitle}>
+      {project === undefined ? <Skeleton /> : <Settings key={project.id} project={project} />}
+    </Page>
+  );
+}
+
+function Settings({ project }: { project: Project }) {
+  const { tab = "general" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const content = {
+    general: <GeneralTab project={project} />,
+    keys: <ProjectKeysTab project={project} />,
+    ingestion: <IngestionTab project={project} />,
+    webhooks: <WebhooksTab />,
+  };
+  return (
+    <Tabs
+      label={words.sections}
+      selected={tab}
+      onSelect={(id) => void navigate({ search: { tab: id } })}
+      tabs={PROJECT_TABS.map((id) => ({ id, label: words.project.tabs[id], content: content[id] }))}
+    />
+  );
+}
