@@ -1,7 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { ChevronsUpDown } from "lucide-react";
 import { useProject, useProjectId, useProjects } from "@/app/session";
-import { writeStored } from "@/lib/storage";
 import { Button } from "@/ui/Button";
 import { Menu, MenuChoice } from "@/ui/Menu";
 import { words } from "@/words/app";
@@ -13,7 +12,6 @@ export function ProjectSwitch() {
   const project = useProject();
   const projectId = useProjectId();
   const open = (id: string) => {
-    writeStored("project", id);
     void navigate({ to: "/project/$projectId", params: { projectId: id } });
   };
   return (

@@ -2,8 +2,9 @@ import { createRootRoute, createRoute, Outlet, redirect } from "@tanstack/react-
 import { queryClient } from "@/app/queries";
 import { Crashed, NotFound, Opening } from "@/app/Screens";
 import { Shell } from "@/app/Shell";
-import { meQuery, projectsQuery } from "@/app/session";
+import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
 import { ApiError } from "@/lib/errors";
+import { writeStored } from "@/lib/storage";
 
 // Routes that other routes are below. Features import them; the router imports the features.
 
@@ -41,6 +42,7 @@ export const signedInRoute = createRoute({
 export const projectRoute = createRoute({
   getParentRoute: () => signedInRoute,
   path: "project/$projectId",
+  beforeLoad: ({ params }) => writeStored(LAST_PROJECT, params.projectId),
 });
 
 /** What is the user's own. */

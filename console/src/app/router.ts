@@ -8,7 +8,7 @@ import {
 } from "@/app/parents";
 import { queryClient } from "@/app/queries";
 import { NotFound, Opening } from "@/app/Screens";
-import { meQuery, projectsQuery } from "@/app/session";
+import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
 import { cohortsRoutes } from "@/cohorts/routes";
 import { eventsRoutes } from "@/events/routes";
 import { flagsRoutes } from "@/flags/routes";
@@ -30,7 +30,7 @@ const startRoute = createRoute({
     const projects = await queryClient.ensureQueryData(projectsQuery);
     const me = await queryClient.ensureQueryData(meQuery);
     const ids = projects.map((one) => String(one.id));
-    const [found] = [readStored("project", "", isText), String(me.project?.id), ...ids].filter(
+    const [found] = [readStored(LAST_PROJECT, "", isText), String(me.project?.id), ...ids].filter(
       (id) => ids.includes(id),
     );
     if (found === undefined) throw redirect({ to: "/account" });

@@ -2,12 +2,16 @@ import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query"
 import { useParams } from "@tanstack/react-router";
 import { api, dataOf, publicApi } from "@/lib/api";
 import type { components } from "@/lib/schema";
+import { isText, readStored } from "@/lib/storage";
 
 export type Me = components["schemas"]["MeBody"];
 export type Project = components["schemas"]["ProjectBody"];
 
 // source: the server's levels of membership
 export const LEVELS = { viewer: 0, member: 1, admin: 8, owner: 15 } as const;
+
+/** Under this name the browser keeps the project that was shown last. */
+export const LAST_PROJECT = "project";
 
 /** The signed-in user. Asked without the dialog for ended sessions: 401 leads to the sign-in page. */
 export const meQuery = queryOptions({
@@ -35,9 +39,13 @@ export const preflightQuery = queryOptions({
 
 export const useMe = (): Me => useSuspenseQuery(meQuery).data;
 
-/** The id of the project in the address, as the paths of the API take it. */
+/** The id of the project in the address, as the paths of the API take it. Where the address names
+ * none, that of the project which was shown last.
+ */
 export function useProjectId(): string {
-  return useParams({ strict: false, select: (params) => params.projectId ?? "@current" });
+  const me = useMe();
+  const shown = useParams({ strict: false, select: (params) => params.projectId });
+  return shown ?? readStored(LAST_PROJECT, String(me.project?.id ?? "@current"), isText);
 }
 
 export const useProjects = (): Project[] => useQuery(projectsQuery).data ?? [];

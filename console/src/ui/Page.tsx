@@ -42,6 +42,9 @@ interface CardProps {
   children: ReactNode;
 }
 
+// The card has the border already.
+const FLUSH = "[&_[data-box]]:rounded-t-none [&_[data-box]]:border-x-0 [&_[data-box]]:border-b-0";
+
 /** A part of a screen with a heading of its own. */
 export function Card({ title, description, actions, isFlush, className, children }: CardProps) {
   return (
@@ -55,7 +58,13 @@ export function Card({ title, description, actions, isFlush, className, children
           {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
         </div>
       )}
-      <div className={classes(!isFlush && "px-4 pb-4", !isFlush && !title && !actions && "pt-4")}>
+      <div
+        className={classes(
+          isFlush && FLUSH,
+          !isFlush && "px-4 pb-4",
+          !isFlush && !title && !actions && "pt-4",
+        )}
+      >
         {children}
       </div>
     </section>

@@ -20,7 +20,7 @@ interface Props<Row> {
   onSelect: ((isOn: boolean) => void) | undefined;
 }
 
-const CELL = "border-b border-line px-2.5 py-2 align-top group-last:border-b-0";
+const CELL = "border-b border-line px-2.5 py-2 align-middle group-last:border-b-0";
 
 export function BodyRow<Row>(props: Props<Row>) {
   const { index, row, columns, isSelected, onSelect } = props;

@@ -98,6 +98,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
   return (
     <div
       ref={box}
+      data-box
       className="relative min-w-0 overflow-auto rounded-lg border border-line bg-panel"
       style={{ maxHeight: props.maxHeight ?? "calc(100dvh - 13rem)", minHeight: "6rem" }}
     >
