@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Locator,
+    Page,
+    ViewportSize,
+    expect,
+)
 
 from fanion.accounts.sessions.cookies import PLAIN_NAME
 from tests.console.accessibility import violations
@@ -125,6 +133,10 @@ class Console:
         self.page.emulate_media(reduced_motion="reduce")
         yield
         self.page.emulate_media(reduced_motion=None)
+
+    def expect_toast(self, text: str) -> None:
+        """What was done is said; a copy of the text is there for screen readers alone."""
+        expect(self.page.get_by_text(text).first).to_be_visible()
 
     def expect_to_fit(self) -> None:
         self.settle()

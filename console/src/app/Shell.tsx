@@ -43,15 +43,9 @@ export function Shell() {
             className="md:hidden"
           />
           <ProjectSwitch />
-          <Button
-            look="quiet"
-            icon={Command}
-            onClick={() => setMenuOpen(true)}
-            aria-label={words.find}
-            className="ml-auto"
-          >
-            <span className="hidden sm:inline">{words.find}</span>
-            <span className="hidden md:inline">
+          <Button look="quiet" icon={Command} onClick={() => setMenuOpen(true)} className="ml-auto">
+            <span className="max-sm:sr-only">{words.find}</span>
+            <span aria-hidden className="hidden md:inline">
               <Keys keys="mod+k" />
             </span>
           </Button>

@@ -17,7 +17,6 @@ export function Sidebar({ isOpen, onClose }: SidebarProps) {
   return (
     <>
       <div className="sticky top-0 hidden h-dvh w-52 shrink-0 overflow-y-auto border-line border-r bg-panel md:block">
-        <Brand />
         <Navigation />
       </div>
       <Dialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
@@ -28,12 +27,9 @@ export function Sidebar({ isOpen, onClose }: SidebarProps) {
             className="fixed inset-y-0 left-0 z-50 w-64 overflow-y-auto border-line border-r bg-panel"
           >
             <Dialog.Title className="sr-only">{words.navigation}</Dialog.Title>
-            <div className="flex items-center justify-between pr-2">
-              <Brand />
-              <Dialog.Close asChild>
-                <IconButton icon={X} label={common.close} />
-              </Dialog.Close>
-            </div>
+            <Dialog.Close asChild>
+              <IconButton icon={X} label={common.close} className="absolute top-2 right-2" />
+            </Dialog.Close>
             <Navigation onGone={onClose} />
           </Dialog.Content>
         </Dialog.Portal>
@@ -44,7 +40,7 @@ export function Sidebar({ isOpen, onClose }: SidebarProps) {
 
 function Brand() {
   return (
-    <Link to="/" className="flex h-12 items-center gap-2 px-4 font-semibold">
+    <Link to="/" className="-mb-2 flex h-12 items-center gap-2 px-2 font-semibold">
       <svg aria-hidden="true" viewBox="0 0 32 32" className="size-5 text-accent">
         <path fill="currentColor" d="M7 4h19l-6 7 6 7H10v10H7z" />
       </svg>
@@ -57,6 +53,7 @@ function Navigation({ onGone }: { onGone?: () => void }) {
   const projectId = useProjectId();
   return (
     <nav aria-label={words.navigation} className="flex flex-col gap-3 px-2 pb-4">
+      <Brand />
       {SECTIONS.map((section) => (
         <div key={section.label ?? ""}>
           {section.label && (

@@ -20,10 +20,9 @@ export const signedInRoute = createRoute({
   id: "signed-in",
   beforeLoad: async ({ location }) => {
     try {
-      const [me] = await Promise.all([
-        queryClient.ensureQueryData(meQuery),
-        queryClient.prefetchQuery(projectsQuery),
-      ]);
+      const me = await queryClient.ensureQueryData(meQuery);
+      // Screens do not wait for it: they know their project by its number.
+      void queryClient.prefetchQuery(projectsQuery);
       return { me };
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error;

@@ -1,0 +1,221 @@
+"""Settings: of the account, of the organization and of a project."""
+
+import pyotp
+from playwright.sync_api import expect
+
+from fanion.projects.model import Level
+from tests.console.conftest import Visit
+from tests.console.installation import Installation
+from tests.console.project import Project
+from tests.console.screen import Console
+
+
+def test_name_of_the_account_is_changed(console: Console) -> None:
+    console.open("/account")
+    name = console.page.get_by_label("First name")
+
+    name.fill("Olga the First")
+    console.page.get_by_role("button", name="Save").click()
+    console.expect_toast("Saved")
+    console.open("/account")
+
+    expect(name).to_have_value("Olga the First")
+    console.expect_accessible()
+
+
+def test_key_is_made_shown_once_and_revoked(console: Console) -> None:
+    page = console.page
+    console.open("/account?tab=keys")
+    page.get_by_role("button", name="New key").click()
+    page.get_by_label("Name").fill("build server")
+    page.get_by_label("Feature flags").select_option("read")
+    console.expect_accessible()
+    page.get_by_role("dialog").get_by_role("button", name="New key").click()
+
+    shown = page.get_by_role("dialog", name="Your new key")
+    expect(shown.get_by_text("phx_")).to_be_visible()
+    shown.get_by_role("button", name="Done").click()
+    row = page.get_by_role("row", name="build server")
+    expect(row).to_contain_text("feature_flag:read")
+
+    row.get_by_role("button", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(row).to_have_count(0)
+
+
+def test_second_factor_is_set_up_with_an_app(visit: Visit, installation: Installation) -> None:
+    console = visit(installation.member("Faye"), anew=True)
+    page = console.page
+    console.open("/account?tab=factor")
+    page.get_by_role("button", name="Set up a second factor").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
+    console.expect_accessible()
+    secret = dialog.locator("code").inner_text()
+
+    console.watch.expect_status(400, "/two_factor_validate/")
+    dialog.get_by_label("Code of the app").fill("000000")
+    dialog.get_by_role("button", name="Confirm").click()
+    expect(dialog.get_by_text("Invalid authentication code.")).to_be_visible()
+    dialog.get_by_label("Code of the app").fill(pyotp.TOTP(secret).now())
+    dialog.get_by_role("button", name="Confirm").click()
+
+    codes = page.get_by_role("dialog", name="Recovery codes")
+    expect(codes).to_be_visible()
+    codes.get_by_role("button", name="I have kept them").click()
+    expect(page.get_by_text("10 recovery codes left")).to_be_visible()
+
+
+def test_other_sessions_are_signed_out(visit: Visit, installation: Installation) -> None:
+    account = installation.member("Sven")
+    elsewhere, here = visit(account, anew=True), visit(account, anew=True)
+    elsewhere.open("/account")
+    here.open("/account?tab=sessions")
+    expect(here.page.get_by_text("this browser")).to_have_count(1)
+    ended = here.page.get_by_role("button", name="Sign out", exact=True)
+    expect(ended).not_to_have_count(0)
+    here.expect_accessible()
+
+    here.page.get_by_role("button", name="Sign out everywhere else").click()
+
+    expect(ended).to_have_count(0)
+    elsewhere.watch.expect_status(401, "/api/users/@me/")
+    elsewhere.page.goto(elsewhere.origin + "/account")
+    expect(elsewhere.page.get_by_label("Password")).to_be_visible()
+
+
+def test_colleague_is_invited_to_look_only_and_the_link_works(
+    console: Console, visit: Visit
+) -> None:
+    page = console.page
+    console.open("/organization")
+    with console.clicks_at_most(3):
+        page.get_by_role("button", name="Invite").click()
+        page.get_by_label("E-mail address").fill("uma@example.com")
+        page.get_by_label("Level", exact=True).select_option("Viewer")
+        page.get_by_role("dialog").get_by_role("button", name="Invite").click()
+        link = page.get_by_role("dialog", name="The link of the invite").locator("pre")
+        expect(link).to_contain_text("/api/signup/")
+    console.expect_accessible()
+
+    guest = visit(None)
+    guest.page.goto(link.inner_text())
+    guest.page.get_by_label("First name").fill("Uma")
+    guest.page.get_by_label("Password").fill("a long enough password")
+    guest.page.get_by_role("button").click()
+    guest.open("/organization")
+
+    expect(guest.page.get_by_role("row", name="uma@example.com")).to_contain_text("Viewer")
+    expect(guest.page.get_by_role("button", name="Invite")).to_be_disabled()
+
+
+def test_level_of_a_member_is_changed_and_the_member_removed(
+    console: Console, installation: Installation
+) -> None:
+    account = installation.member("Mona", Level.MEMBER)
+    console.open("/organization")
+    row = console.page.get_by_role("row", name=account.email)
+
+    row.get_by_label("Level of Mona").select_option("Administrator")
+    console.expect_toast("Mona is now administrator")
+    row.get_by_role("button", name="Remove").click()
+    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+
+    expect(row).to_have_count(0)
+
+
+def test_role_is_made_filled_and_deleted(console: Console) -> None:
+    page = console.page
+    console.open("/organization?tab=roles")
+    page.get_by_role("button", name="New role").click()
+    page.get_by_label("Name").fill("Release managers")
+    page.get_by_role("dialog").get_by_role("button", name="New role").click()
+    role = page.get_by_role("listitem").filter(has_text="Release managers")
+
+    role.get_by_label("Add a member to Release managers").select_option(index=1)
+    expect(role.get_by_role("button", name="Remove")).to_have_count(1)
+    role.get_by_label("Feature flags").select_option("may view")
+    console.expect_accessible()
+    role.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+
+    expect(role).to_have_count(0)
+
+
+def test_project_key_is_replaced_and_the_former_one_named(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open(project.at("settings?tab=keys"))
+    former = page.get_by_text("phc_").inner_text()
+
+    page.get_by_role("button", name="Replace", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("The present key stays valid for").select_option("an hour")
+    console.expect_accessible()
+    dialog.get_by_role("button", name="Replace").click()
+
+    expect(page.get_by_text("Former keys")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text=former)).to_contain_text("valid until")
+
+
+def test_ingestion_rules_are_saved_and_a_wrong_one_is_named(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open(project.at("settings?tab=ingestion"))
+
+    page.get_by_label("Store no client addresses").check()
+    page.get_by_label("Properties that are removed").fill("$ip\npassword")
+    page.get_by_label("Seconds of burst").fill("0")
+    console.watch.expect_status(400, "/api/projects/")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").first).to_contain_text("greater than or equal to 1")
+    page.get_by_label("Seconds of burst").fill("5")
+    page.get_by_role("button", name="Save").click()
+    console.expect_toast("The rules are saved")
+
+    rules = project.get("/")["ingestion"]
+    assert rules["anonymize_ips"] is True
+    assert rules["removed_properties"] == ["$ip", "password"]
+    console.expect_accessible()
+
+
+def test_webhook_is_made_switched_off_and_deleted(console: Console, project: Project) -> None:
+    page = console.page
+    console.open(project.at("settings?tab=webhooks"))
+    page.get_by_role("button", name="New webhook").click()
+    console.watch.expect_status(400, "/webhooks/")
+    page.get_by_label("Address").fill("http://10.0.0.1/hook")
+    page.get_by_role("button", name="Save").click()
+    refused = page.get_by_role("dialog").get_by_role("alert")
+    expect(refused).to_be_visible()
+    page.get_by_label("Address").fill("https://hooks.example.com/fanion")
+    page.get_by_label("feature_flag.updated").check()
+    console.expect_accessible()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("dialog", name="The secret of the webhook").get_by_role(
+        "button", name="Done"
+    ).click()
+    row = page.get_by_role("row", name="hooks.example.com")
+
+    row.get_by_role("switch").click()
+    expect(row.get_by_role("switch")).not_to_be_checked()
+    row.get_by_role("button", name="Deliveries").click()
+    expect(page.get_by_text("Nothing was delivered yet")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    row.get_by_role("button", name="Actions of the webhook").click()
+    page.get_by_role("menuitem", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+
+    expect(row).to_have_count(0)
+
+
+def test_new_project_opens_and_is_in_the_switch(console: Console, project: Project) -> None:
+    page = console.page
+    console.open(project.at("settings"))
+    page.get_by_role("button", name="New project").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("Second shop")
+    page.get_by_role("button", name="Create project").click()
+
+    expect(page.get_by_role("button", name="Project: Second shop")).to_be_visible()
