@@ -1,0 +1,142 @@
+"""What is released: both kinds of package carry the console, and one without it is not made."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from console import build
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("console", "src", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml", ".gitignore")
+IGNORED = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "static*")
+STATIC = Path("src", "fanion", "console", "static")
+# Neither Node nor a package index.
+NOTHING = {"PATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Without a built console."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, folder / part, ignore=IGNORED)
+        else:
+            shutil.copyfile(ROOT / part, folder / part)
+    return folder
+
+
+@pytest.fixture
+def built(checkout: Path) -> Path:
+    """As after `make console`; the files are made up."""
+    static = checkout / STATIC
+    for name, content in {
+        "build.json": f'{{"sources": "{build.sources_hash()}", "posthog_js": "1.2.3"}}',
+        "index.html": "<!doctype html>",
+        "assets/index-1.js": "1",
+        "assets/index-1.js.br": "2",
+        "sdk/array.js": "3",
+    }.items():
+        (static / name).parent.mkdir(parents=True, exist_ok=True)
+        (static / name).write_text(content)
+    static.with_suffix(".lock").touch()
+    static.with_suffix(".failed").write_text("a former failure")
+    return checkout
+
+
+def packed(folder: Path, *targets: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    options = [option for target in targets for option in ("-t", target)]
+    return subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", "out", *options],
+        cwd=folder,
+        env={**os.environ, **NOTHING, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def only(folder: Path, pattern: str) -> Path:
+    [found] = (folder / "out").glob(pattern)
+    return found
+
+
+def files_of_wheel(path: Path) -> Mapping[str, bytes]:
+    """Of the console."""
+    with zipfile.ZipFile(path) as wheel:
+        names = [name for name in wheel.namelist() if name.startswith("fanion/console/static")]
+        return {name.removeprefix("fanion/console/"): wheel.read(name) for name in names}
+
+
+def files_of(folder: Path) -> Mapping[str, bytes]:
+    static = folder / STATIC
+    paths = (path for path in static.rglob("*") if path.is_file())
+    return {str(path.relative_to(static.parent)): path.read_bytes() for path in paths}
+
+
+def test_a_wheel_and_the_sources_carry_the_console(built: Path) -> None:
+    done = packed(built, "wheel", "sdist")
+
+    assert done.returncode == 0, done.stderr
+    assert files_of_wheel(only(built, "*.whl")) == files_of(built)
+    with tarfile.open(only(built, "*.tar.gz")) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {str(STATIC / name.removeprefix("static/")) for name in files_of(built)} <= names
+    assert f"{STATIC}.lock" not in names and f"{STATIC}.failed" not in names
+
+
+def test_a_wheel_from_the_sources_needs_no_node(built: Path, tmp_path: Path) -> None:
+    assert packed(built, "sdist").returncode == 0
+    with tarfile.open(only(built, "*.tar.gz")) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    [unpacked] = (tmp_path / "unpacked").iterdir()
+
+    done = packed(unpacked, "wheel")
+
+    assert done.returncode == 0, done.stderr
+    assert files_of_wheel(only(unpacked, "*.whl")) == files_of(built)
+
+
+@pytest.fixture
+def failing_npm(tmp_path: Path) -> str:
+    """A folder for PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, says in {"node": "echo v24.0.0", "npm": "echo 11.0.0; exit $(($# - 1))"}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{says}\n")
+        (folder / name).chmod(0o755)
+    return str(folder)
+
+
+def test_a_package_without_the_console_is_refused(checkout: Path, failing_npm: str) -> None:
+    for target in ("wheel", "sdist"):
+        done = packed(checkout, target, PATH=failing_npm)
+
+        assert "npm ci failed" in done.stdout + done.stderr
+        assert done.returncode == 1
+        assert "only made with FANION_CONSOLE=off" in done.stdout + done.stderr
+        assert list(checkout.glob("out/*")) == []
+
+
+def test_it_can_be_left_out_on_purpose(checkout: Path) -> None:
+    done = packed(checkout, "wheel", FANION_CONSOLE="off")
+
+    assert done.returncode == 0, done.stderr
+    assert files_of_wheel(only(checkout, "*.whl")) == {}
+
+
+def test_an_editable_installation_builds_nothing(checkout: Path) -> None:
+    done = packed(checkout, "wheel:editable")
+
+    assert done.returncode == 0, done.stderr
+    assert not (checkout / STATIC).exists()
+    assert only(checkout, "*.whl").exists()
