@@ -34,11 +34,12 @@ STEP_S_MAX = 900
 DETAIL_CHARS_MAX = 20_000
 COMPRESSED = {".js", ".css", ".svg", ".json", ".html", ".txt"}
 BROTLI_QUALITY, GZIP_LEVEL = 11, 9
-# What posthog-js loads by its name when a page asks for it; other scripts of the package belong to
-# products that the server's configuration switches off.
+# What posthog-js loads by its name, surveys always and the others when a page asks for them; other
+# scripts of the package belong to products that the server's configuration switches off.
 SDK_SCRIPTS = (
-    "array", "dead-clicks-autocapture", "exception-autocapture", "tracing-headers", "web-vitals",
-    "web-vitals-soft-navs", "web-vitals-with-attribution", "web-vitals-with-attribution-soft-navs",
+    "array", "dead-clicks-autocapture", "exception-autocapture", "surveys", "tracing-headers",
+    "web-vitals", "web-vitals-soft-navs", "web-vitals-with-attribution",
+    "web-vitals-with-attribution-soft-navs",
 )  # fmt: skip
 
 

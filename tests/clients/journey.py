@@ -96,8 +96,8 @@ class Client:
         asked = asdict(journey)
         if self.runtime == "browser":
             bundle = PACKAGES / self.package / "dist" / "array.full.js"
-            arrived = partial(_arrived, api, journey.user)
-            return visit(Visit(HERE / "npm" / "page.mjs", bundle, asked, arrived, folder))
+            wait = partial(arrived, api, journey.user)
+            return visit(Visit(HERE / "npm" / "page.mjs", bundle, asked, wait, folder))
         environment = os.environ | {"JOURNEY": json.dumps(asked)}
         if self.mode:
             environment["POSTHOG_CAPTURE_MODE"] = self.mode
@@ -130,7 +130,7 @@ def _run(command: list[str], environment: dict[str, str]) -> Json:
     return seen
 
 
-def _arrived(api: Api, user: str, event: str, count: int) -> None:
+def arrived(api: Api, user: str, event: str, count: int) -> None:
     api.await_events(count, event=event, distinct_id=user)
 
 

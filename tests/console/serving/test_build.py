@@ -16,6 +16,7 @@ import pytest
 
 from console import build
 from fanion.console.build_reader import read_build
+from tests.support.built_console import require_built_console
 
 BUILD_S_MAX = 200
 COPIED = shutil.ignore_patterns("node_modules", "dist")
@@ -84,11 +85,7 @@ def mark_as_built(checkout: Checkout, hashed: str) -> None:
 
 @pytest.fixture(scope="session")
 def built() -> Path:
-    """The console of these sources, which `make test` builds."""
-    if build.built_hash() != build.sources_hash():
-        reason = build.FAILED.read_text().partition("\n")[0] if build.FAILED.exists() else ""
-        pytest.skip(f"the console is not built: `make console`. {reason}".rstrip())
-    return build.OUTPUT
+    return require_built_console()
 
 
 @dataclass(frozen=True)
