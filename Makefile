@@ -21,8 +21,10 @@ run: .venv/.installed
 console: .venv/.installed
 	@$(BIN)/python console/build.py
 
+# Without a built console its tests are skipped and say so.
 test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed
 	$(COMPILE)
+	@$(BIN)/python console/build.py || true
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: .venv/.installed-dev
@@ -30,6 +32,7 @@ check: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python -m console.check
 
 format: .venv/.installed-dev
 	$(BIN)/ruff format .
@@ -82,4 +85,5 @@ $(NPM)/node_modules/.installed: $(NPM)/package-lock.json
 	else echo "no node and npm: tests of the JavaScript clients will be skipped"; fi
 
 clean:
-	rm -rf .venv $(NPM)/node_modules
+	rm -rf .venv $(NPM)/node_modules console/node_modules
+	rm -rf src/fanion/console/static src/fanion/console/static.*

