@@ -1,6 +1,8 @@
 import { type ReactNode, useState } from "react";
+import { Button } from "@/ui/Button";
 import { JsonDiff } from "@/ui/JsonDiff";
 import { Visible } from "@/ui/properties";
+import { Time } from "@/ui/Time";
 import { words } from "@/words/activity";
 import { type ActivityEntry, actorOf, deedsOf } from "./describe";
 
@@ -67,10 +69,12 @@ function Entry({
             </>
           )}
         </div>
-        <Moment at={entry.created_at} />
+        <span className="shrink-0 text-ink-3 text-sm">
+          <Time at={entry.created_at} />
+        </span>
       </div>
       {(changes.length > 0 || hasRestore) && (
-        <div className="mt-0.5 flex flex-wrap gap-3 text-[0.8125rem]">
+        <div className="mt-0.5 flex flex-wrap gap-3 text-sm">
           {changes.length > 0 && (
             <button
               type="button"
@@ -137,40 +141,16 @@ function Differences({ entry }: { entry: ActivityEntry }) {
   );
 }
 
-const whole = new Intl.DateTimeFormat("en", { dateStyle: "full", timeStyle: "long" });
-const short = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
-
-function Moment({ at }: { at: string }) {
-  const date = new Date(at);
-  return (
-    <time dateTime={at} title={whole.format(date)} className="shrink-0 text-[0.8125rem] text-ink-3">
-      {short.format(date)}
-    </time>
-  );
-}
-
 function Pages({ page, pageSize, total, onPage }: ActivityPages) {
   const from = (page - 1) * pageSize + 1;
-  const button =
-    "rounded-md border border-line-strong px-2 py-0.5 hover:bg-sunken disabled:opacity-50";
   return (
-    <nav aria-label={words.list} className="flex items-center gap-2 text-[0.8125rem]">
-      <button
-        type="button"
-        className={button}
-        disabled={page <= 1}
-        onClick={() => onPage(page - 1)}
-      >
+    <nav aria-label={words.list} className="flex items-center gap-2 text-sm">
+      <Button small disabled={page <= 1} onClick={() => onPage(page - 1)}>
         {words.newer}
-      </button>
-      <button
-        type="button"
-        className={button}
-        disabled={page * pageSize >= total}
-        onClick={() => onPage(page + 1)}
-      >
+      </Button>
+      <Button small disabled={page * pageSize >= total} onClick={() => onPage(page + 1)}>
         {words.older}
-      </button>
+      </Button>
       <span className="text-ink-3">
         {words.range(from, Math.min(total, page * pageSize), total)}
       </span>

@@ -1,10 +1,10 @@
 import { useId, useRef } from "react";
+import { formatNumber } from "@/lib/format";
 import { words } from "@/words/charts";
 import { BarsSvg } from "./BarsSvg";
 import { Figure } from "./Figure";
 import { Legend } from "./Legend";
 import { nameOf, type TimeSeriesProps } from "./TimeSeries";
-import { wholeNumber } from "./time";
 import { useCursor } from "./useCursor";
 import { useWidth } from "./useWidth";
 
@@ -14,7 +14,7 @@ const HEIGHT = 180;
 
 /** Bars over time, with one layer for each series. */
 export function Bars(props: BarsProps) {
-  const { times, series, onOpen, format = wholeNumber } = props;
+  const { times, series, onOpen, format = formatNumber } = props;
   const height = props.height ?? HEIGHT;
   const id = useId();
   const box = useRef<HTMLDivElement>(null);

@@ -42,7 +42,7 @@ export function Figure(props: FigureProps) {
   return (
     <figure className="m-0 min-w-0" aria-labelledby={id} onKeyDown={onKeyDown}>
       <figcaption className="mb-1.5 flex items-start gap-2">
-        <span id={id} className="min-w-0 flex-1 text-[0.8125rem] text-ink-2">
+        <span id={id} className="min-w-0 flex-1 text-sm text-ink-2">
           {caption}
         </span>
         {props.actions}
@@ -70,7 +70,7 @@ export function Figure(props: FigureProps) {
         )}
       </figcaption>
       {isTable ? <DataAsTable caption={caption} data={data} /> : props.children}
-      {props.note && <div className="mt-1.5 text-[0.8125rem] text-ink-3">{props.note}</div>}
+      {props.note && <div className="mt-1.5 text-sm text-ink-3">{props.note}</div>}
     </figure>
   );
 }
@@ -83,7 +83,7 @@ function DataAsTable({ caption, data }: { caption: string; data: FigureData }) {
       aria-label={caption}
       className="max-h-80 overflow-auto rounded-lg border border-line"
     >
-      <table className="w-full border-separate border-spacing-0 text-[0.8125rem]">
+      <table className="w-full border-separate border-spacing-0 text-sm">
         <thead>
           <tr>
             {data.columns.map((column, place) => (

@@ -1,6 +1,6 @@
+import { formatNumber } from "@/lib/format";
 import { words } from "@/words/charts";
 import { type Mark, markOf, type Series } from "./series";
-import { wholeNumber } from "./time";
 
 interface Props {
   series: readonly Series[];
@@ -14,9 +14,9 @@ interface Props {
 }
 
 /** Names and values of the series at the cursor; said aloud when the keys move it. */
-export function Legend({ series, index, when, format = wholeNumber, kind, hatchOf }: Props) {
+export function Legend({ series, index, when, format = formatNumber, kind, hatchOf }: Props) {
   return (
-    <div className="mt-1 flex flex-wrap items-baseline gap-x-4 gap-y-0.5 text-[0.8125rem]">
+    <div className="mt-1 flex flex-wrap items-baseline gap-x-4 gap-y-0.5 text-sm">
       <span className="min-w-24 text-ink-3">{when}</span>
       {series.map((one, place) => {
         const value = one.values[index] ?? null;

@@ -47,7 +47,7 @@ export function ShareBar({ label, shares, legend = false }: ShareBarProps) {
         )}
       </div>
       {legend && (
-        <ul className="mt-1 flex flex-wrap gap-x-3 gap-y-0.5 text-[0.8125rem] text-ink-2">
+        <ul className="mt-1 flex flex-wrap gap-x-3 gap-y-0.5 text-sm text-ink-2">
           {parts.map((part, place) => (
             <li key={part.name} className="inline-flex items-center gap-1.5">
               <span

@@ -1,9 +1,10 @@
 import { lazy, Suspense } from "react";
+import { formatNumber } from "@/lib/format";
 import { words } from "@/words/charts";
 import { Figure, type FigureProps } from "./Figure";
 import { Legend } from "./Legend";
 import type { Point, Series } from "./series";
-import { type Interval, intervalName, wholeNumber } from "./time";
+import { type Interval, intervalName } from "./time";
 import { useCursor } from "./useCursor";
 
 export interface TimeSeriesProps
@@ -29,7 +30,7 @@ const HEIGHT = 220;
 
 /** Lines over time. */
 export function TimeSeries(props: TimeSeriesProps) {
-  const { times, series, interval, zone, onOpen, format = wholeNumber, threshold } = props;
+  const { times, series, interval, zone, onOpen, format = formatNumber, threshold } = props;
   const height = props.height ?? HEIGHT;
   const open = (index: number, place: number) => {
     const [time, one] = [times[index], series[place]];
@@ -102,7 +103,7 @@ export function TimeSeries(props: TimeSeriesProps) {
           </div>
           <Legend series={series} index={cursor.index} when={when} format={format} kind="line" />
           {threshold && (
-            <p className="text-[0.8125rem] text-ink-3">
+            <p className="text-sm text-ink-3">
               {words.threshold(threshold.name, format(threshold.value))}
             </p>
           )}

@@ -1,8 +1,9 @@
+import { formatCompact, formatNumber } from "@/lib/format";
 import { words } from "@/words/charts";
 
 export type Interval = "minute" | "hour" | "day" | "week" | "month";
 
-const LOCALE = "en";
+const LOCALE = navigator.language;
 
 const PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
   minute: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
@@ -48,13 +49,7 @@ export function captionOf(
   return options.isPartial ? words.and(caption, words.notOver[interval]) : caption;
 }
 
-const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
-const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
-
-export function wholeNumber(value: number): string {
-  return whole.format(value);
-}
-
+/** For axes: whole up to some thousands. */
 export function shortNumber(value: number): string {
-  return Math.abs(value) < 10_000 ? whole.format(value) : short.format(value);
+  return Math.abs(value) < 10_000 ? formatNumber(value) : formatCompact(value);
 }

@@ -1,6 +1,7 @@
 import { useId } from "react";
+import { CONTROL, classes } from "@/ui/classes";
+import { Select } from "@/ui/Field";
 import { words } from "@/words/filters";
-import { Choice } from "./Choice";
 import { readRelative, UNITS, writeRelative } from "./dates";
 import type { FilterUse } from "./model";
 
@@ -18,14 +19,14 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
   const relative =
     readRelative(value) ?? (value.startsWith("-") ? { count: 0, unit: "d" as const } : null);
   const canBeRelative = use !== "cohort";
-  const field = `h-8 rounded-md border bg-panel px-2 disabled:opacity-60 ${problem ? "border-bad" : "border-line-strong"}`;
+  const field = classes(CONTROL, "w-auto");
   return (
     <div className="flex flex-wrap items-center gap-1.5">
       {relative === null ? (
         <input
           type={value.includes("T") ? "text" : "date"}
           aria-label={words.date}
-          aria-invalid={problem !== undefined}
+          aria-invalid={problem !== undefined || undefined}
           aria-describedby={problem === undefined ? undefined : id}
           value={value}
           disabled={disabled}
@@ -39,17 +40,18 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
             min={1}
             max={99999}
             aria-label={words.amount}
-            aria-invalid={problem !== undefined}
+            aria-invalid={problem !== undefined || undefined}
             aria-describedby={problem === undefined ? undefined : id}
             value={relative.count === 0 ? "" : relative.count}
             disabled={disabled}
             onChange={(event) =>
               onChange(writeRelative({ ...relative, count: event.target.valueAsNumber || 0 }))
             }
-            className={`w-20 ${field}`}
+            className={classes(CONTROL, "w-20")}
           />
-          <Choice
-            label={words.unit}
+          <Select
+            aria-label={words.unit}
+            className="w-auto"
             value={relative.unit}
             options={UNITS.map((unit) => ({ value: unit, label: words.unitNames[unit] }))}
             disabled={disabled}
@@ -58,8 +60,9 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
         </>
       )}
       {canBeRelative && (
-        <Choice
-          label={words.dateKind}
+        <Select
+          aria-label={words.dateKind}
+          className="w-auto"
           value={relative === null ? "fixed" : "relative"}
           options={[
             { value: "fixed", label: words.dateFixed },
@@ -70,7 +73,7 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
         />
       )}
       {problem !== undefined && (
-        <p id={id} className="basis-full text-[0.8125rem] text-bad">
+        <p id={id} className="basis-full text-sm text-bad">
           {problem}
         </p>
       )}

@@ -1,8 +1,9 @@
+import { useProjectId } from "@/app/session";
 import { Combobox } from "@/ui/Combobox";
+import { Select } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
 import { words } from "@/words/filters";
 import { flagOptions, nameOptions } from "./api";
-import { Choice } from "./Choice";
 import { filterProblems } from "./check";
 import { emptyFilter, type FilterKind, type FilterUse, type PropertyFilter } from "./model";
 import { operatorsOf, withOperator } from "./operators";
@@ -28,6 +29,7 @@ export interface PropertyFilterEditorProps {
 /** One condition: of what, which property, how compared, with what. */
 export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
   const { filter, onChange, use, disabled = false, allowed = [filter.type] } = props;
+  const projectId = useProjectId();
   const problems = props.showProblems ? filterProblems(filter, use) : {};
   const operators = operatorsOf(filter.type);
   const kinds = kindOptions(allowed, props.groupTypes ?? [], filter);
@@ -38,8 +40,9 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       disabled={disabled}
     >
       {kinds.length > 1 && (
-        <Choice
-          label={words.kind}
+        <Select
+          aria-label={words.kind}
+          className="w-auto max-w-full"
           value={kindValue(filter.type, filter.group_type_index)}
           options={kinds}
           disabled={disabled}
@@ -58,8 +61,8 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
             placeholder={filter.type === "flag" ? words.flagPicker : words.propertyPlaceholder}
             options={
               filter.type === "flag"
-                ? flagOptions()
-                : nameOptions({
+                ? flagOptions(projectId)
+                : nameOptions(projectId, {
                     kind: filter.type,
                     groupTypeIndex: filter.group_type_index,
                     event: props.event,
@@ -75,8 +78,9 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
         </div>
       )}
       {operators.length > 1 && (
-        <Choice
-          label={words.operator}
+        <Select
+          aria-label={words.operator}
+          className="w-auto max-w-full"
           value={filter.operator}
           options={operators.map((operator) => ({
             value: operator,

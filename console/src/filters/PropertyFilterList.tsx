@@ -49,7 +49,7 @@ export function PropertyFilterList(props: PropertyFilterListProps) {
         <ol className="flex min-w-0 flex-col gap-2">
           {filters.map((filter, place) => (
             <li key={keys.of(place)} className="flex min-w-0 items-start gap-2">
-              <span className="w-8 shrink-0 pt-1.5 text-end text-[0.8125rem] text-ink-3">
+              <span className="w-8 shrink-0 pt-1.5 text-end text-sm text-ink-3">
                 {place === 0 ? "" : words.and}
               </span>
               <div className="min-w-0 flex-1">
@@ -86,7 +86,7 @@ export function PropertyFilterList(props: PropertyFilterListProps) {
           <button
             ref={addButton}
             type="button"
-            className="inline-flex items-center gap-1 rounded-md px-1.5 py-1 text-[0.875rem] text-accent-text hover:bg-accent-soft"
+            className="inline-flex items-center gap-1 rounded-md px-1.5 py-1 text-sm text-accent-text hover:bg-accent-soft"
             onClick={add}
           >
             <Plus size={14} aria-hidden />

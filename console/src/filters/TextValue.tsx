@@ -1,4 +1,5 @@
 import { useId } from "react";
+import { CONTROL, classes } from "@/ui/classes";
 
 interface Props {
   label: string;
@@ -20,17 +21,17 @@ export function TextValue(props: Props) {
         type="text"
         inputMode={props.isNumber ? "decimal" : "text"}
         aria-label={props.label}
-        aria-invalid={props.problem !== undefined}
+        aria-invalid={props.problem !== undefined || undefined}
         aria-describedby={message === undefined ? undefined : id}
         placeholder={props.label}
         value={props.value}
         disabled={props.disabled}
         spellCheck={false}
         onChange={(event) => props.onChange(event.target.value)}
-        className={`h-8 w-full rounded-md border bg-panel px-2 ${props.mono ? "font-mono text-[0.8125rem]" : ""} ${props.problem ? "border-bad" : "border-line-strong"} disabled:opacity-60`}
+        className={classes(CONTROL, props.mono && "font-mono text-[0.9em]")}
       />
       {message !== undefined && (
-        <p id={id} className={`mt-1 text-[0.8125rem] ${props.problem ? "text-bad" : "text-ink-3"}`}>
+        <p id={id} className={`mt-1 text-sm ${props.problem ? "text-bad" : "text-ink-3"}`}>
           {message}
         </p>
       )}

@@ -1,7 +1,8 @@
+import { useProjectId } from "@/app/session";
 import { Combobox } from "@/ui/Combobox";
+import { Select } from "@/ui/Field";
 import { words } from "@/words/filters";
 import { cohortOptions, valueOptions } from "./api";
-import { Choice } from "./Choice";
 import { DateValue } from "./DateValue";
 import type { FilterUse, PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
@@ -20,6 +21,7 @@ export interface ValueEditorProps {
 /** What the property is compared with. */
 export function ValueEditor(props: ValueEditorProps) {
   const { filter, onChange, use, problem, disabled } = props;
+  const projectId = useProjectId();
   const input = inputOf(filter);
   const values = valuesOf(filter);
   const [first] = values;
@@ -33,7 +35,7 @@ export function ValueEditor(props: ValueEditorProps) {
           label={words.cohortPicker}
           hideLabel
           placeholder={words.cohortPicker}
-          options={cohortOptions()}
+          options={cohortOptions(projectId)}
           value={first === undefined ? null : String(first)}
           onChange={(id) => setValue(id === null ? null : Number(id))}
           error={problem}
@@ -90,6 +92,7 @@ function ManyValues({
   disabled,
   onValues,
 }: ValueEditorProps & { onValues: (values: readonly Scalar[] | null) => void }) {
+  const projectId = useProjectId();
   const values = valuesOf(filter);
   // Chips are texts; a number or a boolean among the stored values stays what it was.
   const typed = new Map(values.map((value) => [String(value), value]));
@@ -104,9 +107,8 @@ function ManyValues({
         options={
           filter.key === ""
             ? []
-            : valueOptions({
+            : valueOptions(projectId, filter.key, {
                 kind: filter.type,
-                key: filter.key,
                 groupTypeIndex: filter.group_type_index,
                 event,
               })
@@ -169,8 +171,9 @@ function FlagValue(props: {
   return (
     <>
       <span className="self-center text-ink-2">{words.operators.flag_evaluates_to}</span>
-      <Choice
-        label={words.flagValue}
+      <Select
+        aria-label={words.flagValue}
+        className="w-auto max-w-full"
         value={variant === null ? String(props.value ?? true) : `variant:${variant}`}
         options={options}
         disabled={props.disabled}

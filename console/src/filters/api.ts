@@ -1,137 +1,158 @@
+import { api, dataOf } from "@/lib/api";
+import { formatNumber } from "@/lib/format";
 import type { components } from "@/lib/schema";
 import { type ComboboxOption, matching, type OptionSource } from "@/ui/Combobox";
 import { plainName } from "@/ui/properties";
-import { digits } from "@/words/plural";
 import type { FilterKind } from "./model";
-import { projectInAddress } from "./project";
 
-type Schemas = components["schemas"];
-export type Query = Readonly<Record<string, string | number | undefined>>;
-
-async function read<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  const prefix =
-    document.querySelector('meta[name="fanion-prefix"]')?.getAttribute("content") ?? "";
-  const answer = await fetch(`${prefix}/api/projects/${projectInAddress()}/${path}?${search}`, {
-    headers: { "X-Fanion-Console": "1" },
-    signal,
-  });
-  if (!answer.ok) throw new Error(answer.statusText);
-  return answer.json();
-}
-
-export interface ValuesOf {
+export interface PropertiesOf {
   kind: FilterKind;
-  key: string;
   groupTypeIndex?: number | undefined;
+  /** Whose properties are meant, of conditions on events. */
   event?: string | undefined;
 }
 
 /** Values of a property that were seen, with their counts. */
-export function valueOptions(of: ValuesOf): OptionSource {
+export function valueOptions(projectId: string, key: string, of: PropertiesOf): OptionSource {
   return {
-    key: ["values", projectInAddress(), of],
+    key: [projectId, "values", key, of],
     load: async (search, signal) => {
-      const values = await read<Schemas["PropertyValue"][]>(
-        pathOfValues(of.kind),
-        {
-          key: of.key,
-          value: search || undefined,
-          event_name: of.kind === "event" ? of.event : undefined,
-          group_type_index: of.kind === "group" ? (of.groupTypeIndex ?? 0) : undefined,
-        },
-        signal,
-      );
-      return values.map(({ name, count }) => ({ value: String(name), hint: digits(count) }));
+      const values = await readValues(projectId, { ...of, key, search }, signal);
+      return values.map(({ name, count }) => ({ value: String(name), hint: formatNumber(count) }));
     },
   };
 }
 
-function pathOfValues(kind: FilterKind): string {
-  if (kind === "event") return "events/values/";
-  return kind === "group" ? "groups/property_values/" : "persons/values/";
+function readValues(
+  projectId: string,
+  { kind, key, search, event, groupTypeIndex }: PropertiesOf & { key: string; search: string },
+  signal: AbortSignal,
+): Promise<components["schemas"]["PropertyValue"][]> {
+  const path = { project_id: projectId };
+  const value = search === "" ? {} : { value: search };
+  if (kind === "event") {
+    const query = { key, ...value, ...(event !== undefined && { event_name: [event] }) };
+    return dataOf(
+      api.GET("/api/projects/{project_id}/events/values/", { params: { path, query }, signal }),
+    );
+  }
+  if (kind === "group") {
+    const query = { key, ...value, group_type_index: String(groupTypeIndex ?? 0) };
+    return dataOf(
+      api.GET("/api/projects/{project_id}/groups/property_values/", {
+        params: { path, query },
+        signal,
+      }),
+    );
+  }
+  return dataOf(
+    api.GET("/api/projects/{project_id}/persons/values/", {
+      params: { path, query: { key, ...value } },
+      signal,
+    }),
+  );
 }
 
 const NAMES_MAX = 50;
 const SAMPLE = 100;
 
 /** Names of properties that were seen: of events all; of persons and groups those of a sample. */
-export function nameOptions(of: Omit<ValuesOf, "key">): OptionSource {
+export function nameOptions(projectId: string, of: PropertiesOf): OptionSource {
   return {
-    key: ["names", projectInAddress(), of],
-    load: (search, signal) =>
-      of.kind === "event" ? eventNames(search, of.event, signal) : sampledNames(of, search, signal),
+    key: [projectId, "names", of],
+    load: async (search, signal) => {
+      if (of.kind === "event") return eventNames(projectId, search, of.event, signal);
+      const sample = await sampleOf(projectId, of, signal);
+      return matching(namesIn(sample), search);
+    },
   };
 }
 
-async function eventNames(search: string, event: string | undefined, signal: AbortSignal) {
-  const found = await read<Schemas["PagedPropertyDefinitionBody"]>(
-    "property_definitions/",
-    {
-      search: search || undefined,
-      limit: NAMES_MAX,
-      event_names: event === undefined ? undefined : JSON.stringify([event]),
-    },
-    signal,
+async function eventNames(
+  projectId: string,
+  search: string,
+  event: string | undefined,
+  signal: AbortSignal,
+): Promise<ComboboxOption[]> {
+  const query = {
+    limit: NAMES_MAX,
+    ...(search !== "" && { search }),
+    ...(event !== undefined && { event_names: JSON.stringify([event]) }),
+  };
+  const found = await dataOf(
+    api.GET("/api/projects/{project_id}/property_definitions/", {
+      params: { path: { project_id: projectId }, query },
+      signal,
+    }),
   );
   return found.results.map(({ name }) => named(name));
 }
 
-interface Sampled {
-  results: { properties?: Record<string, unknown>; group_properties?: Record<string, unknown> }[];
-}
+type Properties = Readonly<Record<string, unknown>>;
 
-async function sampledNames(
-  { kind, groupTypeIndex }: Omit<ValuesOf, "key">,
-  search: string,
+async function sampleOf(
+  projectId: string,
+  { kind, groupTypeIndex = 0 }: PropertiesOf,
   signal: AbortSignal,
-): Promise<ComboboxOption[]> {
-  const isGroup = kind === "group";
-  const sample = await read<Sampled>(
-    isGroup ? "groups/" : "persons/",
-    { limit: SAMPLE, group_type_index: isGroup ? (groupTypeIndex ?? 0) : undefined },
-    signal,
-  );
-  const counts = new Map<string, number>();
-  for (const one of sample.results) {
-    const names = Object.keys((isGroup ? one.group_properties : one.properties) ?? {});
-    for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+): Promise<Properties[]> {
+  const path = { project_id: projectId };
+  if (kind === "group") {
+    const query = { group_type_index: String(groupTypeIndex) };
+    const found = await dataOf(
+      api.GET("/api/projects/{project_id}/groups/", { params: { path, query }, signal }),
+    );
+    return found.results.map((one) => one.group_properties);
   }
-  const options = [...counts].sort(([, a], [, b]) => b - a).map(([name]) => named(name));
-  return [...matching(options, search)];
+  const found = await dataOf(
+    api.GET("/api/projects/{project_id}/persons/", {
+      params: { path, query: { limit: SAMPLE } },
+      signal,
+    }),
+  );
+  return found.results.map((one) => one.properties);
 }
 
-const COHORTS_MAX = 50;
+/** The most frequent first. */
+function namesIn(sample: readonly Properties[]): ComboboxOption[] {
+  const counts = new Map<string, number>();
+  for (const properties of sample) {
+    for (const name of Object.keys(properties)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].sort(([, a], [, b]) => b - a).map(([name]) => named(name));
+}
 
 /** Cohorts by name, with the number of their members. */
-export function cohortOptions(): OptionSource {
+export function cohortOptions(projectId: string): OptionSource {
   return {
-    key: ["cohorts", projectInAddress()],
+    key: [projectId, "cohorts"],
     load: async (search, signal) => {
-      const found = await read<Schemas["PagedCohortBody"]>(
-        "cohorts/",
-        { search: search || undefined, limit: COHORTS_MAX, basic: "true" },
-        signal,
+      const query = { limit: NAMES_MAX, basic: true, ...(search !== "" && { search }) };
+      const found = await dataOf(
+        api.GET("/api/projects/{project_id}/cohorts/", {
+          params: { path: { project_id: projectId }, query },
+          signal,
+        }),
       );
       return found.results.map(({ id, name, count }) => ({
         value: String(id),
         label: name ?? String(id),
-        ...(count !== null && { hint: digits(count) }),
+        ...(count !== null && { hint: formatNumber(count) }),
       }));
     },
   };
 }
 
 /** Flags by key, for conditions on another flag. */
-export function flagOptions(): OptionSource {
+export function flagOptions(projectId: string): OptionSource {
   return {
-    key: ["flags", projectInAddress()],
+    key: [projectId, "flags"],
     load: async (search, signal) => {
-      const found = await read<{ results: { key: string; name: string }[] }>(
-        "feature_flags/",
-        { search: search || undefined, limit: NAMES_MAX },
-        signal,
+      const query = { limit: NAMES_MAX, ...(search !== "" && { search }) };
+      const found = await dataOf(
+        api.GET("/api/projects/{project_id}/feature_flags/", {
+          params: { path: { project_id: projectId }, query },
+          signal,
+        }),
       );
       return found.results.map(({ key, name }) => ({
         value: key,

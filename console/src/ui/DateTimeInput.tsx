@@ -1,4 +1,5 @@
 import { useId, useState } from "react";
+import { CONTROL, classes } from "@/ui/classes";
 import { words } from "@/words/inputs";
 import { browserZone, fromLocal, offsetName, toLocal } from "./zonedTime";
 
@@ -32,7 +33,7 @@ export function DateTimeInput(props: DateTimeInputProps) {
   };
   return (
     <div className="flex min-w-0 flex-col gap-1">
-      <label htmlFor={id} className={props.hideLabel ? "sr-only" : "text-[0.8125rem] font-medium"}>
+      <label htmlFor={id} className={props.hideLabel ? "sr-only" : "font-medium"}>
         {label}
       </label>
       <div className="flex flex-wrap items-center gap-2">
@@ -42,18 +43,18 @@ export function DateTimeInput(props: DateTimeInputProps) {
           value={local}
           min={props.min === undefined ? undefined : toLocal(new Date(props.min), zone)}
           disabled={disabled}
-          aria-invalid={props.error !== undefined}
+          aria-invalid={props.error !== undefined || undefined}
           aria-describedby={`${id}-zone${props.error === undefined ? "" : ` ${id}-error`}`}
           onChange={(event) => change(event.target.value)}
           onBlur={() => setDraft(null)}
-          className={`h-8 rounded-md border bg-panel px-2 ${props.error === undefined ? "border-line-strong" : "border-bad"} disabled:opacity-60`}
+          className={classes(CONTROL, "w-auto")}
         />
-        <span id={`${id}-zone`} className="text-[0.8125rem] text-ink-3">
+        <span id={`${id}-zone`} className="text-sm text-ink-3">
           {words.zone(zone, offsetName(instant ?? new Date(), zone))}
         </span>
       </div>
       {props.error !== undefined && (
-        <p id={`${id}-error`} className="text-[0.8125rem] text-bad">
+        <p id={`${id}-error`} className="text-sm text-bad">
           {props.error}
         </p>
       )}

@@ -11,7 +11,7 @@ export function JsonDiff({ before, after }: { before: unknown; after: unknown })
   const shown = differences.slice(0, PLACES_SHOWN);
   return (
     <div className="min-w-0">
-      <table className="w-full table-fixed border-separate border-spacing-0 text-[0.8125rem]">
+      <table className="w-full table-fixed border-separate border-spacing-0 text-sm">
         <thead className="text-ink-3">
           <tr>
             <th scope="col" className="w-2/5 pe-2 pb-0.5 text-start font-normal">
@@ -42,7 +42,7 @@ export function JsonDiff({ before, after }: { before: unknown; after: unknown })
         </tbody>
       </table>
       {differences.length > shown.length && (
-        <p className="pt-1 text-[0.8125rem] text-ink-3">
+        <p className="pt-1 text-sm text-ink-3">
           {words.moreDifferences(differences.length - shown.length)}
         </p>
       )}

@@ -1,5 +1,6 @@
 import { Braces, Undo2 } from "lucide-react";
 import { type KeyboardEvent, useId, useState } from "react";
+import { CONTROL, classes } from "@/ui/classes";
 import { words } from "@/words/inputs";
 import { jsonError } from "./jsonError";
 
@@ -45,7 +46,7 @@ export function JsonEditor(props: JsonEditorProps) {
   const message = problem ?? (isEmpty ? props.hint : (props.hint ?? words.jsonOk));
   return (
     <div className="flex min-w-0 flex-col gap-1">
-      <label htmlFor={id} className={isCompact ? "sr-only" : "text-[0.8125rem] font-medium"}>
+      <label htmlFor={id} className={isCompact ? "sr-only" : "font-medium"}>
         {label}
       </label>
       <textarea
@@ -57,13 +58,13 @@ export function JsonEditor(props: JsonEditorProps) {
         spellCheck={false}
         autoCapitalize="off"
         autoComplete="off"
-        aria-invalid={problem !== null}
+        aria-invalid={problem !== null || undefined}
         aria-describedby={`${id}-state`}
         onChange={(event) => change(event.target.value)}
         onKeyDown={onKeyDown}
-        className={`w-full resize-y rounded-md border bg-panel px-2 py-1.5 font-mono text-[0.8125rem] ${problem ? "border-bad" : "border-line-strong"} disabled:opacity-60`}
+        className={classes(CONTROL, "resize-y font-mono text-[0.9em]")}
       />
-      <div className="flex min-h-6 flex-wrap items-center gap-x-3 gap-y-1 text-[0.8125rem]">
+      <div className="flex min-h-6 flex-wrap items-center gap-x-3 gap-y-1 text-sm">
         <span
           id={`${id}-state`}
           aria-live="polite"

@@ -1,4 +1,4 @@
-import { plural } from "./plural";
+import { counted } from "@/lib/format";
 
 const scopes = {
   FeatureFlag: "flag",
@@ -73,7 +73,7 @@ export const words = {
   changed: (field: string, places: number) =>
     places === 1
       ? `changed the ${field}`
-      : `changed the ${field} in ${plural(places, "place", "places")}`,
+      : `changed the ${field} in ${counted(places, "place", "places")}`,
   quoted: (text: string) => `“${text}”`,
   on: "on",
   off: "off",
@@ -83,12 +83,13 @@ export const words = {
   newer: "Newer",
   older: "Older",
   range: (from: number, to: number, total: number) =>
-    `${from}–${to} of ${plural(total, "entry", "entries")}`,
+    `${from}–${to} of ${counted(total, "entry", "entries")}`,
   before: "Before",
   after: "After",
   path: "Place",
   absent: "not there",
   whole: "the value",
   noDifference: "No difference.",
-  moreDifferences: (count: number) => `and ${plural(count, "more difference", "more differences")}`,
+  moreDifferences: (count: number) =>
+    `and ${counted(count, "more difference", "more differences")}`,
 } as const;

@@ -1,4 +1,4 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
   showTable: "Show as a table",
@@ -20,7 +20,7 @@ export const words = {
   none: "–",
   share: (name: string, percent: string) => `${name} ${percent}`,
   spark: (count: number, first: string, last: string, most: string) =>
-    `${plural(count, "value", "values")}, from ${first} to ${last}, at most ${most}`,
+    `${counted(count, "value", "values")}, from ${first} to ${last}, at most ${most}`,
   every: {
     minute: "per minute",
     hour: "per hour",
@@ -38,5 +38,5 @@ export const words = {
     month: "last month not over",
   },
   and: (caption: string, addition: string) => `${caption}; ${addition}`,
-  axis: digits,
+  axis: formatNumber,
 } as const;

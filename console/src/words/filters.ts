@@ -1,4 +1,4 @@
-import { plural } from "./plural";
+import { counted } from "@/lib/format";
 
 /** How a comparison reads in a sentence: "`plan` is `pro`". */
 const operators = {
@@ -31,11 +31,11 @@ const operators = {
 } as const;
 
 const units = {
-  h: (count: number) => plural(count, "hour", "hours"),
-  d: (count: number) => plural(count, "day", "days"),
-  w: (count: number) => plural(count, "week", "weeks"),
-  m: (count: number) => plural(count, "month", "months"),
-  y: (count: number) => plural(count, "year", "years"),
+  h: (count: number) => counted(count, "hour", "hours"),
+  d: (count: number) => counted(count, "day", "days"),
+  w: (count: number) => counted(count, "week", "weeks"),
+  m: (count: number) => counted(count, "month", "months"),
+  y: (count: number) => counted(count, "year", "years"),
 } as const;
 
 export const words = {
@@ -61,7 +61,7 @@ export const words = {
   missing: "a missing property",
   not: "not:",
   or: "or",
-  orMore: (count: number) => `or ${plural(count, "more value", "more values")}`,
+  orMore: (count: number) => `or ${counted(count, "more value", "more values")}`,
   all: (sentences: readonly string[]) =>
     new Intl.ListFormat("en", { type: "conjunction" }).format(sentences),
   everyone: "no conditions",

@@ -1,4 +1,4 @@
-import { digits } from "./plural";
+import { formatNumber } from "@/lib/format";
 
 export const words = {
   loading: "Loading…",
@@ -8,13 +8,13 @@ export const words = {
   clear: "Clear",
   remove: (value: string) => `Remove ${value}`,
   showOptions: "Show the list",
-  chosen: (count: number) => `${digits(count)} chosen`,
+  chosen: (count: number) => `${formatNumber(count)} chosen`,
   removeHint: "Backspace removes the last one.",
   format: "Format",
   restore: "Take back the last valid value",
   jsonEmpty: "A JSON value is needed.",
   jsonAt: (line: number, column: number, problem: string) =>
-    `Line ${digits(line)}, column ${digits(column)}: ${problem}`,
+    `Line ${formatNumber(line)}, column ${formatNumber(column)}: ${problem}`,
   jsonOk: "Valid JSON.",
   json: {
     end: "the text ends too early.",
@@ -32,7 +32,5 @@ export const words = {
   },
   zone: (zone: string, offset: string) => `${zone} (${offset})`,
   dateInvalid: "This is not a date.",
-  confirmTyped: (name: string) => `Type ${name} to confirm.`,
-  confirmMismatch: "This is not the name.",
-  cancel: "Cancel",
+  confirmTyped: "To confirm, type",
 } as const;

@@ -1,4 +1,4 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
   name: "Property",
@@ -8,21 +8,20 @@ export const words = {
   noMatch: (text: string) => `No property contains “${text}”.`,
   count: (shown: number, all: number) =>
     shown === all
-      ? plural(all, "property", "properties")
-      : `${digits(shown)} of ${plural(all, "property", "properties")}`,
-  copy: (name: string) => `Copy the value of ${name}`,
-  copied: "Copied",
+      ? counted(all, "property", "properties")
+      : `${formatNumber(shown)} of ${counted(all, "property", "properties")}`,
+  valueOf: (name: string) => `the value of ${name}`,
   sortByName: "by name",
-  showAll: (characters: number) => `Show all ${plural(characters, "character", "characters")}`,
+  showAll: (characters: number) => `Show all ${counted(characters, "character", "characters")}`,
   showLess: "Show less",
   open: "Open",
-  list: (count: number) => plural(count, "item", "items"),
-  object: (count: number) => plural(count, "field", "fields"),
+  list: (count: number) => counted(count, "item", "items"),
+  object: (count: number) => counted(count, "field", "fields"),
   emptyText: "empty text",
   emptyList: "empty list",
   emptyObject: "no fields",
   null: "null",
-  more: (count: number) => `Show ${digits(count)} more`,
+  more: (count: number) => `Show ${formatNumber(count)} more`,
   tooDeep: "Nested deeper than is shown here.",
   showSystem: "System properties",
   character: (code: string) => `Control character ${code}`,

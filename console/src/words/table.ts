@@ -1,4 +1,4 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
   columns: "Columns",
@@ -8,13 +8,14 @@ export const words = {
   moveDown: (column: string) => `Move ${column} down`,
   csv: "CSV",
   csvTitle: "Download all rows as CSV, with the columns shown",
-  csvRunning: (rows: number) => `${plural(rows, "row", "rows")}…`,
+  csvRunning: (rows: number) => `${counted(rows, "row", "rows")}…`,
   csvCancel: "Cancel the download",
   csvFailed: "The download failed. Try it again.",
-  rows: (shown: number) => plural(shown, "row", "rows"),
-  rowsOf: (shown: number, total: number) => `${digits(shown)} of ${plural(total, "row", "rows")}`,
-  rowsSoFar: (shown: number) => `${plural(shown, "row", "rows")} so far`,
-  selected: (count: number) => `${digits(count)} selected`,
+  rows: (shown: number) => counted(shown, "row", "rows"),
+  rowsOf: (shown: number, total: number) =>
+    `${formatNumber(shown)} of ${counted(total, "row", "rows")}`,
+  rowsSoFar: (shown: number) => `${counted(shown, "row", "rows")} so far`,
+  selected: (count: number) => `${formatNumber(count)} selected`,
   selectAll: "Select all rows",
   selectRow: (row: string) => `Select ${row}`,
   thisRow: "this row",

@@ -9,9 +9,7 @@ export function Chip(props: {
 }) {
   return (
     <span className="inline-flex max-w-full items-center gap-0.5 rounded bg-sunken ps-1.5 text-ink">
-      <bdi className={`truncate ${props.mono ? "font-mono text-[0.8125rem]" : ""}`}>
-        {props.text}
-      </bdi>
+      <bdi className={`truncate ${props.mono ? "font-mono text-[0.9em]" : ""}`}>{props.text}</bdi>
       <button
         type="button"
         disabled={props.disabled}

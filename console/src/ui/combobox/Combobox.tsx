@@ -1,6 +1,7 @@
 import { ChevronsUpDown, X } from "lucide-react";
 import { Popover } from "radix-ui";
 import { useId, useRef } from "react";
+import { classes, FLOATING } from "@/ui/classes";
 import { words } from "@/words/inputs";
 import { Chip } from "./Chip";
 import { OptionList } from "./OptionList";
@@ -54,12 +55,12 @@ export function Combobox(props: ComboboxProps) {
 
   return (
     <div className="flex min-w-0 flex-col gap-1">
-      <label htmlFor={id} className={props.hideLabel ? "sr-only" : "text-[0.8125rem] font-medium"}>
+      <label htmlFor={id} className={props.hideLabel ? "sr-only" : "font-medium"}>
         {label}
       </label>
       <Popover.Root open={box.isOpen} onOpenChange={box.setOpen}>
         <Popover.Anchor
-          className={`flex min-h-8 min-w-0 flex-wrap items-center gap-1 rounded-md border bg-panel py-0.5 ps-1.5 pe-1 focus-within:outline-2 focus-within:outline-focus focus-within:outline-offset-1 ${error ? "border-bad" : "border-line-strong"} ${disabled ? "opacity-60" : ""}`}
+          className={`flex min-h-[2.25rem] min-w-0 flex-wrap items-center gap-1 rounded-md border bg-panel py-1 ps-2 pe-1.5 focus-within:outline-2 focus-within:outline-focus focus-within:outline-offset-1 ${error ? "border-bad" : "border-line-strong"} ${disabled ? "opacity-60" : ""}`}
           onMouseDown={(event) => {
             if (event.target !== input.current) event.preventDefault();
             input.current?.focus();
@@ -87,13 +88,13 @@ export function Combobox(props: ComboboxProps) {
             aria-expanded={box.isOpen}
             aria-controls={`${id}-list`}
             aria-activedescendant={box.activeId}
-            aria-invalid={error !== undefined}
+            aria-invalid={error !== undefined || undefined}
             aria-describedby={described || undefined}
             // biome-ignore lint/a11y/noAutofocus: asked for where a press of a key opened the field.
             autoFocus={props.autoFocus}
             disabled={disabled}
             placeholder={chosen.length === 0 ? props.placeholder : undefined}
-            className={`min-w-16 flex-1 bg-transparent px-0.5 py-0.5 outline-none ${props.mono ? "font-mono text-[0.8125rem]" : ""}`}
+            className={`min-w-16 flex-1 bg-transparent px-0.5 py-0.5 outline-none ${props.mono ? "font-mono text-[0.9em]" : ""}`}
             {...box.inputProps}
           />
           {canClear && (
@@ -125,19 +126,22 @@ export function Combobox(props: ComboboxProps) {
             }}
             // A dialog below holds the wheel back on all that is not inside of it.
             onWheel={(event) => event.stopPropagation()}
-            className="z-50 min-w-(--radix-popover-trigger-width) max-w-[min(32rem,92vw)] overflow-hidden rounded-lg border border-line bg-panel shadow-float"
+            className={classes(
+              FLOATING,
+              "min-w-(--radix-popover-trigger-width) max-w-[min(32rem,92vw)] overflow-hidden",
+            )}
           >
             <OptionList id={`${id}-list`} label={label} box={box} mono={props.mono ?? false} />
           </Popover.Content>
         </Popover.Portal>
       </Popover.Root>
       {hint && (
-        <p id={`${id}-hint`} className="text-[0.8125rem] text-ink-3">
+        <p id={`${id}-hint`} className="text-sm text-ink-3">
           {hint}
         </p>
       )}
       {error && (
-        <p id={`${id}-error`} className="text-[0.8125rem] text-bad">
+        <p id={`${id}-error`} className="text-sm text-bad">
           {error}
         </p>
       )}

@@ -48,15 +48,15 @@ export function OptionList(props: {
               className={`mt-1 shrink-0 ${box.isChosen(row.value) ? "text-accent-text" : "opacity-0"}`}
             />
             <span className="min-w-0 flex-1">
-              <bdi className={`line-clamp-2 ${props.mono ? "font-mono text-[0.8125rem]" : ""}`}>
+              <bdi className={`line-clamp-2 ${props.mono ? "font-mono text-[0.9em]" : ""}`}>
                 {row.kind === "free" ? words.takeText(row.value) : row.label}
               </bdi>
               {row.description && (
-                <bdi className="block truncate text-[0.8125rem] text-ink-3">{row.description}</bdi>
+                <bdi className="block truncate text-sm text-ink-3">{row.description}</bdi>
               )}
             </span>
             {row.hint && (
-              <span className="shrink-0 text-[0.8125rem] text-ink-3 tabular-nums">{row.hint}</span>
+              <span className="shrink-0 text-sm text-ink-3 tabular-nums">{row.hint}</span>
             )}
           </div>
         ))}
@@ -79,9 +79,7 @@ function State({ box }: { box: ComboboxState }) {
     <p
       role="status"
       className={
-        text === ""
-          ? "sr-only"
-          : `px-3 pb-2 text-[0.8125rem] ${box.isError ? "text-bad" : "text-ink-3"}`
+        text === "" ? "sr-only" : `px-3 pb-2 text-sm ${box.isError ? "text-bad" : "text-ink-3"}`
       }
     >
       {text}

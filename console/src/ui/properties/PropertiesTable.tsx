@@ -1,5 +1,6 @@
-import { Check, Copy, Search } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { CopyButton } from "@/ui/Copy";
+import { SearchInput } from "@/ui/Field";
 import { words } from "@/words/properties";
 import { isSystemName, plainName } from "./names";
 import { PropertyValue, plainValue } from "./PropertyValue";
@@ -28,19 +29,9 @@ export function PropertiesTable(props: PropertiesTableProps) {
       {(all.length >= SEARCH_FROM || props.toolbar) && (
         <div className="flex flex-wrap items-center gap-2">
           {all.length >= SEARCH_FROM && (
-            <div className="relative w-64 max-w-full">
-              <Search size={14} aria-hidden className="absolute start-2 top-2 text-ink-3" />
-              <input
-                type="search"
-                aria-label={words.search}
-                placeholder={words.search}
-                value={search}
-                onChange={(event) => setSearch(event.target.value)}
-                className="h-8 w-full rounded-md border border-line-strong bg-panel ps-7 pe-2"
-              />
-            </div>
+            <SearchInput label={words.search} value={search} onChange={setSearch} />
           )}
-          <span role="status" className="text-[0.8125rem] text-ink-3">
+          <span role="status" className="text-sm text-ink-3">
             {words.count(shown.length, all.length)}
           </span>
           {props.toolbar}
@@ -95,33 +86,14 @@ function PropertyRow(props: {
             <PropertyValue value={value} />
           </div>
           <span className="flex shrink-0 items-center gap-1">
-            <CopyValue name={plain} value={value} />
+            <span className="opacity-0 focus-within:opacity-100 group-hover:opacity-100 [@media(hover:none)]:opacity-100">
+              <CopyButton text={plainValue(value)} what={words.valueOf(plain)} />
+            </span>
             {props.actions?.(name, value)}
           </span>
         </div>
       </td>
     </tr>
-  );
-}
-
-const COPIED_MS = 1500;
-
-function CopyValue({ name, value }: { name: string; value: unknown }) {
-  const [isCopied, setIsCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(plainValue(value));
-    setIsCopied(true);
-    setTimeout(() => setIsCopied(false), COPIED_MS);
-  };
-  return (
-    <button
-      type="button"
-      aria-label={isCopied ? words.copied : words.copy(name)}
-      className="rounded p-1 text-ink-3 opacity-0 hover:bg-sunken hover:text-ink focus-visible:opacity-100 group-hover:opacity-100 [@media(hover:none)]:opacity-100"
-      onClick={copy}
-    >
-      {isCopied ? <Check size={13} aria-hidden /> : <Copy size={13} aria-hidden />}
-    </button>
   );
 }
 

@@ -63,7 +63,7 @@ function Nested(props: { members: Member[]; summary: string; depth: number }) {
             <li>
               <button
                 type="button"
-                className="text-[0.8125rem] text-accent-text hover:underline"
+                className="text-sm text-accent-text hover:underline"
                 onClick={() => setCount(count + 10 * MEMBERS_SHOWN)}
               >
                 {words.more(members.length - count)}

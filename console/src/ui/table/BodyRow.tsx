@@ -1,5 +1,6 @@
 import { useRouter } from "@tanstack/react-router";
 import type { MouseEvent, ReactNode } from "react";
+import { prefix } from "@/lib/prefix";
 import { words } from "@/words/table";
 import type { Column } from "./columns";
 import { Gap } from "./TableGrid";
@@ -24,7 +25,7 @@ const CELL = "border-b border-line px-2.5 py-2 align-middle group-last:border-b-
 
 export function BodyRow<Row>(props: Props<Row>) {
   const { index, row, columns, isSelected, onSelect } = props;
-  const router = useRouter({ warn: false });
+  const router = useRouter();
   const href = props.hrefOf?.(row);
   const canOpen = href !== undefined || props.onOpen !== undefined;
 
@@ -36,7 +37,7 @@ export function BodyRow<Row>(props: Props<Row>) {
     if (!canOpen || isForAnother(event)) return;
     props.onActive(index);
     if (href !== undefined && (event.metaKey || event.ctrlKey)) {
-      window.open(inApp(router, href), "_blank", "noopener");
+      window.open(prefix + href, "_blank", "noopener");
     } else open();
   };
 
@@ -73,7 +74,7 @@ export function BodyRow<Row>(props: Props<Row>) {
             className={`${CELL} ${column.align === "end" ? "text-end tabular-nums" : ""} ${column.wrap ? "" : "truncate"}`}
           >
             {place === 0 && href !== undefined ? (
-              <RowLink href={inApp(router, href)} onFollow={open}>
+              <RowLink href={prefix + href} onFollow={open}>
                 {column.cell(row)}
               </RowLink>
             ) : (
@@ -84,11 +85,6 @@ export function BodyRow<Row>(props: Props<Row>) {
       </tr>
     </>
   );
-}
-
-/** hrefs of rows are paths of the application, which may be served below a prefix. */
-function inApp(router: { basepath: string }, href: string): string {
-  return router.basepath.replace(/\/$/, "") + href;
 }
 
 /** A link, so that it can be opened in another tab and copied. */

@@ -1,9 +1,10 @@
-import { ArrowDown, ArrowUp, Columns3 } from "lucide-react";
-import { Popover } from "radix-ui";
+import { ArrowDown, ArrowUp, Columns3, type LucideIcon } from "lucide-react";
+import { Button } from "@/ui/Button";
+import { Checkbox } from "@/ui/Field";
+import { Popover } from "@/ui/Popover";
 import { words } from "@/words/table";
 import type { Column } from "./columns";
 import type { ColumnPreferences } from "./preferences";
-import { ICON_BUTTON, TOOL_BUTTON } from "./styles";
 
 interface Props<Row> {
   label: string;
@@ -27,65 +28,74 @@ export function ColumnsMenu<Row>({ label, columns, preferences, onChange, onRese
     onChange({ order, hidden: isShown ? hidden.filter((one) => one !== id) : [...hidden, id] });
 
   return (
-    <Popover.Root>
-      <Popover.Trigger className={TOOL_BUTTON}>
-        <Columns3 size={14} aria-hidden />
-        {words.columns}
-      </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          align="end"
-          sideOffset={4}
-          aria-label={words.columnsOf(label)}
-          className="z-40 max-h-[70dvh] w-64 overflow-y-auto rounded-lg border border-line bg-panel p-1.5 shadow-float"
-        >
-          <ul>
-            {order.map((id, place) => {
-              const column = byId.get(id);
-              if (column === undefined) return null;
-              return (
-                <li key={id} className="flex items-center gap-1 rounded px-1.5 hover:bg-sunken">
-                  <label className="flex min-w-0 flex-1 items-center gap-2 py-1">
-                    <input
-                      type="checkbox"
-                      className="accent-accent"
-                      checked={!hidden.includes(id)}
-                      disabled={column.fixed === true}
-                      onChange={(event) => show(id, event.target.checked)}
-                    />
-                    <span className="truncate">{column.header}</span>
-                  </label>
-                  <button
-                    type="button"
-                    className={ICON_BUTTON}
-                    aria-label={words.moveUp(column.header)}
-                    disabled={place === 0}
-                    onClick={() => move(id, -1)}
-                  >
-                    <ArrowUp size={14} aria-hidden />
-                  </button>
-                  <button
-                    type="button"
-                    className={ICON_BUTTON}
-                    aria-label={words.moveDown(column.header)}
-                    disabled={place === order.length - 1}
-                    onClick={() => move(id, 1)}
-                  >
-                    <ArrowDown size={14} aria-hidden />
-                  </button>
-                </li>
-              );
-            })}
-          </ul>
-          {onReset && (
-            <div className="mt-1 border-t border-line pt-1">
-              <button type="button" className={TOOL_BUTTON} onClick={onReset}>
-                {words.reset}
-              </button>
-            </div>
-          )}
-        </Popover.Content>
-      </Popover.Portal>
-    </Popover.Root>
+    <Popover
+      trigger={
+        <Button look="quiet" small icon={Columns3}>
+          {words.columns}
+        </Button>
+      }
+      label={words.columnsOf(label)}
+      align="end"
+      className="w-72 p-1.5"
+    >
+      <ul>
+        {order.map((id, place) => {
+          const column = byId.get(id);
+          if (column === undefined) return null;
+          return (
+            <li key={id} className="flex items-center gap-0.5 rounded px-1.5 hover:bg-sunken">
+              <Checkbox
+                className="min-w-0 flex-1 py-1"
+                label={column.header}
+                checked={column.fixed === true || !hidden.includes(id)}
+                disabled={column.fixed === true}
+                onChange={(isShown) => show(id, isShown)}
+              />
+              <MoveButton
+                icon={ArrowUp}
+                label={words.moveUp(column.header)}
+                disabled={place === 0}
+                onClick={() => move(id, -1)}
+              />
+              <MoveButton
+                icon={ArrowDown}
+                label={words.moveDown(column.header)}
+                disabled={place === order.length - 1}
+                onClick={() => move(id, 1)}
+              />
+            </li>
+          );
+        })}
+      </ul>
+      {onReset && (
+        <div className="mt-1 border-line border-t pt-1.5">
+          <Button look="quiet" small onClick={onReset}>
+            {words.reset}
+          </Button>
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+interface MoveButtonProps {
+  icon: LucideIcon;
+  label: string;
+  disabled: boolean;
+  onClick: () => void;
+}
+
+/** Keeps the focus where it can move no further. */
+function MoveButton({ icon: Icon, label, disabled, onClick }: MoveButtonProps) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      aria-disabled={disabled}
+      onClick={disabled ? undefined : onClick}
+      className="rounded p-1 text-ink-2 hover:bg-line hover:text-ink aria-disabled:opacity-30"
+    >
+      <Icon aria-hidden className="size-3.5" />
+    </button>
   );
 }

@@ -1,10 +1,10 @@
 import { Download, X } from "lucide-react";
 import { useRef, useState } from "react";
+import { Button } from "@/ui/Button";
 import { words } from "@/words/table";
 import type { Column } from "./columns";
 import { type CsvRows, csvParts } from "./csv";
 import { CSV_TYPE, download } from "./download";
-import { TOOL_BUTTON } from "./styles";
 
 export interface CsvSource<Row> {
   fileName: string;
@@ -44,28 +44,22 @@ export function CsvButton<Row>({
 
   if (state.kind === "running") {
     return (
-      <button
-        type="button"
-        className={TOOL_BUTTON}
-        aria-label={words.csvCancel}
-        onClick={() => running.current?.abort()}
-      >
-        <X size={14} aria-hidden />
+      <Button look="quiet" small icon={X} onClick={() => running.current?.abort()}>
+        <span className="sr-only">{words.csvCancel}</span>
         <span aria-live="polite">{words.csvRunning(state.rows)}</span>
-      </button>
+      </Button>
     );
   }
   return (
     <>
       {state.kind === "failed" && (
-        <span role="alert" className="text-[0.8125rem] text-bad">
+        <span role="alert" className="text-sm text-bad">
           {words.csvFailed}
         </span>
       )}
-      <button type="button" className={TOOL_BUTTON} title={words.csvTitle} onClick={run}>
-        <Download size={14} aria-hidden />
+      <Button look="quiet" small icon={Download} title={words.csvTitle} onClick={() => void run()}>
         {words.csv}
-      </button>
+      </Button>
     </>
   );
 }

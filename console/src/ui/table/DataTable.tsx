@@ -8,12 +8,12 @@ import {
   useTable,
 } from "@tanstack/react-table";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
+import { Button } from "@/ui/Button";
 import { words } from "@/words/table";
 import { ColumnsMenu } from "./ColumnsMenu";
 import { CsvButton, type CsvSource } from "./CsvButton";
 import { type Column, compare, type Sort } from "./columns";
 import { useColumnPreferences } from "./preferences";
-import { TOOL_BUTTON } from "./styles";
 import { type Selection, TableGrid } from "./TableGrid";
 
 export interface More {
@@ -102,7 +102,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     <div className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-center gap-2">
         <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2">{props.toolbar}</div>
-        <span className="text-[0.8125rem] text-ink-3" role="status">
+        <span className="text-sm text-ink-3" role="status">
           {countOf(props)}
         </span>
         {props.csv && <CsvButton source={props.csv} columns={shown} />}
@@ -123,14 +123,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       />
       {props.more?.hasMore && (
         <div>
-          <button
-            type="button"
-            className={TOOL_BUTTON}
-            disabled={props.more.isLoading}
-            onClick={props.more.load}
-          >
+          <Button small isBusy={props.more.isLoading} onClick={props.more.load}>
             {props.more.isLoading ? words.loading : words.loadMore}
-          </button>
+          </Button>
         </div>
       )}
     </div>

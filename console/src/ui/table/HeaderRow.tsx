@@ -12,7 +12,7 @@ interface Props<Row> {
 }
 
 const CELL =
-  "sticky top-0 z-20 border-b border-line bg-panel px-2.5 py-1.5 text-[0.8125rem] font-medium text-ink-2";
+  "sticky top-0 z-20 border-b border-line bg-panel px-2.5 py-1.5 text-sm font-medium text-ink-2";
 
 export function HeaderRow<Row>(props: Props<Row>) {
   const { columns, sort, onSort, onSelectAll } = props;

@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useState } from "react";
+import { isTexts, readStored, removeStored, writeStored } from "@/lib/storage";
 import type { Column } from "./columns";
 
 /** Which columns a person sees, and in which order. Columns added later stand at the end. */
@@ -7,22 +8,9 @@ export interface ColumnPreferences {
   hidden: readonly string[];
 }
 
-const PREFIX = "fanion.table.";
-
-function read(key: string): ColumnPreferences | null {
-  try {
-    const parsed: unknown = JSON.parse(localStorage.getItem(key) ?? "null");
-    if (typeof parsed !== "object" || parsed === null) return null;
-    const { order, hidden } = parsed as { order?: unknown; hidden?: unknown };
-    return { order: texts(order), hidden: texts(hidden) };
-  } catch {
-    // Storage may be switched off, or hold what another version wrote.
-    return null;
-  }
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+function isPreferences(found: unknown): found is ColumnPreferences | null {
+  if (typeof found !== "object" || found === null) return found === null;
+  return "order" in found && isTexts(found.order) && "hidden" in found && isTexts(found.hidden);
 }
 
 export function useColumnPreferences<Row>(
@@ -30,24 +18,26 @@ export function useColumnPreferences<Row>(
   columns: readonly Column<Row>[],
   initiallyHidden: readonly string[],
 ) {
-  const key = PREFIX + name;
-  const [chosen, setChosen] = useState(() => read(key));
+  const key = `table.${name}`;
+  const [chosen, setChosen] = useState(() => readStored(key, null, isPreferences));
 
-  useEffect(() => {
-    try {
-      if (chosen === null) localStorage.removeItem(key);
-      else localStorage.setItem(key, JSON.stringify(chosen));
-    } catch {
-      // Kept for this page only.
-    }
-  }, [key, chosen]);
+  const setPreferences = useCallback(
+    (next: ColumnPreferences) => {
+      setChosen(next);
+      writeStored(key, next);
+    },
+    [key],
+  );
+  const reset = useCallback(() => {
+    setChosen(null);
+    removeStored(key);
+  }, [key]);
 
-  const reset = useCallback(() => setChosen(null), []);
   const preferences = {
     order: inOrder(columns, chosen?.order ?? []),
     hidden: chosen?.hidden ?? initiallyHidden,
   };
-  return { preferences, setPreferences: setChosen, reset, isChanged: chosen !== null };
+  return { preferences, setPreferences, reset, isChanged: chosen !== null };
 }
 
 /** All columns: first those with a place, then the others. */
