@@ -4,7 +4,7 @@ import { JsonDiff } from "@/ui/JsonDiff";
 import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/activity";
-import { type ActivityEntry, actorOf, deedsOf } from "./describe";
+import { type ActivityEntry, actorOf, deedsOf, headlineOf } from "./describe";
 
 export interface ActivityListProps {
   entries: readonly ActivityEntry[];
@@ -53,6 +53,8 @@ function Entry({
 }: ActivityListProps & { entry: ActivityEntry }) {
   const [isOpen, setIsOpen] = useState(false);
   const changes = entry.detail.changes ?? [];
+  const deeds = deedsOf(entry);
+  const headline = (deeds.length === 1 ? deeds[0] : undefined) ?? headlineOf(entry);
   const hasRestore = onRestore !== undefined && (canRestore?.(entry) ?? changes.length > 0);
   return (
     <li className="border-b border-line py-2 last:border-b-0">
@@ -61,12 +63,21 @@ function Entry({
           <span className="font-medium" title={entry.user.email ?? undefined}>
             <Visible text={actorOf(entry)} />
           </span>{" "}
-          <Deeds deeds={deedsOf(entry)} />
+          <Visible text={headline} />
           {showItem && (
             <>
               {": "}
               <Item entry={entry} href={hrefOf?.(entry)} />
             </>
+          )}
+          {deeds.length > 1 && (
+            <ul className="ms-4 list-disc marker:text-ink-3">
+              {deeds.map((deed) => (
+                <li key={deed}>
+                  <Visible text={deed} />
+                </li>
+              ))}
+            </ul>
           )}
         </div>
         <span className="shrink-0 text-ink-3 text-sm">
@@ -98,20 +109,6 @@ function Entry({
       )}
       {isOpen && <Differences entry={entry} />}
     </li>
-  );
-}
-
-function Deeds({ deeds }: { deeds: readonly string[] }) {
-  const [first, ...rest] = deeds;
-  if (rest.length === 0) return <Visible text={first ?? ""} />;
-  return (
-    <ul className="ms-4 list-disc marker:text-ink-3">
-      {deeds.map((deed) => (
-        <li key={deed}>
-          <Visible text={deed} />
-        </li>
-      ))}
-    </ul>
   );
 }
 

@@ -16,11 +16,12 @@ export function actorOf({ user, detail }: ActivityEntry): string {
 /** What was done: one line for each change, or one for the entry. */
 export function deedsOf(entry: ActivityEntry): string[] {
   const changes = entry.detail.changes ?? [];
-  if (entry.activity !== "updated" || changes.length === 0) return [deedOf(entry)];
+  if (entry.activity !== "updated" || changes.length === 0) return [headlineOf(entry)];
   return changes.map(describeChange);
 }
 
-function deedOf({ activity, scope }: ActivityEntry): string {
+/** The kind of change and of the item: "changed the flag". */
+export function headlineOf({ activity, scope }: ActivityEntry): string {
   const what = words.scopes[scope] ?? scope;
   switch (activity) {
     case "created":

@@ -1,7 +1,7 @@
 import { isHatched } from "./Bars";
 import { labelStep, ticks } from "./scale";
 import { markOf, type Series } from "./series";
-import { type Interval, intervalName, shortNumber } from "./time";
+import { axisName, type Interval, shortNumber } from "./time";
 
 interface Props {
   /** Unique on the page: patterns are named by it. */
@@ -19,7 +19,7 @@ interface Props {
 }
 
 const EDGE = { left: 44, right: 4, top: 6, bottom: 20 };
-const LABEL_WIDTH = 84;
+const LABEL_WIDTH = 64;
 
 /** The drawing; what it says stands in the slider around it, and in the table. */
 export function BarsSvg(props: Props) {
@@ -100,10 +100,10 @@ export function BarsSvg(props: Props) {
               <text
                 x={EDGE.left + index * step + step / 2}
                 y={height - 6}
-                textAnchor={index === 0 && step < LABEL_WIDTH / 2 ? "start" : "middle"}
+                textAnchor="middle"
                 className="fill-ink-3"
               >
-                {intervalName(time, props.interval, props.zone)}
+                {axisName(time, props.interval, props.zone)}
               </text>
             )}
           </g>

@@ -1,6 +1,6 @@
 import type uPlot from "uplot";
 import { markOf, type Series } from "./series";
-import { type Interval, intervalName, shortNumber } from "./time";
+import { axisName, type Interval, shortNumber } from "./time";
 
 export interface PlotData {
   times: readonly Date[];
@@ -16,7 +16,8 @@ const PARTIAL_DASH = [4, 4];
 const THRESHOLD_DASH = [8, 4];
 const LINE_WIDTH = 2;
 const AXIS_WIDTH = 52;
-const LABEL_SPACE = 76;
+const LABEL_SPACE = 64;
+const LABELS_HEIGHT = 28;
 
 /** Each series twice where the last interval is not over: up to the last point but one, and from there dashed. */
 export function plotValues({ times, series, isPartial, threshold }: PlotData): uPlot.AlignedData {
@@ -66,7 +67,7 @@ export function plotOptions(
     width: element.clientWidth,
     height: data.height,
     legend: { show: false },
-    padding: [8, 12, 0, 0],
+    padding: [8, 22, 0, 0],
     cursor: {
       y: false,
       drag: { x: false, y: false },
@@ -78,10 +79,11 @@ export function plotOptions(
     axes: [
       {
         ...axis,
+        size: LABELS_HEIGHT,
         grid: { show: false },
         splits: (plot) => labelled(data.times, plot.width - AXIS_WIDTH),
         values: (_, splits) =>
-          splits.map((at) => intervalName(new Date(at * 1000), data.interval, data.zone)),
+          splits.map((at) => axisName(new Date(at * 1000), data.interval, data.zone)),
       },
       { ...axis, size: AXIS_WIDTH, values: (_, splits) => splits.map(shortNumber) },
     ],

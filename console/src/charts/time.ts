@@ -22,6 +22,31 @@ export function intervalName(at: Date, interval: Interval, zone?: string): strin
   }).format(at);
 }
 
+const AXIS_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
+  minute: { hour: "2-digit", minute: "2-digit" },
+  hour: { hour: "2-digit", minute: "2-digit" },
+  day: { month: "short", day: "numeric" },
+  week: { month: "short", day: "numeric" },
+  month: { month: "short", year: "numeric" },
+};
+
+/** The same below an axis: short, with the day in place of midnight. */
+export function axisName(at: Date, interval: Interval, zone?: string): string {
+  const inZone = { hourCycle: "h23" as const, ...(zone !== undefined && { timeZone: zone }) };
+  const format = (parts: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(LOCALE, { ...parts, ...inZone }).format(at);
+  const isOfDay = interval === "minute" || interval === "hour";
+  const isMidnight = isOfDay && format({ hour: "numeric", minute: "numeric" }) === MIDNIGHT;
+  return format(isMidnight ? AXIS_PARTS.day : AXIS_PARTS[interval]);
+}
+
+const MIDNIGHT = new Intl.DateTimeFormat(LOCALE, {
+  hour: "numeric",
+  minute: "numeric",
+  hourCycle: "h23",
+  timeZone: "UTC",
+}).format(0);
+
 /** A range as "1–14 May". */
 export function rangeName(from: Date, to: Date, interval: Interval, zone?: string): string {
   const parts: Intl.DateTimeFormatOptions =

@@ -1,17 +1,36 @@
 import { Fragment } from "react";
+import { words } from "@/words/filters";
 import type { PropertyFilter } from "./model";
-import { type FilterNames, filterParts } from "./sentence";
+import { useFilterNames } from "./names";
+import { audienceParts, filterParts, type SentencePart } from "./sentence";
 
 /** A condition in plain words, with names and values set as code. */
-export function FilterSentence({ filter, names }: { filter: PropertyFilter; names?: FilterNames }) {
+export function FilterSentence({ filter }: { filter: PropertyFilter }) {
+  const names = useFilterNames([filter]);
+  return <Parts parts={filterParts(filter, names)} />;
+}
+
+interface AudienceProps {
+  filters: readonly PropertyFilter[];
+  /** In the plural; "people" by default. */
+  noun?: string;
+}
+
+/** Whom conditions select together: "people whose `plan` is `pro`". */
+export function AudienceSentence({ filters, noun }: AudienceProps) {
+  const names = useFilterNames(filters);
+  return <Parts parts={audienceParts(filters, names, noun)} />;
+}
+
+function Parts({ parts }: { parts: readonly SentencePart[] }) {
   return (
     <span>
-      {filterParts(filter, names).map((part, place) => (
+      {parts.map((part, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence have no other name than their place.
         <Fragment key={place}>
-          {place > 0 && part.text !== "," && " "}
+          {place > 0 && part.text !== words.comma && " "}
           {part.kind === "code" ? (
-            <code className="rounded bg-sunken px-1 font-mono text-[0.875em]">
+            <code className="rounded bg-sunken px-1 font-mono text-[0.9em]">
               <bdi>{part.text}</bdi>
             </code>
           ) : (

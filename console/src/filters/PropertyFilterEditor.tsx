@@ -1,11 +1,17 @@
 import { useProjectId } from "@/app/session";
 import { Combobox } from "@/ui/Combobox";
-import { Select } from "@/ui/Field";
+import { Checkbox, Select } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
 import { words } from "@/words/filters";
 import { flagOptions, nameOptions } from "./api";
 import { filterProblems } from "./check";
-import { emptyFilter, type FilterKind, type FilterUse, type PropertyFilter } from "./model";
+import {
+  emptyFilter,
+  type FilterKind,
+  type FilterUse,
+  type Operator,
+  type PropertyFilter,
+} from "./model";
 import { operatorsOf, withOperator } from "./operators";
 import { ValueEditor } from "./ValueEditor";
 
@@ -40,17 +46,18 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       disabled={disabled}
     >
       {kinds.length > 1 && (
-        <Select
-          aria-label={words.kind}
-          className="w-auto max-w-full"
-          value={kindValue(filter.type, filter.group_type_index)}
-          options={kinds}
-          disabled={disabled}
-          onChange={(value) => {
-            const [kind, index] = readKind(value);
-            onChange(emptyFilter(kind, index));
-          }}
-        />
+        <div className="max-w-full">
+          <Select
+            aria-label={words.kind}
+            value={kindValue(filter.type, filter.group_type_index)}
+            options={kinds}
+            disabled={disabled}
+            onChange={(value) => {
+              const [kind, index] = readKind(value);
+              onChange(emptyFilter(kind, index));
+            }}
+          />
+        </div>
       )}
       {filter.type !== "cohort" && (
         <div className="min-w-40 flex-1 basis-44">
@@ -78,16 +85,26 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
         </div>
       )}
       {operators.length > 1 && (
-        <Select
-          aria-label={words.operator}
-          className="w-auto max-w-full"
-          value={filter.operator}
-          options={operators.map((operator) => ({
-            value: operator,
-            label: words.operators[operator],
-          }))}
+        <div className="max-w-full">
+          <Select
+            aria-label={words.operator}
+            value={shownOperator(filter)}
+            options={operators.map((operator) => ({
+              value: operator,
+              label: words.operators[operator],
+            }))}
+            disabled={disabled}
+            onChange={(operator) => onChange(withOperator(filter, operator, use))}
+          />
+        </div>
+      )}
+      {filter.negation && (
+        <Checkbox
+          className="py-1.5"
+          label={words.negated}
+          checked
           disabled={disabled}
-          onChange={(operator) => onChange(withOperator(filter, operator, use))}
+          onChange={() => onChange(withoutNegation(filter))}
         />
       )}
       <ValueEditor
@@ -100,6 +117,11 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       />
     </fieldset>
   );
+}
+
+/** Older conditions on cohorts have `exact` for `in`. */
+function shownOperator({ type, operator }: PropertyFilter): Operator {
+  return type === "cohort" && operator === "exact" ? "in" : operator;
 }
 
 /** Values of one property say nothing about another. */
@@ -134,4 +156,8 @@ function kindValue(kind: FilterKind, groupTypeIndex: number | undefined): KindVa
 function readKind(value: KindValue): [kind: FilterKind, index: number | undefined] {
   if (!value.startsWith("group:")) return [value as FilterKind, undefined];
   return ["group", Number(value.slice("group:".length))];
+}
+
+function withoutNegation({ negation: _, ...filter }: PropertyFilter): PropertyFilter {
+  return filter;
 }

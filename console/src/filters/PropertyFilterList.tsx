@@ -1,5 +1,5 @@
 import { Plus, X } from "lucide-react";
-import { useId, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { words } from "@/words/filters";
 import { emptyFilter, type FilterKind, type FilterUse, type PropertyFilter } from "./model";
 import { PropertyFilterEditor } from "./PropertyFilterEditor";
@@ -25,7 +25,6 @@ export interface PropertyFilterListProps {
 /** Conditions that must all hold. */
 export function PropertyFilterList(props: PropertyFilterListProps) {
   const { filters, onChange, allowed, disabled = false } = props;
-  const id = useId();
   const keys = useStableKeys(filters.length);
   const [added, setAdded] = useState<number | null>(null);
   const addButton = useRef<HTMLButtonElement>(null);
@@ -41,10 +40,8 @@ export function PropertyFilterList(props: PropertyFilterListProps) {
     addButton.current?.focus();
   };
   return (
-    <section aria-labelledby={id} className="flex min-w-0 flex-col gap-2">
-      <h4 id={id} className="sr-only">
-        {props.label}
-      </h4>
+    <fieldset className="flex min-w-0 flex-col gap-2">
+      <legend className="sr-only">{props.label}</legend>
       {filters.length > 0 && (
         <ol className="flex min-w-0 flex-col gap-2">
           {filters.map((filter, place) => (
@@ -94,7 +91,7 @@ export function PropertyFilterList(props: PropertyFilterListProps) {
           </button>
         </div>
       )}
-    </section>
+    </fieldset>
   );
 }
 

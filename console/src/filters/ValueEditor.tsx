@@ -6,6 +6,7 @@ import { cohortOptions, valueOptions } from "./api";
 import { DateValue } from "./DateValue";
 import type { FilterUse, PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
+import { useFilterNames } from "./names";
 import { asNumber, inputOf } from "./operators";
 import { TextValue } from "./TextValue";
 
@@ -22,6 +23,7 @@ export interface ValueEditorProps {
 export function ValueEditor(props: ValueEditorProps) {
   const { filter, onChange, use, problem, disabled } = props;
   const projectId = useProjectId();
+  const names = useFilterNames([filter]);
   const input = inputOf(filter);
   const values = valuesOf(filter);
   const [first] = values;
@@ -37,6 +39,7 @@ export function ValueEditor(props: ValueEditorProps) {
           placeholder={words.cohortPicker}
           options={cohortOptions(projectId)}
           value={first === undefined ? null : String(first)}
+          labelOf={(id) => names.cohort?.(id)}
           onChange={(id) => setValue(id === null ? null : Number(id))}
           error={problem}
           disabled={disabled}
@@ -171,18 +174,19 @@ function FlagValue(props: {
   return (
     <>
       <span className="self-center text-ink-2">{words.operators.flag_evaluates_to}</span>
-      <Select
-        aria-label={words.flagValue}
-        className="w-auto max-w-full"
-        value={variant === null ? String(props.value ?? true) : `variant:${variant}`}
-        options={options}
-        disabled={props.disabled}
-        onChange={(value) =>
-          props.onChange(
-            value.startsWith("variant:") ? value.slice("variant:".length) : value === "true",
-          )
-        }
-      />
+      <div className="max-w-full">
+        <Select
+          aria-label={words.flagValue}
+          value={variant === null ? String(props.value ?? true) : `variant:${variant}`}
+          options={options}
+          disabled={props.disabled}
+          onChange={(value) =>
+            props.onChange(
+              value.startsWith("variant:") ? value.slice("variant:".length) : value === "true",
+            )
+          }
+        />
+      </div>
     </>
   );
 }

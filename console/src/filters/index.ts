@@ -1,11 +1,6 @@
-export {
-  cohortOptions,
-  flagOptions,
-  nameOptions,
-  valueOptions,
-} from "./api";
+export { cohortOptions, flagOptions, nameOptions, valueOptions } from "./api";
 export { type FilterProblems, filterProblems, isComplete } from "./check";
-export { FilterSentence } from "./FilterSentence";
+export { AudienceSentence, FilterSentence } from "./FilterSentence";
 export {
   emptyFilter,
   type FilterKind,
@@ -13,6 +8,15 @@ export {
   type Operator,
   type PropertyFilter,
 } from "./model";
+export { useFilterNames } from "./names";
 export { PropertyFilterEditor, type PropertyFilterEditorProps } from "./PropertyFilterEditor";
 export { PropertyFilterList, type PropertyFilterListProps } from "./PropertyFilterList";
-export { type FilterNames, filterSentence, filtersSentence } from "./sentence";
+export { audienceSentence, type FilterNames, filterSentence } from "./sentence";
+export {
+  cohortCondition,
+  eventConditions,
+  groupConditions,
+  personConditions,
+  readFilter,
+  readFilters,
+} from "./wire";

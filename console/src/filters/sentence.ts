@@ -5,87 +5,125 @@ import type { PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
 import { inputOf } from "./operators";
 
-/** Names of what filters know by number. */
+/** Names of what conditions know by number. */
 export interface FilterNames {
   cohort?: (id: string) => string | undefined;
   flag?: (key: string) => string | undefined;
 }
 
 /** A sentence in parts, so that names and values can be set as code. */
-export type SentencePart = { kind: "text" | "code"; text: string };
+export interface SentencePart {
+  kind: "text" | "code";
+  text: string;
+}
 
 /** "`plan` is `pro`", with backticks around names and values. */
 export function filterSentence(filter: PropertyFilter, names: FilterNames = {}): string {
-  return filterParts(filter, names)
-    .map((part) => (part.kind === "code" ? `\`${part.text}\`` : part.text))
-    .join(" ");
+  return sentenceText(filterParts(filter, names));
 }
 
-/** All of them, joined by "and". */
-export function filtersSentence(
+/** "people whose `plan` is `pro` and `seats` is at least `10`, who are in the cohort `Trial`". */
+export function audienceSentence(
   filters: readonly PropertyFilter[],
   names: FilterNames = {},
+  noun: string = words.people,
 ): string {
-  if (filters.length === 0) return words.everyone;
-  return words.all(filters.map((filter) => filterSentence(filter, names)));
+  return sentenceText(audienceParts(filters, names, noun));
+}
+
+export function sentenceText(parts: readonly SentencePart[]): string {
+  const texts = parts.map((part) => (part.kind === "code" ? `\`${part.text}\`` : part.text));
+  return texts.join(" ").replaceAll(` ${words.comma}`, words.comma);
 }
 
 export function filterParts(filter: PropertyFilter, names: FilterNames = {}): SentencePart[] {
-  const parts = [subject(filter, names), text(words.operators[filter.operator] ?? filter.operator)];
-  const objects = objectOf(filter, names);
-  const sentence = [...parts, ...objects];
-  return filter.negation ? [text(words.not), ...sentence] : sentence;
+  const parts = [...subjectOf(filter, names), ...predicateOf(filter, names)];
+  return filter.negation ? [text(words.not), ...parts] : parts;
 }
 
-function subject(filter: PropertyFilter, names: FilterNames): SentencePart {
-  if (filter.type === "cohort") return text(words.who);
-  if (filter.type === "flag") return code(words.flag(names.flag?.(filter.key) ?? filter.key));
-  return filter.key === "" ? text(words.missing) : code(plainName(filter.key));
+export function audienceParts(
+  filters: readonly PropertyFilter[],
+  names: FilterNames = {},
+  noun: string = words.people,
+): SentencePart[] {
+  if (filters.length === 0) return [text(words.everyone(noun))];
+  const clause = (opening: string, of: (filter: PropertyFilter) => boolean) => {
+    const parts = joined(filters.filter(of).map((filter) => filterParts(filter, names)));
+    return parts.length === 0 ? [] : [[text(opening), ...parts]];
+  };
+  const clauses = [
+    ...clause(words.whose, ({ type }) => type !== "cohort" && type !== "flag"),
+    ...clause(words.whoAre, ({ type }) => type === "cohort"),
+    ...clause(words.forWhom, ({ type }) => type === "flag"),
+  ];
+  const parts = clauses.flatMap((one, place) => (place === 0 ? one : [text(words.comma), ...one]));
+  return [text(noun), ...parts];
 }
 
-function objectOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
+/** "a, b and c" */
+function joined(sentences: readonly SentencePart[][]): SentencePart[] {
+  const last = sentences.length - 1;
+  return sentences.flatMap((parts, place) => {
+    if (place === 0) return parts;
+    return [text(place === last ? words.and : words.comma), ...parts];
+  });
+}
+
+function subjectOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
+  if (filter.type === "cohort") return [];
+  if (filter.key === "") return [text(words.missing)];
+  if (filter.type === "flag") {
+    return [text(words.theFlag), code(names.flag?.(filter.key) ?? filter.key)];
+  }
+  return [code(plainName(filter.key))];
+}
+
+function predicateOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
+  if (filter.type === "cohort") {
+    const isIn = filter.operator !== "not_in";
+    return [text(isIn ? words.inCohort : words.notInCohort), ...cohortOf(filter, names)];
+  }
+  return [text(words.operators[filter.operator]), ...objectOf(filter)];
+}
+
+function cohortOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
+  const [id] = valuesOf(filter);
+  if (id === undefined) return [text(words.nothing)];
+  const name = names.cohort?.(String(id));
+  return [name === undefined ? text(words.cohortId(String(id))) : code(name)];
+}
+
+function objectOf(filter: PropertyFilter): SentencePart[] {
   const values = valuesOf(filter);
   const [first, second] = values;
-  switch (inputOf(filter)) {
-    case "none":
-      return [];
-    case "cohort": {
-      if (first === undefined) return [text(words.nothing)];
-      const name = names.cohort?.(String(first));
-      return [text(words.cohort), code(name ?? words.cohortId(String(first)))];
-    }
-    case "flag":
-      return [
-        code(first === true ? words.on : first === false ? words.off : String(first ?? words.on)),
-      ];
-    case "range":
-      return first === undefined || second === undefined
-        ? [text(words.nothing)]
-        : [code(String(first)), text(words.and), code(String(second))];
-    case "date":
-      return first === undefined ? [text(words.nothing)] : [code(dateText(String(first)))];
-    default:
-      return alternatives(values);
+  const input = inputOf(filter);
+  if (input === "none") return [];
+  if (first === undefined) return [text(words.nothing)];
+  if (input === "flag") {
+    return [typeof first === "boolean" ? text(first ? words.on : words.off) : code(String(first))];
   }
+  if (input === "date") return [dateOf(String(first))];
+  if (input !== "range") return alternatives(values);
+  const high = second === undefined ? text(words.nothing) : code(String(second));
+  return [code(String(first)), text(words.and), high];
 }
 
 const VALUES_NAMED = 5;
 
 function alternatives(values: readonly Scalar[]): SentencePart[] {
-  if (values.length === 0) return [text(words.nothing)];
   const named = values.slice(0, VALUES_NAMED);
   const rest = values.length - named.length;
   const parts = named.flatMap((value, place): SentencePart[] => {
     const isLast = place === named.length - 1 && rest === 0;
-    const joint = place === 0 ? [] : [text(isLast ? words.or : ",")];
+    const joint = place === 0 ? [] : [text(isLast ? words.or : words.comma)];
     return [...joint, code(String(value))];
   });
   return rest === 0 ? parts : [...parts, text(words.orMore(rest))];
 }
 
-function dateText(value: string): string {
+function dateOf(value: string): SentencePart {
   const relative = readRelative(value);
-  return relative === null ? value : words.ago(relative.count, relative.unit);
+  return relative === null ? code(value) : text(words.ago(relative.count, relative.unit));
 }
 
 function text(value: string): SentencePart {

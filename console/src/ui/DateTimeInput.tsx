@@ -1,5 +1,5 @@
 import { useId, useState } from "react";
-import { CONTROL, classes } from "@/ui/classes";
+import { CONTROL } from "@/ui/classes";
 import { words } from "@/words/inputs";
 import { browserZone, fromLocal, offsetName, toLocal } from "./zonedTime";
 
@@ -37,18 +37,20 @@ export function DateTimeInput(props: DateTimeInputProps) {
         {label}
       </label>
       <div className="flex flex-wrap items-center gap-2">
-        <input
-          id={id}
-          type="datetime-local"
-          value={local}
-          min={props.min === undefined ? undefined : toLocal(new Date(props.min), zone)}
-          disabled={disabled}
-          aria-invalid={props.error !== undefined || undefined}
-          aria-describedby={`${id}-zone${props.error === undefined ? "" : ` ${id}-error`}`}
-          onChange={(event) => change(event.target.value)}
-          onBlur={() => setDraft(null)}
-          className={classes(CONTROL, "w-auto")}
-        />
+        <div>
+          <input
+            id={id}
+            type="datetime-local"
+            value={local}
+            min={props.min === undefined ? undefined : toLocal(new Date(props.min), zone)}
+            disabled={disabled}
+            aria-invalid={props.error !== undefined || undefined}
+            aria-describedby={`${id}-zone${props.error === undefined ? "" : ` ${id}-error`}`}
+            onChange={(event) => change(event.target.value)}
+            onBlur={() => setDraft(null)}
+            className={CONTROL}
+          />
+        </div>
         <span id={`${id}-zone`} className="text-sm text-ink-3">
           {words.zone(zone, offsetName(instant ?? new Date(), zone))}
         </span>

@@ -49,10 +49,10 @@ export const words = {
   list: "Activity",
   empty: "Nothing has happened yet.",
   system: "Fanion",
-  deletedUser: "a deleted user",
+  deletedUser: "A deleted user",
   byTrigger: {
-    scheduled_change: "a scheduled change",
-    auto_rollback: "an automatic rollback",
+    scheduled_change: "A scheduled change",
+    auto_rollback: "An automatic rollback",
   },
   created: (what: string) => `created the ${what}`,
   updated: (what: string) => `changed the ${what}`,

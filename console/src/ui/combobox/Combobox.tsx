@@ -24,7 +24,7 @@ interface CommonProps {
   mono?: boolean;
   autoFocus?: boolean;
   /** The words for a value that is chosen, where options are asked for. */
-  labelOf?: (value: string) => string;
+  labelOf?: (value: string) => string | undefined;
 }
 
 interface SingleProps extends CommonProps {

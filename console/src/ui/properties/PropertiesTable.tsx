@@ -46,6 +46,10 @@ export function PropertiesTable(props: PropertiesTableProps) {
           aria-label={props.label}
           className="w-full table-fixed border-separate border-spacing-0"
         >
+          <colgroup>
+            <col className="w-[38%] sm:w-64" />
+            <col />
+          </colgroup>
           <thead className="sr-only">
             <tr>
               <th scope="col">{words.name}</th>
@@ -75,7 +79,7 @@ function PropertyRow(props: {
       <th
         scope="row"
         title={plain === name ? undefined : name}
-        className="w-[34%] border-b border-line py-1.5 pe-3 text-start align-top font-normal text-ink-2 group-last:border-b-0 sm:w-64"
+        className="border-b border-line py-1.5 pe-3 text-start align-top font-normal text-ink-2 group-last:border-b-0 "
       >
         <Visible text={plain} />
         {plain !== name && <span className="sr-only">{name}</span>}
@@ -85,7 +89,7 @@ function PropertyRow(props: {
           <div className="min-w-0 flex-1">
             <PropertyValue value={value} />
           </div>
-          <span className="flex shrink-0 items-center gap-1">
+          <span className="-my-1 flex shrink-0 items-center gap-1">
             <span className="opacity-0 focus-within:opacity-100 group-hover:opacity-100 [@media(hover:none)]:opacity-100">
               <CopyButton text={plainValue(value)} what={words.valueOf(plain)} />
             </span>

@@ -21,7 +21,7 @@ interface Props<Row> {
   onSelect: ((isOn: boolean) => void) | undefined;
 }
 
-const CELL = "border-b border-line px-2.5 py-2 align-middle group-last:border-b-0";
+const CELL = "border-b border-line px-2.5 py-1.5 align-middle h-[37px] group-last:border-b-0";
 
 export function BodyRow<Row>(props: Props<Row>) {
   const { index, row, columns, isSelected, onSelect } = props;
@@ -60,7 +60,7 @@ export function BodyRow<Row>(props: Props<Row>) {
           <td className={CELL}>
             <input
               type="checkbox"
-              className="mt-0.5 block accent-accent"
+              className="block accent-accent"
               aria-label={words.selectRow(name)}
               checked={isSelected ?? false}
               tabIndex={-1}

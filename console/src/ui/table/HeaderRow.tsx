@@ -64,7 +64,7 @@ function HeaderCell<Row>({
       {column.sortable ? (
         <button
           type="button"
-          className={`group -mx-1 inline-flex max-w-full items-center gap-1 rounded px-1 hover:text-ink ${direction ? "text-ink" : ""} ${isEnd ? "flex-row-reverse" : ""}`}
+          className={`group -mx-1 inline-flex align-bottom max-w-full items-center gap-1 rounded px-1 hover:text-ink ${direction ? "text-ink" : ""} ${isEnd ? "flex-row-reverse" : ""}`}
           onClick={() => onSort(nextSort(column, sort))}
         >
           <span className="truncate">{column.header}</span>

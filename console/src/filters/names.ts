@@ -1,0 +1,62 @@
+import { useQueries } from "@tanstack/react-query";
+import { useProjectId } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
+import type { PropertyFilter } from "./model";
+import { valuesOf } from "./model";
+import type { FilterNames } from "./sentence";
+
+const FRESH_MS = 60_000;
+
+/** Names of the cohorts and flags in conditions, as they become known. */
+export function useFilterNames(filters: readonly PropertyFilter[]): FilterNames {
+  const projectId = useProjectId();
+  const cohortIds = idsOf(filters, "cohort", (filter) => valuesOf(filter)[0]);
+  // Conditions on flags may name them by id.
+  const flagIds = idsOf(filters, "flag", (filter) => filter.key);
+
+  const cohorts = useQueries({
+    queries: cohortIds.map((id) => ({
+      queryKey: [projectId, "cohort-name", id],
+      queryFn: () => readCohortName(projectId, id),
+      staleTime: FRESH_MS,
+      retry: false,
+    })),
+  });
+  const flags = useQueries({
+    queries: flagIds.map((id) => ({
+      queryKey: [projectId, "flag-key", id],
+      queryFn: () => readFlagKey(projectId, id),
+      staleTime: FRESH_MS,
+      retry: false,
+    })),
+  });
+  return {
+    cohort: (id) => cohorts[cohortIds.indexOf(Number(id))]?.data,
+    flag: (key) => flags[flagIds.indexOf(Number(key))]?.data,
+  };
+}
+
+function idsOf(
+  filters: readonly PropertyFilter[],
+  type: PropertyFilter["type"],
+  idOf: (filter: PropertyFilter) => unknown,
+): number[] {
+  const ids = filters.filter((one) => one.type === type).map((one) => Number(idOf(one)));
+  return [...new Set(ids)].filter((id) => Number.isInteger(id) && id > 0);
+}
+
+async function readCohortName(projectId: string, id: number): Promise<string> {
+  const path = { project_id: projectId, cohort_id: id };
+  const cohort = await dataOf(
+    api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/", { params: { path } }),
+  );
+  return cohort.name ?? String(id);
+}
+
+async function readFlagKey(projectId: string, id: number): Promise<string> {
+  const path = { project_id: projectId, flag_id: id };
+  const flag = await dataOf(
+    api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/", { params: { path } }),
+  );
+  return flag.key;
+}

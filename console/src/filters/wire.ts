@@ -1,0 +1,79 @@
+import type { components } from "@/lib/schema";
+import { words } from "@/words/filters";
+import { type FilterKind, isScalar, type Operator, type PropertyFilter } from "./model";
+
+type Schemas = components["schemas"];
+
+const KINDS: Readonly<Record<string, FilterKind>> = {
+  event: "event",
+  person: "person",
+  group: "group",
+  cohort: "cohort",
+  "static-cohort": "cohort",
+  "precalculated-cohort": "cohort",
+  flag: "flag",
+};
+
+/** Conditions as they are stored. Others than those of properties, cohorts and flags are left out. */
+export function readFilters(
+  conditions: readonly unknown[] | null | undefined,
+  otherwise: FilterKind = "person",
+): PropertyFilter[] {
+  return (conditions ?? []).flatMap((one) => {
+    const filter = readFilter(one, otherwise);
+    return filter === null ? [] : [filter];
+  });
+}
+
+/** What else is stored with a condition, such as its label, stays with it. */
+export function readFilter(
+  condition: unknown,
+  otherwise: FilterKind = "person",
+): PropertyFilter | null {
+  if (!isRecord(condition)) return null;
+  const { type, key, operator, value, group_type_index, negation, ...rest } = condition;
+  const kind = type === undefined || type === null ? otherwise : KINDS[String(type)];
+  if (kind === undefined) return null;
+  return {
+    ...rest,
+    type: kind,
+    key: kind === "cohort" ? "id" : String(key ?? ""),
+    operator: isOperator(operator) ? operator : kind === "cohort" ? "in" : "exact",
+    ...(isValue(value) && { value }),
+    ...(typeof group_type_index === "number" && { group_type_index }),
+    ...(negation === true && { negation }),
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isOperator(value: unknown): value is Operator {
+  return typeof value === "string" && Object.hasOwn(words.operators, value);
+}
+
+function isValue(value: unknown): value is NonNullable<PropertyFilter["value"]> {
+  return isScalar(value) || (Array.isArray(value) && value.every(isScalar));
+}
+
+// The schema has one type for each pair of operator and value. What `filterProblems` finds nothing
+// wrong with has one of them; the server says what has none.
+
+export function personConditions(filters: readonly PropertyFilter[]): Schemas["PersonCondition"][] {
+  return filters.map((filter) => ({ ...filter }) as Schemas["PersonCondition"]);
+}
+
+export function groupConditions(filters: readonly PropertyFilter[]): Schemas["GroupCondition"][] {
+  return filters.map((filter) => ({ ...filter }) as Schemas["GroupCondition"]);
+}
+
+export function cohortCondition(filter: PropertyFilter): Schemas["CohortCondition"] {
+  return { ...filter } as Schemas["CohortCondition"];
+}
+
+export function eventConditions(
+  filters: readonly PropertyFilter[],
+): Schemas["CohortEventFilter"][] {
+  return filters.map((filter) => ({ ...filter }) as Schemas["CohortEventFilter"]);
+}
