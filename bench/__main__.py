@@ -8,6 +8,7 @@ from bench import (
     capture,
     cohort_service,
     cohorts,
+    console,
     decide,
     evaluation,
     event_list,
@@ -33,6 +34,7 @@ CASES = {
     "cohort-service": cohort_service.run,
     "blast-radius": blast_radius.run,
     "flag-change": flag_change.run,
+    "console": console.run,
     "cohort-upload": cohort_service.upload,
 }
 # What a case is a part of runs with it.

@@ -23,8 +23,8 @@ def why_no_browser() -> str | None:
 
 
 def why_no_console() -> str | None:
-    if not any(BUILT.glob("**/*.js*")):
-        return "the console is not built: run `make run` once, or `console/build.py`"
+    if not (BUILT / "build.json").exists():
+        return "the console is not built: `make console` builds it"
     return None
 
 
