@@ -23,7 +23,8 @@ from tests.console.accessibility import violations
 from tests.console.watch import Watch
 
 VIEWPORT: ViewportSize = {"width": 1440, "height": 900}
-SETTLED_S = 60.0  # on a busy machine
+SETTLED_S = 60.0  # on a busy machine, as all bounds here
+ACTION_MS, EXPECTED_MS = 60_000.0, 30_000.0
 TABS_MAX = 150
 Theme = Literal["light", "dark"]
 
@@ -47,6 +48,8 @@ IS_FOCUS_SEEN = """element => {
   return element.matches(':focus-visible') && (outlined || style.boxShadow !== 'none');
 }"""
 
+expect.set_options(timeout=EXPECTED_MS)
+
 
 class Console:
     """presses: what was pressed with the pointer so far"""
@@ -56,6 +59,7 @@ class Console:
         self.origin = origin
         self.watch = Watch(context, origin)
         self.presses: list[str] = []
+        context.set_default_timeout(ACTION_MS)
         context.expose_function("notePress", self._pressed)
         context.add_init_script(PRESSES)
         self.page: Page = context.new_page()

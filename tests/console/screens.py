@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from tests.console.screen import Console
 from tests.console.showcase import Showcase
 
+PROJECT_TABS = ("general", "keys", "ingestion", "webhooks")
+ACCOUNT_TABS = ("profile", "password", "factor", "sessions", "keys")
+ORGANIZATION_TABS = ("members", "invites", "roles", "signIn")
 Prepare = Callable[[Console], None]
 
 
@@ -25,6 +28,10 @@ class Screen:
         console.open(self.path(showcase))
         self.prepare(console)
         console.settle()
+
+
+def _plain(name: str, path: str) -> Screen:
+    return Screen(name, lambda _: path)
 
 
 def _in_project(name: str, path: str, prepare: Prepare = as_opened) -> Screen:
@@ -100,17 +107,8 @@ SCREENS = (
     _definition("event", "paid"),
     _in_project("properties", "properties"),
     _in_project("ingestion", "ingestion"),
-    _in_project("settings", "settings"),
-    _in_project("settings-keys", "settings?tab=keys"),
-    _in_project("settings-ingestion", "settings?tab=ingestion"),
-    _in_project("settings-webhooks", "settings?tab=webhooks"),
-    Screen("account", lambda _: "/account"),
-    Screen("account-second-factor", lambda _: "/account?tab=factor"),
-    Screen("account-sessions", lambda _: "/account?tab=sessions"),
-    Screen("account-keys", lambda _: "/account?tab=keys"),
-    Screen("organization", lambda _: "/organization"),
-    Screen("organization-invites", lambda _: "/organization?tab=invites"),
-    Screen("organization-roles", lambda _: "/organization?tab=roles"),
-    Screen("organization-sign-in", lambda _: "/organization?tab=signIn"),
+    *(_in_project(f"settings-{tab}", f"settings?tab={tab}") for tab in PROJECT_TABS),
+    *(_plain(f"account-{tab}", f"/account?tab={tab}") for tab in ACCOUNT_TABS),
+    *(_plain(f"organization-{tab}", f"/organization?tab={tab}") for tab in ORGANIZATION_TABS),
     _in_project("not-found", "nowhere"),
 )
