@@ -49,7 +49,7 @@ function Brand() {
   );
 }
 
-function Navigation({ onGone }: { onGone?: () => void }) {
+function Destinations({ onGone }: { onGone?: () => void }) {
   const projectId = useProjectId();
   return (
     <nav aria-label={words.navigation} className="flex flex-col gap-3 px-2 pb-4">
@@ -77,6 +77,6 @@ function Navigation({ onGone }: { onGone?: () => void }) {
           </ul>
         </div>
       ))}
-    </nav>
+    </div>
   );
 }

@@ -10,8 +10,16 @@ import { writeStored } from "@/lib/storage";
 
 export const rootRoute = createRootRoute({
   component: Outlet,
-  errorComponent: Crashed,
-  notFoundComponent: NotFound,
+  errorComponent: (error) => (
+    <main>
+      <Crashed {...error} />
+    </main>
+  ),
+  notFoundComponent: () => (
+    <main>
+      <NotFound />
+    </main>
+  ),
 });
 
 /** Everything for which a user has signed in. */
@@ -42,6 +50,7 @@ export const projectRoute = createRoute({
   getParentRoute: () => signedInRoute,
   path: "project/$projectId",
   beforeLoad: ({ params }) => writeStored(LAST_PROJECT, params.projectId),
+  notFoundComponent: NotFound,
 });
 
 /** What is the user's own. */
