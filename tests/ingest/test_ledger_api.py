@@ -11,6 +11,7 @@ from sqlalchemy import select, update
 
 from fanion.accept_log.port import Envelope
 from fanion.db.schema.tables import dead_letters
+from fanion.ingest.ledger.api import BODY_CHARS_MAX
 from fanion.ingest.pipeline.prepare import Context
 from tests.support.application import Home, Json, error
 from tests.support.management import NOW
@@ -289,7 +290,23 @@ async def test_a_dropped_dead_letter_is_gone_and_reported_as_discarded(home: Hom
     assert [(one["reason"], one["items"]) for one in report["reasons"]] == [("discarded", 1)]
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/retry"), ("DELETE", "")])
+async def test_what_a_dead_letter_contains_can_be_read(home: Home) -> None:
+    await poison(home)
+    await poison(home, UNREADABLE + b"\xff" + b"x" * BODY_CHARS_MAX)
+    large, small = [letter["id"] for letter in await letters(home)]
+
+    assert await home.get(f"/ingestion/dead_letters/{small}/body/") == {
+        "body": UNREADABLE.decode(),
+        "is_cut": False,
+    }
+    shown = await home.get(f"/ingestion/dead_letters/{large}/body/")
+    assert shown["body"].startswith(UNREADABLE.decode() + "\ufffdx")
+    assert (len(shown["body"]), shown["is_cut"]) == (BODY_CHARS_MAX, True)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", ""), ("GET", "/body"), ("POST", "/retry"), ("DELETE", "")]
+)
 async def test_a_dead_letter_of_another_project_is_not_found(
     home: Home, method: str, path: str
 ) -> None:

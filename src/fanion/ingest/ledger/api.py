@@ -30,6 +30,7 @@ from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 
 SPAN = timedelta(hours=1)
+BODY_CHARS_MAX = 1_000_000  # of a dead letter's body in an answer
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -92,6 +93,15 @@ class DeadLetterBody(Struct, kw_only=True):
     retry_requested_at: datetime | None
     error: str
     body_bytes: int
+
+
+class DeadLetterContent(Struct, kw_only=True):
+    body: Annotated[
+        str, Meta(description="As it was accepted; bytes that are no text as `\ufffd`.")
+    ]
+    is_cut: Annotated[
+        bool, Meta(description=f"True when only the first {BODY_CHARS_MAX:,} characters are shown.")
+    ]
 
 
 class Affected(Struct, kw_only=True):
@@ -180,6 +190,21 @@ class IngestionApi(Controller):
         if not found:
             raise NotFound
         return _letter(found[0])
+
+    @get("/dead_letters/{letter_id:str}/body", summary="Read what a dead letter contains")
+    async def body(
+        self,
+        request: ManagementRequest,
+        letter_id: ObjectId,
+        ingestion: NamedDependency[IngestionReports],
+    ) -> DeadLetterContent:
+        """The body of the request, with its events."""
+        body = await ingestion.letters.body(_one(request, letter_id))
+        if body is None:
+            raise NotFound
+        # A character is at most four bytes.
+        text = body[: 4 * BODY_CHARS_MAX + 4].decode(errors="replace")
+        return DeadLetterContent(body=text[:BODY_CHARS_MAX], is_cut=len(text) > BODY_CHARS_MAX)
 
     @post("/dead_letters/{letter_id:str}/retry", summary="Retry a dead letter", status_code=202)
     async def retry(
