@@ -22,6 +22,7 @@ BODY = {
     "email_service_available": False,
     "available_social_auth_providers": {},
     "password_sign_in": True,
+    "capture_url": None,
 }
 
 
@@ -45,7 +46,9 @@ async def test_the_public_listener_has_no_preflight(home: Home) -> None:
 
 async def test_what_is_configured_is_offered(records: Records) -> None:
     async with open_workspace(records, (PreflightApi,)) as workspace:
-        options = SignInOptions(password=False, mail=True, providers=("oidc",))
+        options = SignInOptions(
+            password=False, mail=True, providers=("oidc",), capture_url="https://in.example.com"
+        )
         sign_in = replace(workspace.sign_in, options=options)
     async with (
         open_workspace(
@@ -60,4 +63,5 @@ async def test_what_is_configured_is_offered(records: Records) -> None:
         "email_service_available": True,
         "available_social_auth_providers": {"oidc": True},
         "password_sign_in": False,
+        "capture_url": "https://in.example.com",
     }

@@ -175,6 +175,10 @@ class PreflightBody(Struct, kw_only=True):
     email_service_available: Annotated[bool, Meta(description="Whether links can be mailed.")]
     available_social_auth_providers: dict[str, bool]
     password_sign_in: bool
+    capture_url: Annotated[
+        str | None,
+        Meta(description="Where SDKs reach the server; null: at the address of this answer."),
+    ]
 
 
 class PreflightApi(Controller):
@@ -189,4 +193,5 @@ class PreflightApi(Controller):
             email_service_available=options.mail,
             available_social_auth_providers=dict.fromkeys(options.providers, True),
             password_sign_in=options.password,
+            capture_url=options.capture_url or None,
         )

@@ -32,16 +32,18 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignInOptions:
-    """What a page of signing in offers.
+    """What the console knows before anybody has signed in.
 
-    password:  whether people may sign in with a password
-    mail:      whether links can be mailed
-    providers: names of identity providers
+    password:    whether people may sign in with a password
+    mail:        whether links can be mailed
+    providers:   names of identity providers
+    capture_url: where SDKs reach the server; "" for the address of the console
     """
 
     password: bool = True
     mail: bool = False
     providers: tuple[str, ...] = ()
+    capture_url: str = ""
 
 
 DEFAULT_OPTIONS = SignInOptions()

@@ -185,6 +185,9 @@ def _build_sign_in(public: Services) -> SignIn:
             mail=bool(settings.smtp_url),
             password=settings.password_sign_in == "on",
             providers=("oidc",) if settings.oidc_issuer else (),
+            capture_url=settings.address
+            if settings.public_url or settings.management_listen
+            else "",
         ),
         count=lambda kind, reason: failed.labels(kind, reason).inc(),
     )
