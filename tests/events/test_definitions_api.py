@@ -373,6 +373,46 @@ async def test_volume_counts_the_days_of_the_project(home: Home) -> None:
     assert volume["days"][-1]["day"] == f"{today + timedelta(hours=13):%Y-%m-%d}"
 
 
+async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(home: Home) -> None:
+    now = home.site.clock.now()
+    times = {"paid": [0, 0, 3], "left": [29], "gone": [30], "$pageview": [1, 1, 1, 2]}
+
+    await home.capture(
+        *(
+            {"event": name, "distinct_id": "u", "timestamp": f"{now - timedelta(days=days)}"}
+            for name, ages in times.items()
+            for days in ages
+        )
+    )
+    volumes = await home.get("/event_definitions/volumes/")
+
+    found = {one["event"]: one for one in volumes["results"]}
+    assert list(found) == ["$pageview", "paid", "left"]
+    assert [one["total"] for one in volumes["results"]] == [4, 3, 1]
+    assert found["paid"]["counts"] == [*[0] * 26, 1, 0, 0, 2]
+    assert found["left"]["counts"] == [1, *[0] * 29]
+    assert volumes["timezone"] == "UTC"
+    assert volumes["days"][0] == f"{now - timedelta(days=29):%Y-%m-%d}"
+    assert (len(volumes["days"]), volumes["days"][-1]) == (30, f"{now:%Y-%m-%d}")
+
+
+async def test_volumes_are_those_of_one_project(home: Home) -> None:
+    await capture(home, "paid")
+
+    async with open_home(home.site, home.project_id + 7_000_002) as neighbour:
+        volumes = await neighbour.get("/event_definitions/volumes/")
+
+    assert volumes["results"] == []
+
+
+async def test_volumes_say_so_when_events_cannot_be_read(home: Home) -> None:
+    home.site.events.is_down = True
+    answer = await home.api.get("/event_definitions/volumes/")
+    home.site.events.is_down = False
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+
+
 async def test_volume_says_so_when_events_cannot_be_read(home: Home) -> None:
     await capture(home, "paid")
     found = await definition(home, "paid")

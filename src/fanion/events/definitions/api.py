@@ -47,6 +47,7 @@ from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import given_fields, normal_tags
 
 NAME_CHARS_MAX = 400
+VOLUMES_MAX = 1_000  # names of events in one answer
 
 DefinitionName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 
@@ -109,6 +110,21 @@ class VolumeBody(Struct, kw_only=True):
     days: Annotated[list[DayVolume], Meta(description="The last 30, the oldest first.")]
 
 
+class EventVolume(Struct, kw_only=True):
+    event: str
+    total: int
+    counts: Annotated[list[int], Meta(description="One for each of `days`.")]
+
+
+class VolumesBody(Struct, kw_only=True):
+    timezone: Annotated[str, Meta(description="That of the project, for the days.")]
+    days: Annotated[list[date], Meta(description="The last 30, the oldest first.")]
+    results: Annotated[
+        list[EventVolume],
+        Meta(description=f"The {VOLUMES_MAX:,} most frequent events, the most frequent first."),
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Definitions:
     """Event definitions, and the volume of their events."""
@@ -132,6 +148,26 @@ class Definitions:
             timezone=zone,
             total=sum(count for _, count in counted),
             days=[DayVolume(day=day, count=count) for day, count in counted],
+        )
+
+    async def volumes(self, project_id: int, zone: str, now: datetime) -> VolumesBody:
+        """raises: Unavailable when the event store does not answer"""
+        days = last_days(now, zone)
+        try:
+            found = await self.events.volumes(project_id, days, VOLUMES_MAX)
+        except EventStoreUnavailable as error:
+            raise Unavailable from error
+        return VolumesBody(
+            timezone=zone,
+            days=[day for day, _ in days.counted({})],
+            results=[
+                EventVolume(
+                    event=name,
+                    total=sum(counts.values()),
+                    counts=[count for _, count in days.counted(counts)],
+                )
+                for name, counts in found.items()
+            ],
         )
 
 
@@ -170,6 +206,15 @@ class EventDefinitionsApi(Controller):
         )
         found, count = await find_definitions(definitions.records, request.project.id, query)
         return page.of([_shown(one) for one in found], count)
+
+    @get("/volumes", summary="Count all events by day")
+    async def volumes(
+        self, request: ManagementRequest, definitions: NamedDependency[Definitions]
+    ) -> VolumesBody:
+        """For the last 30 days, including today, in the project's time zone. An event that was
+        stored twice may count twice for some minutes, unlike in `volume` of one definition."""
+        project = request.project
+        return await definitions.volumes(project.id, project.timezone, request.app.state.now())
 
     @get("/{definition_id:str}", summary="Retrieve an event definition")
     async def definition(

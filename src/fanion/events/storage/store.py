@@ -93,6 +93,23 @@ GROUP BY day
 ORDER BY day
 """
 
+# Of the most frequent events. Copies of an event that are not merged yet count, unlike above: the
+# uuids of all events of a month would take too much memory.
+VOLUMES = """
+  SELECT event, groupArray(day), groupArray(events)
+    FROM (  SELECT event,
+                   toDate(toTimeZone(timestamp, {zone:String})) AS day,
+                   count() AS events
+              FROM events
+             WHERE project_id = {project_id:UInt64}
+               AND timestamp >= fromUnixTimestamp64Micro({start:Int64})
+               AND timestamp < fromUnixTimestamp64Micro({end:Int64})
+          GROUP BY event, day)
+GROUP BY event
+ORDER BY sum(events) DESC, event
+   LIMIT {limit:UInt32}
+"""
+
 
 # Of each person, with those merged into it.
 COUNT_OF_PERSONS = """
@@ -279,6 +296,21 @@ class EventStore:
             "end": micros(days.end),
         }
         return {day: int(events) for day, events in await self._read(DAILY, asked)}
+
+    async def volumes(
+        self, project_id: int, days: Days, limit: int
+    ) -> Mapping[str, Mapping[date, int]]:
+        """Number of events by name and day, the most frequent names first; days without any are
+        absent."""
+        asked = {
+            "project_id": project_id,
+            "zone": days.zone,
+            "start": micros(days.start),
+            "end": micros(days.end),
+            "limit": limit,
+        }
+        found = await self._read(VOLUMES, asked)
+        return {name: dict(zip(*counts, strict=True)) for name, *counts in found}
 
     async def ask(
         self,
