@@ -220,7 +220,7 @@ async def open_site(
         writer = LineWriter(stream)
         stack.callback(writer.close)
         breakable = Breakable(events)
-        context = AppContext(chosen, Metrics(), writer, clock.now, PATIENT)
+        context = AppContext(chosen, Metrics(), writer, clock.now, waits=PATIENT)
         public = build_services(context, Stores(records, log))
         running = build_server(public, cast(EventStore, breakable))
         application = server_application(running)
