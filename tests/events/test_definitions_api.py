@@ -337,6 +337,9 @@ async def test_marks_are_stored_with_the_definition(home: Home) -> None:
     )
     assert await names(home, hidden="false") == ["paid"]
     assert await names(home, hidden="true") == ["noise"]
+    await home.api.patch(f"/event_definitions/{paid['id']}/marks/", json={"verified": True})
+    assert await names(home, verified="true") == ["paid"]
+    assert await names(home, verified="false") == ["noise"]
     assert await definition(home, "noise") == noise
     assert await definition(home, "paid") == paid
 

@@ -186,6 +186,7 @@ class EventDefinitionsApi(Controller):
         event_type: FromQuery[str | None] = None,
         excluded_properties: FromQuery[str | None] = None,
         hidden: FromQuery[bool | None] = None,
+        verified: FromQuery[bool | None] = None,
     ) -> Paged[EventDefinitionBody]:
         """Those seen on the latest day first, then by name.
 
@@ -201,6 +202,7 @@ class EventDefinitionsApi(Controller):
             event_type=_event_type(event_type),
             excluded=read_names(excluded_properties, "excluded_properties"),
             hidden=hidden,
+            verified=verified,
             limit=page.limit,
             offset=page.offset,
         )

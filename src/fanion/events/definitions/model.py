@@ -59,7 +59,7 @@ class DefinitionQuery:
     """words:    each of which must occur in the name, in any case
     order:    the most significant first
     excluded: names to leave out
-    hidden:   only those that are, or are not; None for all
+    hidden:   only those that are, or are not; None for all; verified: likewise
     """
 
     words: Sequence[str] = ()
@@ -67,6 +67,7 @@ class DefinitionQuery:
     event_type: str = "event"
     excluded: Sequence[str] = ()
     hidden: bool | None = None
+    verified: bool | None = None
     limit: int = 100
     offset: int = 0
 

@@ -232,6 +232,8 @@ def _conditions(query: DefinitionQuery) -> Iterable[ColumnElement[bool]]:
         yield _definition.name.not_in(query.excluded)
     if query.hidden is not None:
         yield func.coalesce(_mark.hidden, False).is_(query.hidden)
+    if query.verified is not None:
+        yield func.coalesce(_mark.verified, False).is_(query.verified)
 
 
 def _contains(word: str) -> ColumnElement[bool]:

@@ -1,0 +1,147 @@
+import type { ApiError } from "@/lib/errors";
+import { openStream, type StreamMessage } from "@/lib/stream";
+import {
+  type LiveEvent,
+  readEvent,
+  readSample,
+  readSkipped,
+  type Sample,
+  type Skipped,
+} from "./liveEvent";
+
+export const EVENTS_MAX = 1000;
+const SAMPLE_SHOWN_MS = 3000;
+const RATE_MS = 10_000;
+
+export type Connection = "connecting" | "open" | "waiting" | "ended";
+
+/** events: the newest first; waiting: how many came since it is held */
+export interface FeedState {
+  events: readonly LiveEvent[];
+  waiting: number;
+  connection: Connection;
+  hasOpened: boolean;
+  error: ApiError | null;
+  sample: Sample | null;
+  skipped: Skipped | null;
+  /** Of the last ten seconds. */
+  perSecond: number;
+}
+
+const NOTHING: FeedState = {
+  events: [],
+  waiting: 0,
+  connection: "connecting",
+  hasOpened: false,
+  error: null,
+  sample: null,
+  skipped: null,
+  perSecond: 0,
+};
+
+/** The newest events of a stream. What comes within a frame is shown at once, so that a busy stream
+ * costs one drawing a frame.
+ */
+export class Feed {
+  private state = NOTHING;
+  private came: LiveEvent[] = [];
+  private isHeld = false;
+  private frame = 0;
+  private sampleTimer = 0;
+  private moments: number[] = [];
+  private readonly listeners = new Set<() => void>();
+  private readonly seen = new Set<string>();
+
+  readonly read = (): FeedState => this.state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  /** Returns what ends it. */
+  follow(path: string, isWanted: (event: LiveEvent) => boolean): () => void {
+    const stop = openStream(path, {
+      onMessage: (message) => this.take(message, isWanted),
+      onState: (connection, error) => {
+        const hasOpened = this.state.hasOpened || connection === "open";
+        this.set({ connection, hasOpened, error: error ?? null });
+      },
+    });
+    const ticks = window.setInterval(() => this.measure(), 1000);
+    return () => {
+      stop();
+      window.clearInterval(ticks);
+      window.clearTimeout(this.sampleTimer);
+      cancelAnimationFrame(this.frame);
+      this.frame = 0;
+    };
+  }
+
+  /** While it is held, what comes waits and is counted. */
+  hold(isHeld: boolean): void {
+    this.isHeld = isHeld;
+    if (!isHeld) this.show();
+  }
+
+  clear(): void {
+    this.came = [];
+    this.set({ events: [], waiting: 0, skipped: null });
+  }
+
+  private take(message: StreamMessage, isWanted: (event: LiveEvent) => boolean): void {
+    if (message.event === "sample") this.takeSample(readSample(message.data));
+    else if (message.event === "skipped") this.set({ skipped: readSkipped(message.data) });
+    else {
+      const event = readEvent(message.data);
+      if (event === null || this.seen.has(event.id) || !isWanted(event)) return;
+      this.note(event);
+      if (this.frame === 0) this.frame = requestAnimationFrame(() => this.show());
+    }
+  }
+
+  private note(event: LiveEvent): void {
+    this.seen.add(event.id);
+    // An id that comes again does so at once: those that came first are forgotten.
+    if (this.seen.size > 2 * EVENTS_MAX) {
+      for (const id of [...this.seen].slice(0, EVENTS_MAX)) this.seen.delete(id);
+    }
+    this.came.push(event);
+    this.moments.push(Date.now());
+    if (this.came.length > 2 * EVENTS_MAX) this.came = this.came.slice(-EVENTS_MAX);
+    if (this.isHeld) this.waitingCame += 1;
+  }
+
+  private waitingCame = 0;
+
+  private show(): void {
+    this.frame = 0;
+    if (this.isHeld) {
+      this.set({ waiting: this.waitingCame });
+      return;
+    }
+    const newest = this.came.reverse();
+    this.came = [];
+    this.waitingCame = 0;
+    const events = [...newest, ...this.state.events].slice(0, EVENTS_MAX);
+    this.set({ events, waiting: 0 });
+  }
+
+  private takeSample(sample: Sample | null): void {
+    window.clearTimeout(this.sampleTimer);
+    this.set({ sample });
+    this.sampleTimer = window.setTimeout(() => this.set({ sample: null }), SAMPLE_SHOWN_MS);
+  }
+
+  private measure(): void {
+    const since = Date.now() - RATE_MS;
+    this.moments = this.moments.filter((moment) => moment > since);
+    const perSecond = this.moments.length / (RATE_MS / 1000);
+    if (perSecond !== this.state.perSecond) this.set({ perSecond });
+  }
+
+  private set(changes: Partial<FeedState>): void {
+    this.state = { ...this.state, ...changes };
+    for (const listener of this.listeners) listener();
+  }
+}
