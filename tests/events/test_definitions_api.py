@@ -402,7 +402,7 @@ async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(home:
 async def test_volumes_are_those_of_one_project(home: Home) -> None:
     await capture(home, "paid")
 
-    async with open_home(home.site, home.project_id + 7_000_002) as neighbour:
+    async with open_home(home.site, home.project_id + 8_000_002) as neighbour:
         volumes = await neighbour.get("/event_definitions/volumes/")
 
     assert volumes["results"] == []

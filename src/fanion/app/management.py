@@ -60,6 +60,7 @@ from fanion.projects.invite_acceptance_store import InviteAcceptance
 from fanion.projects.invites_api import InvitesApi
 from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
+from fanion.projects.problems_api import ProblemsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application
 from fanion.web.link_pages import InvitePage, LinkPage
@@ -98,6 +99,7 @@ CONTROLLERS = (
     GroupsApi,
     GroupTypesApi,
     ActivityApi,
+    ProblemsApi,
     IngestionApi,
     FlagDashboardsApi,
     FlagUsageApi,

@@ -1,0 +1,56 @@
+"""What fails in a project, over HTTP."""
+
+from datetime import datetime
+from typing import Annotated
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from msgspec import Meta, Struct
+
+from fanion.db.engine import Records
+from fanion.projects.problems_store import Kind, find_problems
+from fanion.projects.request_api import ManagementRequest, scoped
+
+
+class ProblemBody(Struct, kw_only=True):
+    kind: Kind
+    item_id: Annotated[
+        int | None,
+        Meta(description="Of the webhook, the cohort or, of changes and rollbacks, the flag."),
+    ]
+    name: Annotated[str, Meta(description="Address of the webhook, name or key of the item.")]
+    count: Annotated[int, Meta(description="Dead letters, deliveries or calculations that failed.")]
+    detail: Annotated[str | None, Meta(description="The last error.")]
+    at: Annotated[datetime | None, Meta(description="Of the last error, where it is known.")]
+
+
+class Problems(Struct, kw_only=True):
+    results: list[ProblemBody]
+
+
+class ProblemsApi(Controller):
+    path = "/api/projects/{project_id:str}/problems"
+    tags = ("Activity",)
+    opt = scoped("activity_log")
+
+    @get("/", summary="List what fails")
+    async def problems(
+        self, request: ManagementRequest, records: NamedDependency[Records]
+    ) -> Problems:
+        """Dead letters, flags that were rolled back and are still off, cohorts whose last
+        calculation failed; of the last seven days deliveries of webhooks that were given up, and
+        scheduled changes that failed. Of a kind the newest 20."""
+        found = await find_problems(records, request.project.id, request.app.state.now())
+        return Problems(
+            results=[
+                ProblemBody(
+                    kind=one.kind,
+                    item_id=one.item_id,
+                    name=one.name,
+                    count=one.count,
+                    detail=one.detail,
+                    at=one.at,
+                )
+                for one in found
+            ]
+        )

@@ -1,0 +1,141 @@
+"""What fails in a project, out of the tables of all that works by itself."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Struct
+from sqlalchemy import Connection, func, select
+
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.flags import scheduled_changes
+from fanion.db.schema.tables import dead_letters, feature_flags
+from fanion.db.schema.webhooks import webhook_deliveries, webhooks
+
+# How far back deliveries and scheduled changes count; what else is listed still holds.
+SPAN = timedelta(days=7)
+OF_A_KIND_MAX = 20
+
+Kind = Literal["dead_letters", "webhook", "cohort", "scheduled_change", "rollback"]
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """item_id: of the webhook, the cohort or the flag; name: what people call it; at: of the last
+    time, None where that is not stored"""
+
+    kind: Kind
+    item_id: int | None = None
+    name: str = ""
+    count: int = 1
+    detail: str | None = None
+    at: datetime | None = None
+
+
+async def find_problems(records: Records, project_id: int, now: datetime) -> list[Problem]:
+    """The most urgent kind first; of a kind the latest, OF_A_KIND_MAX at most."""
+    async with records.read() as connection:
+        return await connection.run_sync(_find, project_id, now - SPAN)
+
+
+def _find(connection: Connection, project_id: int, since: datetime) -> list[Problem]:
+    return [
+        *_dead_letters(connection, project_id),
+        *_rollbacks(connection, project_id),
+        *_scheduled_changes(connection, project_id, since),
+        *_webhooks(connection, project_id, since),
+        *_cohorts(connection, project_id),
+    ]
+
+
+def _dead_letters(connection: Connection, project_id: int) -> Iterable[Problem]:
+    letter = dead_letters.c
+    of_project = letter.project_id == project_id
+    newest = connection.execute(
+        select(letter.failed_at, letter.error).where(of_project).order_by(letter.id.desc()).limit(1)
+    ).first()
+    if newest is None:
+        return
+    count = connection.scalar(select(func.count()).select_from(dead_letters).where(of_project))
+    yield Problem(kind="dead_letters", count=count or 1, detail=newest.error, at=newest.failed_at)
+
+
+def _rollbacks(connection: Connection, project_id: int) -> Iterable[Problem]:
+    flag = feature_flags.c
+    rows = connection.execute(
+        select(flag.id, flag.key)
+        .where(flag.project_id == project_id, flag.deleted.is_(False))
+        .where(flag.performed_rollback.is_(True), flag.active.is_(False))
+        .order_by(flag.id.desc())
+        .limit(OF_A_KIND_MAX)
+    )
+    for row in rows:
+        yield Problem(kind="rollback", item_id=row.id, name=row.key)
+
+
+def _scheduled_changes(
+    connection: Connection, project_id: int, since: datetime
+) -> Iterable[Problem]:
+    change, flag = scheduled_changes.c, feature_flags.c
+    rows = connection.execute(
+        select(change.flag_id, flag.key, change.failure_reason, change.created_at)
+        .join_from(scheduled_changes, feature_flags, flag.id == change.flag_id)
+        .where(change.project_id == project_id, change.failure_reason.is_not(None))
+        .where(change.created_at >= since, flag.deleted.is_(False))
+        .order_by(change.id.desc())
+        .limit(OF_A_KIND_MAX)
+    )
+    for row in rows:
+        yield Problem(
+            kind="scheduled_change", item_id=row.flag_id, name=row.key, detail=row.failure_reason
+        )
+
+
+def _webhooks(connection: Connection, project_id: int, since: datetime) -> Iterable[Problem]:
+    delivery, webhook = webhook_deliveries.c, webhooks.c
+    failed = (
+        select(
+            delivery.webhook_id,
+            func.count().label("number"),
+            func.max(delivery.id).label("last"),
+        )
+        .where(delivery.project_id == project_id, delivery.status == "failed")
+        .where(delivery.created_at >= since)
+        .group_by(delivery.webhook_id)
+        .subquery()
+    )
+    rows = connection.execute(
+        select(webhook.id, webhook.url, failed.c.number, delivery.error, delivery.finished_at)
+        .join_from(failed, webhooks, webhook.id == failed.c.webhook_id)
+        .join(webhook_deliveries, delivery.id == failed.c.last)
+        .order_by(failed.c.last.desc())
+        .limit(OF_A_KIND_MAX)
+    )
+    for row in rows:
+        yield Problem(
+            kind="webhook",
+            item_id=row.id,
+            name=row.url,
+            count=row.number,
+            detail=row.error,
+            at=row.finished_at,
+        )
+
+
+def _cohorts(connection: Connection, project_id: int) -> Iterable[Problem]:
+    cohort = cohorts.c
+    rows = connection.execute(
+        select(cohort.id, cohort.name, cohort.errors_calculating, cohort.last_error_message)
+        .where(cohort.project_id == project_id, cohort.deleted.is_(False))
+        .where(cohort.last_error_message.is_not(None))
+        .order_by(cohort.id.desc())
+        .limit(OF_A_KIND_MAX)
+    )
+    for row in rows:
+        yield Problem(
+            kind="cohort",
+            item_id=row.id,
+            name=row.name or "",
+            count=max(1, row.errors_calculating),
+            detail=row.last_error_message,
+        )
