@@ -1,6 +1,125 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Eraser, Pause, Play } from "lucide-react";
+import { useCallback, useMemo, useState } from "react";
+import { useProjectId } from "@/app/session";
+import { useShortcuts } from "@/lib/shortcuts";
+import { Button } from "@/ui/Button";
 import { Page } from "@/ui/Page";
 import { words } from "@/words/live";
+import { EventTable } from "./EventTable";
+import { LiveFilters } from "./LiveFilters";
+import type { LiveEvent } from "./liveEvent";
+import { NoEvents } from "./NoEvents";
+import { useOwnId } from "./ownId";
+import { earlierQuery } from "./queries";
+import type { LiveSearch } from "./routes";
+import { StreamState } from "./StreamState";
+import { useFeed } from "./useFeed";
+import { useLiveSearch } from "./useLiveSearch";
 
 export default function LivePage() {
-  return <Page title={words.title}>{null}</Page>;
+  const [search, change] = useLiveSearch();
+  const [isPaused, setPaused] = useState(false);
+  const [ownId] = useOwnId();
+  const filter = filterOf(search, ownId);
+  const feed = useFeed({
+    filter: { event: filter.event, distinct_id: filter.distinct_id, person_id: filter.person_id },
+    isWanted: (event) => hasProperty(event, search),
+    // A row that is read must not move away.
+    isHeld: isPaused || search.open !== undefined,
+  });
+  const earlier = useInfiniteQuery({
+    ...earlierQuery(useProjectId(), filter),
+    // What comes in between is in both, rather than in neither.
+    enabled: feed.hasOpened || feed.error !== null,
+  });
+  const before = useMemo(() => {
+    const live = new Set(feed.events.map((event) => event.id));
+    const found = earlier.data?.pages.flatMap((page) => page.results) ?? [];
+    return found.filter((event) => !live.has(event.id));
+  }, [feed.events, earlier.data]);
+  const toggle = useCallback(
+    (id: string) => change({ open: search.open === id ? undefined : id }, true),
+    [change, search.open],
+  );
+  const resume = () => {
+    setPaused(false);
+    if (search.open !== undefined) change({ open: undefined }, true);
+  };
+  const isHeld = isPaused || search.open !== undefined;
+  useShortcuts([
+    {
+      keys: "p",
+      label: isHeld ? words.resume : words.pause,
+      group: "do",
+      run: () => (isHeld ? resume() : setPaused(true)),
+    },
+  ]);
+  const isEmpty = feed.events.length + before.length === 0 && !earlier.isPending;
+  return (
+    <Page
+      title={words.title}
+      description={words.description}
+      actions={
+        <>
+          <Button look="quiet" icon={Eraser} onClick={feed.clear}>
+            {words.clear}
+          </Button>
+          <Button
+            icon={isHeld ? Play : Pause}
+            onClick={() => (isHeld ? resume() : setPaused(true))}
+            className="min-w-28"
+          >
+            {isHeld && feed.waiting > 0
+              ? words.resumeWith(feed.waiting)
+              : isHeld
+                ? words.resume
+                : words.pause}
+          </Button>
+        </>
+      }
+    >
+      <LiveFilters search={search} onChange={change} events={feed.events} earlier={before} />
+      <StreamState feed={feed} isPaused={isPaused} isHeld={isHeld} />
+      {isEmpty ? (
+        <NoEvents isFiltered={Object.keys(filter).length > 0} />
+      ) : (
+        <EventTable
+          events={feed.events}
+          earlier={before}
+          openId={search.open}
+          onToggle={toggle}
+          onFilter={change}
+          more={{
+            isPending: earlier.isPending,
+            error: earlier.error,
+            retry: () => void earlier.refetch(),
+            hasMore: earlier.hasNextPage,
+            isLoading: earlier.isFetchingNextPage,
+            load: () => void earlier.fetchNextPage(),
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function filterOf(search: LiveSearch, ownId: string) {
+  const { event, distinct_id, person_id, property, value } = search;
+  const id = search.mine && ownId !== "" ? ownId : distinct_id;
+  return Object.fromEntries(
+    Object.entries({ event, distinct_id: id, person_id, property, value }).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    ),
+  );
+}
+
+/** As the API compares the events that came before. */
+function hasProperty(event: LiveEvent, { property, value }: LiveSearch): boolean {
+  if (property === undefined) return true;
+  const found = event.properties[property];
+  if (found === undefined || found === null) return false;
+  if (value === undefined) return true;
+  const text = typeof found === "object" ? JSON.stringify(found) : String(found);
+  return text.toLowerCase() === value.toLowerCase();
 }

@@ -1,2 +1,4 @@
 // What other features may use of this one.
-export {};
+export { EventDetails } from "./EventDetails";
+export { type LiveEvent, personName } from "./liveEvent";
+export { useFeed } from "./useFeed";

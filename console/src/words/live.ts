@@ -1,3 +1,83 @@
+import { digits, plural } from "./plural";
+
+const rate = (perSecond: number): string =>
+  `${digits(perSecond < 10 ? Math.round(perSecond * 10) / 10 : Math.round(perSecond))} per second`;
+
 export const words = {
   title: "Live events",
+  description: "Each event as soon as it is stored, half a second after it was sent.",
+  filters: "Filters",
+  event: "Event",
+  anyEvent: "Any event",
+  distinctId: "Distinct id",
+  anyPerson: "Any person",
+  personShown: "Only events of one person.",
+  everybody: "Show everybody",
+  property: "Property",
+  anyProperty: "Any property",
+  value: "Value",
+  anyValue: "Any value",
+  clearFilters: "Clear filters",
+  pause: "Pause",
+  resume: "Resume",
+  resumeWith: (count: number) => `Resume, ${digits(count)} waiting`,
+  clear: "Clear the list",
+  connection: {
+    connecting: "Connecting…",
+    open: "Live",
+    paused: "Paused",
+    held: "Held while a row is open",
+    waiting: "Not connected, trying again",
+    ended: "Not connected",
+  },
+  waiting: (count: number) => plural(count, "event waits", "events wait"),
+  rate,
+  sample: (events: number, shown: number, perSecond: number) =>
+    `${rate(perSecond)}: ${digits(shown)} of the last ${digits(events)} events are shown, at equal distances.`,
+  skipped: (events: number | null) =>
+    events === null
+      ? "Some events are missing here."
+      : `${plural(events, "event is", "events are")} missing here.`,
+  reasons: {
+    slow: "This browser was too slow for them. They are stored.",
+    reconnected: "They came while the connection was lost. They are stored.",
+    too_large: "They are too large for the stream. They are stored.",
+  },
+  kept: (count: number) => `The newest ${digits(count)} are kept here; all are stored.`,
+  list: "Live events, the newest first",
+  time: "Time",
+  person: "Person",
+  place: "Where",
+  details: (event: string) => `Details of ${event}`,
+  more: (count: number) => `Show ${digits(count)} more`,
+  earlier: "Before this screen was opened",
+  loadEarlier: "Earlier events",
+  noEarlier: "There are no earlier events.",
+  empty: "Waiting for events",
+  emptyHint: "They appear here by themselves. Send one to see:",
+  emptyFiltered: "No event passes these filters yet",
+  emptyFilteredHint: "New ones appear by themselves. Filters can be removed one by one.",
+  curl: "The command that sends an event",
+  properties: (event: string) => `Properties of ${event}`,
+  toPerson: "Open the person",
+  personLoading: "Looking for the person…",
+  noPerson: "No person is known by this distinct id.",
+  only: { event: "Only this event", person: "Only this person" },
+  definition: "About this event",
+  facts: { id: "Event id", distinctId: "Distinct id", time: "Time" },
+  copyJson: "the event as JSON",
+  mine: {
+    only: "Only mine",
+    change: "Your distinct id",
+    title: "Which events are yours?",
+    hint: "Your site keeps your distinct id in its own storage, where this page cannot read it. Open your site, and in its developer tools run:",
+    code: "posthog.get_distinct_id()",
+    command: "the command",
+    label: "Your distinct id",
+    candidates:
+      "Or take one of these: their events came from a browser that names itself as this one does.",
+    noCandidates: "No event here came from a browser like this one.",
+    use: "Show only mine",
+    forget: "Forget it",
+  },
 } as const;
