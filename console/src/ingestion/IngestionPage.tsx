@@ -1,6 +1,35 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback } from "react";
 import { Page } from "@/ui/Page";
 import { words } from "@/words/ingestion";
+import { DeadLetters } from "./DeadLetters";
+import { Find } from "./Find";
+import { Ledger } from "./Ledger";
+import type { IngestionSearch } from "./routes";
 
 export default function IngestionPage() {
-  return <Page title={words.title}>{null}</Page>;
+  const search: IngestionSearch = useSearch({ from: "/signed-in/project/$projectId/ingestion" });
+  const navigate = useNavigate({ from: "/project/$projectId/ingestion" });
+  const change = useCallback(
+    (changes: { [Name in keyof IngestionSearch]?: IngestionSearch[Name] | undefined }) =>
+      void navigate({
+        search: (old) =>
+          Object.fromEntries(
+            Object.entries({ ...old, ...changes }).filter(([, value]) => value !== undefined),
+          ),
+        resetScroll: false,
+      }),
+    [navigate],
+  );
+  return (
+    <Page title={words.title} description={words.description}>
+      <Find
+        text={search.find ?? ""}
+        onFind={(find) => change({ find: find || undefined })}
+        onLetter={(letter) => change({ letter })}
+      />
+      <DeadLetters openId={search.letter} onOpen={(letter) => change({ letter })} />
+      <Ledger span={search.span ?? "1h"} onSpan={(span) => change({ span })} />
+    </Page>
+  );
 }

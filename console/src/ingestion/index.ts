@@ -1,2 +1,3 @@
 // What other features may use of this one.
-export {};
+export { deadLettersQuery, type Report, reportQuery } from "./queries";
+export { Examples, reasonName } from "./Reasons";

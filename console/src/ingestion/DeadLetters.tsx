@@ -1,0 +1,90 @@
+import { useQuery } from "@tanstack/react-query";
+import { RotateCcw } from "lucide-react";
+import { useState } from "react";
+import { useCanEdit, useProjectId } from "@/app/session";
+import { describeError } from "@/lib/errors";
+import { Button } from "@/ui/Button";
+import { ConfirmTyped } from "@/ui/ConfirmTyped";
+import { Card } from "@/ui/Page";
+import { Loaded } from "@/ui/States";
+import { words } from "@/words/ingestion";
+import { DeadLetterItem } from "./DeadLetterItem";
+import { type DeadLetter, deadLettersQuery } from "./queries";
+import { useDeadLetterActs } from "./useDeadLetterActs";
+
+interface DeadLettersProps {
+  openId: number | undefined;
+  onOpen: (id: number | undefined) => void;
+}
+
+/** Requests that could not be ingested; sent again one by one, or all. */
+export function DeadLetters({ openId, onOpen }: DeadLettersProps) {
+  const letters = useQuery(deadLettersQuery(useProjectId()));
+  const canEdit = useCanEdit();
+  const acts = useDeadLetterActs();
+  const [removed, setRemoved] = useState<DeadLetter | null>(null);
+  const found = letters.data?.results ?? [];
+  return (
+    <Card
+      title={words.letters.title}
+      description={words.letters.description}
+      actions={
+        found.length > 1 && (
+          <Button
+            small
+            icon={RotateCcw}
+            disabled={!canEdit}
+            title={canEdit ? undefined : words.letters.viewer}
+            isBusy={acts.retryAll.isPending}
+            onClick={() => acts.retryAll.mutate()}
+          >
+            {words.letters.retryAll}
+          </Button>
+        )
+      }
+    >
+      <Loaded query={letters} rows={2}>
+        {({ results, count }) =>
+          results.length === 0 ? (
+            <p className="text-ink-2">{words.letters.none}</p>
+          ) : (
+            <>
+              <ul aria-label={words.letters.list}>
+                {results.map((letter) => (
+                  <DeadLetterItem
+                    key={letter.id}
+                    letter={letter}
+                    isOpen={letter.id === openId}
+                    onToggle={() => onOpen(letter.id === openId ? undefined : letter.id)}
+                    canEdit={canEdit}
+                    isBusy={acts.retry.isPending && acts.retry.variables === letter.id}
+                    onRetry={() => acts.retry.mutate(letter.id)}
+                    onRemove={() => setRemoved(letter)}
+                  />
+                ))}
+              </ul>
+              <p className="mt-2 text-ink-2 text-sm">
+                {count > results.length && `${words.letters.shown(results.length, count)} `}
+                {words.letters.notEditable}
+              </p>
+            </>
+          )
+        }
+      </Loaded>
+      {removed !== null && (
+        <ConfirmTyped
+          open
+          onOpenChange={(isOpen) => !isOpen && setRemoved(null)}
+          title={words.letters.removeTitle}
+          name={words.letters.removeWord}
+          action={words.letters.remove}
+          isBusy={acts.remove.isPending}
+          error={acts.remove.error ? describeError(acts.remove.error) : undefined}
+          onConfirm={() => acts.remove.mutate(removed.id, { onSuccess: () => setRemoved(null) })}
+        >
+          {words.letters.removeHint(removed.items)}
+        </ConfirmTyped>
+      )}
+    </Card>
+  );
+}
