@@ -1,0 +1,80 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { useProjectId } from "@/app/session";
+import { formatTime } from "@/lib/format";
+import { EventDetails, type LiveEvent, personName, useFeed } from "@/live";
+import { Button, LinkButton } from "@/ui/Button";
+import { Card } from "@/ui/Page";
+import { Visible } from "@/ui/properties";
+import { words } from "@/words/home";
+import { hasEventsQuery } from "./queries";
+
+interface FirstEventProps {
+  isFirst: boolean;
+  onDone: () => void;
+}
+
+/** Waits for an event, and becomes it. */
+export function FirstEvent({ isFirst, onDone }: FirstEventProps) {
+  const feed = useFeed();
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  const [newest] = feed.events;
+  const hasCome = newest !== undefined;
+  useEffect(() => {
+    if (hasCome) queries.setQueryData(hasEventsQuery(projectId).queryKey, true);
+  }, [hasCome, queries, projectId]);
+  if (newest !== undefined) return <Arrived event={newest} onDone={onDone} />;
+  const isLost = feed.connection === "waiting" || feed.connection === "ended";
+  return (
+    <Card>
+      <div role="status" className="flex items-center gap-3">
+        <span
+          aria-hidden
+          className="size-3 shrink-0 animate-[pulse-soft_1.4s_ease_infinite] rounded-full bg-accent"
+        />
+        <div>
+          <h2 className="font-semibold">{isFirst ? words.waiting.title : words.waiting.anew}</h2>
+          <p className={isLost ? "text-warn" : "text-ink-2"}>
+            {isLost ? words.waiting.lost : words.waiting.hint}
+          </p>
+        </div>
+      </div>
+    </Card>
+  );
+}
+
+function Arrived({ event, onDone }: { event: LiveEvent; onDone: () => void }) {
+  const projectId = useProjectId();
+  const navigate = useNavigate();
+  const goHome = () => {
+    onDone();
+    void navigate({ to: "/project/$projectId", params: { projectId }, search: {} });
+  };
+  return (
+    <Card
+      title={<span role="status">{words.waiting.arrived}</span>}
+      actions={
+        <>
+          <LinkButton small to="/project/$projectId/live" params={{ projectId }}>
+            {words.waiting.toLive}
+          </LinkButton>
+          <Button small look="primary" onClick={goHome}>
+            {words.waiting.toHome}
+          </Button>
+        </>
+      }
+    >
+      <p className="mb-3">
+        <strong className="text-lg">
+          <Visible text={event.event} />
+        </strong>{" "}
+        <span className="text-ink-2">
+          <Visible text={words.waiting.of(personName(event), formatTime(event.timestamp))} />
+        </span>
+      </p>
+      <EventDetails event={event} />
+    </Card>
+  );
+}

@@ -1,0 +1,123 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { CircleCheck, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import { useProjectId } from "@/app/session";
+import type { components } from "@/lib/schema";
+import { Card, LINK } from "@/ui/Page";
+import { SafeText, Visible } from "@/ui/properties";
+import { Loaded } from "@/ui/States";
+import { Time } from "@/ui/Time";
+import { words } from "@/words/home";
+import { problemsQuery } from "./queries";
+
+type Problem = components["schemas"]["ProblemBody"];
+
+const DETAIL_SHOWN = 140;
+
+/** What fails, each with the way to where it is mended. */
+export function Problems() {
+  const problems = useQuery(problemsQuery(useProjectId()));
+  return (
+    <Card title={words.problems.title} className="grow">
+      <Loaded query={problems} rows={2}>
+        {({ results }) =>
+          results.length === 0 ? (
+            <p className="flex items-center gap-2 text-ink-2">
+              <CircleCheck aria-hidden className="size-4 text-good" />
+              {words.problems.none}
+            </p>
+          ) : (
+            <ul className="flex max-h-96 flex-col gap-3 overflow-y-auto">
+              {results.map((one) => (
+                <ProblemItem key={`${one.kind} ${one.item_id} ${one.detail}`} problem={one} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+function ProblemItem({ problem }: { problem: Problem }) {
+  return (
+    <li className="flex gap-2">
+      <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
+      <div className="min-w-0">
+        <ProblemLink problem={problem}>
+          <Visible text={sentenceOf(problem)} />
+        </ProblemLink>
+        {problem.detail !== null && (
+          <p className="text-ink-2 text-sm">
+            <SafeText text={problem.detail} length={DETAIL_SHOWN} />
+          </p>
+        )}
+        {problem.at !== null && (
+          <p className="text-ink-3 text-sm">
+            <Time at={problem.at} />
+          </p>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function sentenceOf({ kind, name, count }: Problem): string {
+  switch (kind) {
+    case "dead_letters":
+      return words.problems.deadLetters(count);
+    case "rollback":
+      return words.problems.rollback(name);
+    case "scheduled_change":
+      return words.problems.scheduledChange(name);
+    case "webhook":
+      return words.problems.webhook(name, count);
+    case "cohort":
+      return words.problems.cohort(name || words.problems.unnamed);
+  }
+}
+
+function ProblemLink({ problem, children }: { problem: Problem; children: ReactNode }) {
+  const projectId = useProjectId();
+  const id = String(problem.item_id ?? "");
+  switch (problem.kind) {
+    case "dead_letters":
+      return (
+        <Link to="/project/$projectId/ingestion" params={{ projectId }} className={LINK}>
+          {children}
+        </Link>
+      );
+    case "webhook":
+      return (
+        <Link
+          to="/project/$projectId/settings"
+          params={{ projectId }}
+          search={{ tab: "webhooks" }}
+          className={LINK}
+        >
+          {children}
+        </Link>
+      );
+    case "cohort":
+      return (
+        <Link
+          to="/project/$projectId/cohorts/$cohortId"
+          params={{ projectId, cohortId: id }}
+          className={LINK}
+        >
+          {children}
+        </Link>
+      );
+    default:
+      return (
+        <Link
+          to="/project/$projectId/flags/$flagId"
+          params={{ projectId, flagId: id }}
+          className={LINK}
+        >
+          {children}
+        </Link>
+      );
+  }
+}

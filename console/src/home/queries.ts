@@ -1,0 +1,125 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api, dataOf } from "@/lib/api";
+import { fromLocal } from "@/ui/zonedTime";
+
+const FRESH_MS = 30_000;
+const FLAGS = 5;
+const WORK = 8;
+
+/** Whether the project has ever stored an event. */
+export const hasEventsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["home", projectId, "has events"],
+    queryFn: async ({ signal }) => {
+      const page = await dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/", {
+          params: { path: { project_id: projectId }, query: { limit: 1 } },
+          signal,
+        }),
+      );
+      return page.count > 0;
+    },
+    // Once there are some, there are.
+    staleTime: (query) => (query.state.data ? Number.POSITIVE_INFINITY : 0),
+  });
+
+export interface Hours {
+  times: Date[];
+  values: number[];
+  total: number;
+  zone: string;
+  /** Of the answer. */
+  at: string | null;
+}
+
+/** Events of today by hour, in the project's time zone. */
+export const eventsTodayQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["home", projectId, "events today"],
+    queryFn: async ({ signal }): Promise<Hours> => {
+      const trend = await dataOf(
+        api.POST("/api/projects/{project_id}/insights/trend/", {
+          params: { path: { project_id: projectId } },
+          body: { date_from: "dStart", interval: "hour", events: [{ id: null, math: "total" }] },
+          signal,
+        }),
+      );
+      const series = trend.result?.[0] ?? {};
+      const days = Array.isArray(series.days) ? series.days : [];
+      return {
+        times: days.flatMap((day) => hourOf(day, trend.timezone)),
+        values: Array.isArray(series.data) ? series.data.map(Number) : [],
+        total: typeof series.count === "number" ? series.count : 0,
+        zone: trend.timezone,
+        at: trend.last_refresh,
+      };
+    },
+    refetchInterval: FRESH_MS,
+  });
+
+function hourOf(day: unknown, zone: string): Date[] {
+  const time = fromLocal(String(day).replace(" ", "T"), zone);
+  return time === null ? [] : [time];
+}
+
+/** Persons who did anything today. */
+export const personsTodayQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["home", projectId, "persons today"],
+    queryFn: async ({ signal }) => {
+      const trend = await dataOf(
+        api.POST("/api/projects/{project_id}/insights/trend/", {
+          params: { path: { project_id: projectId } },
+          body: {
+            date_from: "dStart",
+            display: "BoldNumber",
+            events: [{ id: null, math: "dau" }],
+          },
+          signal,
+        }),
+      );
+      const value = trend.result?.[0]?.aggregated_value;
+      const total = typeof value === "number" ? value : 0;
+      return { total, zone: trend.timezone, at: trend.last_refresh };
+    },
+    refetchInterval: FRESH_MS,
+  });
+
+export const problemsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["home", projectId, "problems"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/problems/", {
+          params: { path: { project_id: projectId } },
+          signal,
+        }),
+      ),
+    refetchInterval: FRESH_MS,
+  });
+
+export const changedFlagsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["home", projectId, "changed flags"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/feature_flags/activity/", {
+          params: { path: { project_id: projectId }, query: { limit: FLAGS } },
+          signal,
+        }),
+      ),
+    refetchInterval: FRESH_MS,
+  });
+
+export const recentWorkQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["home", projectId, "recent work"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/activity_log/", {
+          params: { path: { project_id: projectId }, query: { limit: WORK } },
+          signal,
+        }),
+      ),
+    refetchInterval: FRESH_MS,
+  });
