@@ -19,12 +19,13 @@ from sqlalchemy import (
 from fanion.activity.model import ActivityRecord, Author, Change, changes
 from fanion.cohorts.criteria.definition import Criteria, behavioral
 from fanion.cohorts.import_store import add_import
-from fanion.cohorts.members_store import clear_members
+from fanion.cohorts.members_store import clear_members, is_seen
 from fanion.cohorts.model import CohortQuery, CohortState, MembersImport, StoredCohort, StoredRuns
 from fanion.cohorts.validation import changes_audience
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import (
     cohort_imports,
+    cohort_people,
     cohorts,
 )
 from fanion.db.schema.tables import users
@@ -130,6 +131,17 @@ class CohortStore:
         """Also a deleted one."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_cohort, project_id, cohort_id)
+
+    async def of_person(self, project_id: int, person_id: int) -> Sequence[StoredCohort]:
+        """Those that are not deleted and whose last calculation found the person, newest first."""
+        mine = (
+            select(cohort_people.c.cohort_id)
+            .join(cohorts, _cohort.id == cohort_people.c.cohort_id)
+            .where(_cohort.project_id == project_id, cohort_people.c.person_id == person_id)
+            .where(is_seen(_cohort.version))
+        )
+        rows = _cohorts().where(_cohort.id.in_(mine), _cohort.deleted.is_(False))
+        return [_stored(row) for row in await self.records.fetch(_newest_first(rows))]
 
     async def runs(self, project_id: int, cohort_id: int) -> StoredRuns:
         """Of its calculations and imports, for `read_runs` and `last_successful_run`."""
