@@ -44,8 +44,6 @@ from tests.support.management import (
     open_workspace,
 )
 
-pytestmark = pytest.mark.every_engine
-
 Json = dict[str, Any]
 HERE = FIRST_ORGANIZATION
 CONTROLLERS = (
@@ -184,6 +182,7 @@ async def test_an_invite_shows_what_it_is_for(workspace: Workspace) -> None:
     }
 
 
+@pytest.mark.every_engine
 async def test_a_new_account_joins_with_level_and_roles(workspace: Workspace) -> None:
     role = (
         await workspace.client.post("/api/organizations/@current/roles/", json={"name": "Makers"})
@@ -219,6 +218,7 @@ async def test_a_new_account_joins_with_level_and_roles(workspace: Workspace) ->
     assert (await activity(workspace, "Role"))[0][:2] == (ADA, "updated")
 
 
+@pytest.mark.every_engine
 async def test_an_invite_works_once(workspace: Workspace) -> None:
     path = await invited(workspace)
     async with workspace.browser() as one, workspace.browser() as other:
@@ -231,6 +231,7 @@ async def test_an_invite_works_once(workspace: Workspace) -> None:
     assert (read.status_code, read.json()) == NO_INVITE
 
 
+@pytest.mark.every_engine
 async def test_of_two_servers_that_take_it_at_the_same_time_one_gets_it(
     workspace: Workspace, records: Records, stack: AsyncExitStack
 ) -> None:
@@ -253,6 +254,7 @@ async def test_of_two_servers_that_take_it_at_the_same_time_one_gets_it(
         assert await connection.scalar(same) == 1
 
 
+@pytest.mark.every_engine
 async def test_an_invite_expires(workspace: Workspace) -> None:
     path = await invited(workspace)
     async with workspace.browser() as browser:
@@ -271,6 +273,7 @@ async def test_an_invite_expires(workspace: Workspace) -> None:
     assert left["is_expired"] is True
 
 
+@pytest.mark.every_engine
 async def test_a_deleted_invite_does_not_work(workspace: Workspace) -> None:
     path = await invited(workspace)
     [made] = (await workspace.client.get(INVITES)).json()["results"]
@@ -280,6 +283,7 @@ async def test_a_deleted_invite_does_not_work(workspace: Workspace) -> None:
         assert await accepted(browser, path) == NO_INVITE
 
 
+@pytest.mark.every_engine
 async def test_a_replaced_invite_does_not_work(workspace: Workspace) -> None:
     former, path = await invited(workspace), await invited(workspace, level=0)
 
@@ -289,6 +293,7 @@ async def test_a_replaced_invite_does_not_work(workspace: Workspace) -> None:
     assert (await member_levels(workspace.records))[ADA] == 0
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("act", ["removed", "lowered", "disabled", "lowered in the store"])
 async def test_an_invite_ends_with_the_rights_of_its_author(workspace: Workspace, act: str) -> None:
     records, members = workspace.records, MemberStore(workspace.records)
@@ -317,6 +322,7 @@ async def test_an_invite_ends_with_the_rights_of_its_author(workspace: Workspace
     assert ADA not in await member_levels(records)
 
 
+@pytest.mark.every_engine
 async def test_a_higher_level_than_its_author_has_now_is_not_given(workspace: Workspace) -> None:
     """The author was lowered by a version that does not delete invites."""
     path = await invited(workspace, level=15)
@@ -331,6 +337,7 @@ async def test_a_higher_level_than_its_author_has_now_is_not_given(workspace: Wo
         assert await accepted(browser, path) == NO_INVITE
 
 
+@pytest.mark.every_engine
 async def test_an_invite_to_an_organization_that_is_gone_does_not_work(
     workspace: Workspace,
 ) -> None:
@@ -346,6 +353,7 @@ async def test_an_invite_to_an_organization_that_is_gone_does_not_work(
         assert await accepted(browser, path) == NO_INVITE
 
 
+@pytest.mark.every_engine
 async def test_an_organization_without_a_project_is_joined_all_the_same(
     workspace: Workspace,
 ) -> None:
@@ -363,6 +371,7 @@ async def test_an_organization_without_a_project_is_joined_all_the_same(
     assert (me["project"], me["organization"]["id"]) == (None, str(HERE))
 
 
+@pytest.mark.every_engine
 async def test_a_role_that_was_deleted_meanwhile_is_left_out(workspace: Workspace) -> None:
     place = "/api/organizations/@current/roles/"
     role = (await workspace.client.post(place, json={"name": "Makers"})).json()
@@ -408,6 +417,7 @@ async def test_what_is_no_account_leaves_the_invite(workspace: Workspace) -> Non
     assert ADA not in await member_levels(workspace.records)
 
 
+@pytest.mark.every_engine
 async def test_a_member_who_was_removed_comes_back_by_an_invite(workspace: Workspace) -> None:
     records = workspace.records
     ada = await add_member(records, "ada", Level.ADMIN)
@@ -455,6 +465,7 @@ async def test_a_disabled_account_does_not_come_back_by_an_invite(workspace: Wor
         assert await accepted(browser, path) == HAS_ACCOUNT
 
 
+@pytest.mark.every_engine
 async def test_roles_that_are_deleted_at_the_same_moment_hold_nobody_up(
     workspace: Workspace, stack: AsyncExitStack
 ) -> None:
@@ -477,6 +488,7 @@ async def test_roles_that_are_deleted_at_the_same_moment_hold_nobody_up(
         assert [one.status_code for one in gone] == [204] * 3
 
 
+@pytest.mark.every_engine
 async def test_two_servers_agree_on_a_level_within_two_seconds(
     workspace: Workspace, records: Records, stack: AsyncExitStack
 ) -> None:
@@ -519,6 +531,7 @@ async def test_no_password_is_set_where_nobody_signs_in_with_one(
 # ── With an account that exists ──────────────────────────────────────────────────────────
 
 
+@pytest.mark.every_engine
 async def test_a_user_who_is_signed_in_joins(workspace: Workspace, stack: AsyncExitStack) -> None:
     ada = await stranger(workspace)
     browser = await browser_of(workspace, stack, ada.user_id)
@@ -567,6 +580,7 @@ async def test_somebody_else_does_not_join(workspace: Workspace, stack: AsyncExi
     assert await member_levels(workspace.records) == {OWNER_EMAIL: 15}
 
 
+@pytest.mark.every_engine
 async def test_a_member_does_not_join_again(workspace: Workspace, stack: AsyncExitStack) -> None:
     path = await invited(workspace, level=8)
     ada = await add_member(workspace.records, "ada", Level.VIEWER)
@@ -750,6 +764,7 @@ async def test_who_guesses_links_is_slowed_down(workspace: Workspace) -> None:
     assert welcome[0] == 201
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("token", ["x", "x" * 5000, "%00", "..", "%F0%9F%92%A9"])
 async def test_what_is_no_token_is_refused(workspace: Workspace, token: str) -> None:
     async with workspace.browser() as browser:
