@@ -4,6 +4,7 @@ A test that uses the records store runs on SQLite. `@pytest.mark.every_engine`, 
 the outcome, runs it on SQLite and on PostgreSQL; `@pytest.mark.postgresql` on PostgreSQL alone.
 """
 
+import gc
 import os
 import shutil
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
@@ -81,6 +82,18 @@ def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
         if mark.name == "every_engine":
             return ENGINES
     return ENGINES if is_every else (SQLITE,)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected, millions of objects, stays until the end: the garbage collector need not
+    look through it, neither now nor whenever a test has made enough objects."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def is_long(path: Path) -> bool:
