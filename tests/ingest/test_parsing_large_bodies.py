@@ -93,7 +93,7 @@ def reported(read: Any, body: bytes, engage: bool) -> Any:
     return key, project, capture.sent_at, capture.historical, repr(items)
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(BODIES, st.integers(0, 5), st.booleans())
 @example({"batch": [{"event": "a"}], "token": "k", "properties": {"token": "x"}}, 0, False)
 @example({"batch": [{"token": "phx_k", "properties": {"token": "phx_k"}}]}, 2, False)
@@ -113,7 +113,7 @@ def test_a_large_body_says_what_it_says_at_once(body: Any, seed: int, engage: bo
     assert in_pieces == at_once
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(ITEMS, st.integers(0, 5), st.booleans())
 @example([{**EVENT, "uuid": UUID, "options": {"cookieless_mode": 1}, "session_id": "s"}], 1, True)
 @example([{**EVENT, "uuid": "17"}, {**EVENT, "uuid": UUID}], 3, True)
@@ -138,7 +138,7 @@ def test_capture_v1_says_of_a_large_body_what_it_says_at_once(
     assert msgspec.json.decode(answer) == msgspec.json.decode(v1_answer(whole.results))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(BODIES, st.integers(0, 5))
 def test_items_in_pieces_are_the_items(body: Any, seed: int) -> None:
     text = stretched(body, seed)
