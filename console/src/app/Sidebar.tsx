@@ -77,6 +77,6 @@ function Destinations({ onGone }: { onGone?: () => void }) {
           </ul>
         </div>
       ))}
-    </div>
+    </nav>
   );
 }
