@@ -49,7 +49,7 @@ function Brand() {
   );
 }
 
-function Destinations({ onGone }: { onGone?: () => void }) {
+function Navigation({ onGone }: { onGone?: () => void }) {
   const projectId = useProjectId();
   return (
     <nav aria-label={words.navigation} className="flex flex-col gap-3 px-2 pb-4">
