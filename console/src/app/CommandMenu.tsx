@@ -35,7 +35,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
           aria-describedby={undefined}
           className={classes(
             FLOATING,
-            "-translate-x-1/2 fixed top-[12vh] left-1/2 w-[calc(100vw-1.5rem)] max-w-xl overflow-hidden",
+            "fixed inset-x-0 top-[12vh] mx-auto w-[calc(100vw-1.5rem)] max-w-xl overflow-hidden",
           )}
         >
           <Dialog.Title className="sr-only">{words.commandMenu}</Dialog.Title>

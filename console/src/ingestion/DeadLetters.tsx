@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
-import { describeError } from "@/lib/errors";
 import { Button } from "@/ui/Button";
 import { ConfirmTyped } from "@/ui/ConfirmTyped";
 import { Card } from "@/ui/Page";
@@ -73,13 +72,13 @@ export function DeadLetters({ openId, onOpen }: DeadLettersProps) {
       </Loaded>
       {removed !== null && (
         <ConfirmTyped
-          open
-          onOpenChange={(isOpen) => !isOpen && setRemoved(null)}
+          isOpen
+          onClose={() => setRemoved(null)}
           title={words.letters.removeTitle}
           name={words.letters.removeWord}
-          action={words.letters.remove}
+          submit={words.letters.remove}
           isBusy={acts.remove.isPending}
-          error={acts.remove.error ? describeError(acts.remove.error) : undefined}
+          error={acts.remove.error}
           onConfirm={() => acts.remove.mutate(removed.id, { onSuccess: () => setRemoved(null) })}
         >
           {words.letters.removeHint(removed.items)}

@@ -63,7 +63,7 @@ export function LiveFilters({ search, onChange, events, earlier }: LiveFiltersPr
       <div className="w-44 max-w-full">
         <Combobox
           label={words.property}
-          options={nameOptions({ kind: "event", event: search.event })}
+          options={nameOptions(projectId, { kind: "event", event: search.event })}
           value={search.property ?? null}
           onChange={(value) => onChange({ property: value ?? undefined, value: undefined })}
           placeholder={words.anyProperty}
@@ -75,7 +75,10 @@ export function LiveFilters({ search, onChange, events, earlier }: LiveFiltersPr
         <div className="w-44 max-w-full">
           <Combobox
             label={words.value}
-            options={valueOptions({ kind: "event", key: search.property, event: search.event })}
+            options={valueOptions(projectId, search.property, {
+              kind: "event",
+              event: search.event,
+            })}
             value={search.value ?? null}
             onChange={(value) => onChange({ value: value ?? undefined })}
             placeholder={words.anyValue}

@@ -26,7 +26,7 @@ export function Dialog({ isOpen, onClose, title, description, wide, children }: 
           onOpenAutoFocus={focusFirstField}
           className={classes(
             FLOATING,
-            "-translate-x-1/2 fixed top-[8vh] outline-none left-1/2 max-h-[84vh] w-[calc(100vw-1.5rem)] overflow-y-auto p-5",
+            "fixed inset-x-0 top-[8vh] mx-auto outline-none max-h-[84vh] w-[calc(100vw-1.5rem)] overflow-y-auto p-5",
             wide ? "max-w-3xl" : "max-w-lg",
           )}
         >

@@ -1,7 +1,8 @@
 import { Check, type LucideIcon } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { classes, FLOATING, MENU_ITEM } from "@/ui/classes";
+import { overlayContainer } from "@/ui/overlay";
 
 interface MenuProps {
   /** One element that takes a ref: a Button or an IconButton. */
@@ -11,10 +12,14 @@ interface MenuProps {
 }
 
 export function Menu({ trigger, align = "end", children }: MenuProps) {
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
   return (
-    <DropdownMenu.Root>
-      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
+    <DropdownMenu.Root modal={false} open={isOpen} onOpenChange={setOpen}>
+      <DropdownMenu.Trigger asChild ref={button}>
+        {trigger}
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal container={overlayContainer(button.current)}>
         <DropdownMenu.Content
           align={align}
           sideOffset={4}

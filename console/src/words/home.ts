@@ -1,4 +1,4 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
   title: "Home",
@@ -53,9 +53,9 @@ export const words = {
       "SDKs send in batches: on a server, call shutdown or flush before the program ends.",
     ],
     waits: (requests: number) =>
-      `${plural(requests, "request has", "requests have")} arrived and will be stored in a moment.`,
+      `${counted(requests, "request has", "requests have")} arrived and will be stored in a moment.`,
     stored: (count: number) =>
-      `${plural(count, "event was", "events were")} stored in the last day.`,
+      `${counted(count, "event was", "events were")} stored in the last day.`,
     more: "All of the ledger",
   },
   today: {
@@ -71,11 +71,12 @@ export const words = {
   problems: {
     title: "What fails",
     none: "Nothing fails.",
-    deadLetters: (count: number) => `${plural(count, "request", "requests")} could not be ingested`,
+    deadLetters: (count: number) =>
+      `${counted(count, "request", "requests")} could not be ingested`,
     rollback: (key: string) => `The flag ${key} was rolled back, and is off`,
     scheduledChange: (key: string) => `A scheduled change of the flag ${key} failed`,
     webhook: (url: string, count: number) =>
-      `${plural(count, "delivery", "deliveries")} to ${url} failed in the last 7 days`,
+      `${counted(count, "delivery", "deliveries")} to ${url} failed in the last 7 days`,
     cohort: (name: string) => `The cohort ${name} could not be calculated`,
     unnamed: "without a name",
   },
@@ -88,5 +89,5 @@ export const words = {
     title: "Recent work",
     none: "Nothing was changed in this project yet.",
   },
-  count: digits,
+  count: formatNumber,
 } as const;

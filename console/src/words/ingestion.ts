@@ -1,6 +1,6 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
-const items = (count: number): string => plural(count, "event", "events");
+const items = (count: number): string => counted(count, "event", "events");
 
 export const words = {
   title: "Ingestion",
@@ -34,7 +34,7 @@ export const words = {
     title: "Waiting",
     none: "Nothing waits: everything that was accepted is ingested.",
     some: (requests: number) =>
-      `${plural(requests, "request waits", "requests wait")} to be ingested, of all projects of this server`,
+      `${counted(requests, "request waits", "requests wait")} to be ingested, of all projects of this server`,
     since: (age: string) => `the oldest came ${age}`,
     unknown: "The server cannot say what waits: its accept log cannot be read.",
   },
@@ -81,8 +81,8 @@ export const words = {
       `It is stored: “${event}” of ${person}, ${time}.`,
     storedOf: (count: number, hasMore: boolean) =>
       hasMore
-        ? `More than ${digits(count)} events with this distinct id are stored. The newest:`
-        : `${plural(count, "event", "events")} with this distinct id ${count === 1 ? "is" : "are"} stored. The newest:`,
+        ? `More than ${formatNumber(count)} events with this distinct id are stored. The newest:`
+        : `${counted(count, "event", "events")} with this distinct id ${count === 1 ? "is" : "are"} stored. The newest:`,
     notStored: "No stored event has this uuid or this distinct id.",
     dropped: (event: string, time: string, meaning: string) =>
       `${event} of ${time} was not stored. ${meaning}`,
@@ -91,7 +91,7 @@ export const words = {
       `A request of ${time} contains it and became a dead letter: ${error}`,
     toLetter: "Open the dead letter",
     waits: (requests: number) =>
-      `${plural(requests, "request waits", "requests wait")} to be ingested; it may be in ${requests === 1 ? "it" : "one of them"}. This answer renews itself.`,
+      `${counted(requests, "request waits", "requests wait")} to be ingested; it may be in ${requests === 1 ? "it" : "one of them"}. This answer renews itself.`,
     nowhere:
       "It left no trace here. Then it was not accepted: look at what the server answered to the request.",
     causes: [
@@ -111,11 +111,11 @@ export const words = {
     none: "There are none.",
     list: "Dead letters, the newest first",
     shown: (shown: number, all: number) =>
-      `The newest ${digits(shown)} of ${digits(all)} are listed.`,
+      `The newest ${formatNumber(shown)} of ${formatNumber(all)} are listed.`,
     error: "Error",
     items: "Events",
     arrived: "Arrived",
-    attempts: (count: number) => `Tried ${count === 1 ? "once" : `${digits(count)} times`}`,
+    attempts: (count: number) => `Tried ${count === 1 ? "once" : `${formatNumber(count)} times`}`,
     lastTried: "last",
     retry: "Send again",
     retryAll: "Send all again",
@@ -125,14 +125,14 @@ export const words = {
     body: "What was sent",
     cut: "Only the first million characters are shown.",
     bodyName: "what was sent",
-    size: (bytes: number) => `${digits(bytes)} bytes`,
+    size: (bytes: number) => `${formatNumber(bytes)} bytes`,
     remove: "Delete",
     removeTitle: "Delete this dead letter?",
     removeHint: (count: number) =>
       `${items(count)} will be lost for good, and counted as discarded.`,
     removeWord: "delete",
     removed: "The dead letter was deleted",
-    sent: (count: number) => `${plural(count, "dead letter is", "dead letters are")} sent again`,
+    sent: (count: number) => `${counted(count, "dead letter is", "dead letters are")} sent again`,
     stillFails: "It failed again.",
     notEditable: "A request is sent again as it came; it cannot be edited.",
     viewer: "A viewer cannot send again or delete.",

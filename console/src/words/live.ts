@@ -1,7 +1,7 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 const rate = (perSecond: number): string =>
-  `${digits(perSecond < 10 ? Math.round(perSecond * 10) / 10 : Math.round(perSecond))} per second`;
+  `${formatNumber(perSecond < 10 ? Math.round(perSecond * 10) / 10 : Math.round(perSecond))} per second`;
 
 export const words = {
   title: "Live events",
@@ -20,7 +20,7 @@ export const words = {
   clearFilters: "Clear filters",
   pause: "Pause",
   resume: "Resume",
-  resumeWith: (count: number) => `Resume, ${digits(count)} waiting`,
+  resumeWith: (count: number) => `Resume, ${formatNumber(count)} waiting`,
   clear: "Clear the list",
   connection: {
     connecting: "Connecting…",
@@ -30,26 +30,26 @@ export const words = {
     waiting: "Not connected, trying again",
     ended: "Not connected",
   },
-  waiting: (count: number) => plural(count, "event waits", "events wait"),
+  waiting: (count: number) => counted(count, "event waits", "events wait"),
   rate,
   sample: (events: number, shown: number, perSecond: number) =>
-    `${rate(perSecond)}: ${digits(shown)} of the last ${digits(events)} events are shown, at equal distances.`,
+    `${rate(perSecond)}: ${formatNumber(shown)} of the last ${formatNumber(events)} events are shown, at equal distances.`,
   skipped: (events: number | null) =>
     events === null
       ? "Some events are missing here."
-      : `${plural(events, "event is", "events are")} missing here.`,
+      : `${counted(events, "event is", "events are")} missing here.`,
   reasons: {
     slow: "This browser was too slow for them. They are stored.",
     reconnected: "They came while the connection was lost. They are stored.",
     too_large: "They are too large for the stream. They are stored.",
   },
-  kept: (count: number) => `The newest ${digits(count)} are kept here; all are stored.`,
+  kept: (count: number) => `The newest ${formatNumber(count)} are kept here; all are stored.`,
   list: "Live events, the newest first",
   time: "Time",
   person: "Person",
   place: "Where",
   details: (event: string) => `Details of ${event}`,
-  more: (count: number) => `Show ${digits(count)} more`,
+  more: (count: number) => `Show ${formatNumber(count)} more`,
   earlier: "Before this screen was opened",
   loadEarlier: "Earlier events",
   noEarlier: "There are no earlier events.",

@@ -1,0 +1,146 @@
+"""What is around every screen: sign-in, navigation, projects, the command menu, themes, keys."""
+
+from playwright.sync_api import expect
+
+from tests.console.conftest import Visit
+from tests.console.installation import Installation
+from tests.console.project import Project
+from tests.console.screen import Console
+
+
+def test_stranger_signs_in_and_comes_to_where_the_link_led(
+    visit: Visit, installation: Installation, project: Project
+) -> None:
+    console = visit(None)
+    page = console.page
+    console.watch.expect_status(401, "/api/users/@me/")
+    console.open(project.at("cohorts"))
+    console.expect_accessible()
+
+    page.get_by_label("E-mail address").fill(installation.owner.email)
+    page.get_by_label("Password").fill("wrong")
+    console.watch.expect_status(400, "/api/login/")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Password").fill(installation.owner.password)
+    page.get_by_label("Password").press("Enter")
+
+    expect(page.get_by_role("heading", name="Cohorts", level=1)).to_be_visible()
+    assert page.url == console.origin + project.at("cohorts")
+
+
+def test_link_in_the_address_of_the_sign_in_leads_to_this_server_alone(
+    visit: Visit, installation: Installation
+) -> None:
+    console = visit(None)
+    console.watch.expect_status(401, "/api/users/@me/")
+    console.open("/login?next=%2F%2Fevil.example%2F")
+
+    console.page.get_by_label("E-mail address").fill(installation.owner.email)
+    console.page.get_by_label("Password").fill(installation.owner.password)
+    console.page.get_by_role("button", name="Sign in").click()
+
+    expect(console.page.get_by_role("navigation")).to_be_visible()
+    assert console.page.url.startswith(console.origin + "/project/")
+
+
+def test_sign_out_ends_the_session(visit: Visit, installation: Installation) -> None:
+    console = visit(installation.member("Otto"), anew=True)
+    console.open("/account")
+
+    console.page.get_by_role("button", name="Account").click()
+    console.page.get_by_role("menuitem", name="Sign out").click()
+    expect(console.page.get_by_label("Password")).to_be_visible()
+    console.watch.expect_status(401, "/api/users/@me/")
+    console.open("/account")
+
+    expect(console.page.get_by_label("Password")).to_be_visible()
+
+
+def test_screens_are_reached_by_keys_alone(console: Console, project: Project) -> None:
+    page = console.page
+    console.open(project.at())
+    with console.keyboard_only():
+        console.press("g", "f")
+        expect(page.get_by_role("heading", name="Feature flags", level=1)).to_be_visible()
+        console.press("g", "c")
+        expect(page.get_by_role("heading", name="Cohorts", level=1)).to_be_visible()
+        console.press("?")
+        expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+        console.expect_accessible()
+        console.press("Escape", "Control+k")
+        page.get_by_role("combobox").press_sequentially("webhooks")
+        expect(page.get_by_role("option", name="Webhooks")).to_be_visible()
+        console.expect_accessible()
+        console.press("Enter")
+        expect(page.get_by_role("tab", name="Webhooks")).to_be_visible()
+    console.press("Control+k")
+    page.get_by_role("combobox").fill("g f")
+    assert page.url.endswith("tab=webhooks")
+
+
+def test_another_project_is_chosen_and_opened_again_at_the_next_visit(
+    console: Console, installation: Installation, project: Project
+) -> None:
+    other = installation.project("Other shop")
+    console.open(project.at())
+
+    console.page.get_by_role("button", name="Project:").click()
+    console.page.get_by_role("menuitemradio", name="Other shop").click()
+    expect(console.page.get_by_role("button", name="Project: Other shop")).to_be_visible()
+    console.open("/")
+
+    assert console.page.url == console.origin + other.at().rstrip("/")
+
+
+def test_theme_is_kept(console: Console) -> None:
+    page = console.page
+    console.open("/account")
+    page.get_by_role("button", name="Account").click()
+    console.expect_accessible()
+    page.get_by_role("menuitemradio", name="Dark").click()
+    console.open("/account")
+
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_ended_session_is_replaced_over_the_screen(
+    visit: Visit, installation: Installation
+) -> None:
+    account = installation.member("Enid")
+    console, elsewhere = visit(account, anew=True), visit(account, anew=True)
+    page = console.page
+    console.open("/account")
+    page.get_by_label("First name").fill("Enid the Second")
+    elsewhere.open("/account?tab=sessions")
+    elsewhere.page.get_by_role("button", name="Sign out everywhere else").click()
+    elsewhere.expect_toast("Signed out")
+
+    console.watch.expect_status(401, "/api/")
+    page.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    expect(dialog).to_be_visible()
+    console.expect_accessible()
+    dialog.get_by_label("Password").fill(account.password)
+    dialog.get_by_role("button", name="Sign in").click()
+
+    console.expect_toast("Saved")
+    expect(page.get_by_label("First name")).to_have_value("Enid the Second")
+
+
+def test_narrow_screen_has_the_navigation_in_a_drawer(console: Console, project: Project) -> None:
+    page = console.page
+    console.open(project.at("cohorts"))
+    with console.at_width(360):
+        page.get_by_role("button", name="Open the navigation").click()
+        console.expect_accessible()
+        page.get_by_role("link", name="Groups").click()
+        expect(page.get_by_role("heading", name="Groups", level=1)).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_unknown_address_says_so(console: Console, project: Project) -> None:
+    console.open(project.at("nowhere"))
+
+    expect(console.page.get_by_text("There is nothing here").first).to_be_visible()
+    console.expect_accessible()
