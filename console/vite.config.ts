@@ -22,6 +22,7 @@ export default defineConfig({
   build: {
     target: "es2022",
     manifest: true,
+    license: true,
     cssMinify: true,
     // A page's policy allows no data: addresses.
     assetsInlineLimit: 0,

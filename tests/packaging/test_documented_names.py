@@ -13,7 +13,7 @@ import pytest
 from fanion.config import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "fanion"
+SOURCE, CONSOLE = ROOT / "src" / "fanion", ROOT / "console"
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -45,9 +45,11 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=relative)
 
 @cache
 def words() -> frozenset[str]:
-    """All identifiers of the program, its settings, the benchmarks and the tests of the console."""
+    """All identifiers of the program and its settings, of benchmarks, and of the console's build
+    and tests."""
     folders = (SOURCE, ROOT / "bench", ROOT / "tests" / "console")
     files = [*(file for one in folders for file in one.rglob("*.py")), ROOT / "pyproject.toml"]
+    files += [CONSOLE / "package.json", CONSOLE / "vite.config.ts", *CONSOLE.glob("*.py")]
     found = {word for file in files for word in re.findall(r"\w+", file.read_text())}
     return frozenset(found | SETTINGS)
 

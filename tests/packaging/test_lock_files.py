@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LEFT_OUT = set(PROJECT["tool"]["uv"]["exclude-dependencies"])
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+NODE_LOCK = "console/requirements.lock"
 # Of the packages of the server; with pip and setuptools `du -sm` then reports 820 at most.
 SERVER_MIB_MAX = 775
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==[^;\s]+(?: ; ([^\\]+?))? \\$", re.MULTILINE)
@@ -85,7 +86,7 @@ def test_both_lock_files_agree() -> None:
 
 
 def test_a_lock_file_names_no_address() -> None:
-    for name in LOCKS:
+    for name in (*LOCKS, NODE_LOCK, "console/package-lock.json"):
         assert "://" not in (ROOT / name).read_text()
 
 

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from fanion.console.build import CODINGS, NOT_BUILT, Build, File, file_of
 
+FAILED = "{} The log of the server says where the details are."
 STATIC = Path(__file__).parent / "static"
 
 
@@ -20,7 +21,7 @@ def read_build(folder: Path = STATIC) -> Build:
     except (OSError, ValueError, KeyError) as error:
         if not isinstance(error, FileNotFoundError):
             structlog.get_logger().error("console_not_read", reason=str(error))
-        found = NOT_BUILT if not failure else structs.replace(NOT_BUILT, missing=failure)
+        found = structs.replace(NOT_BUILT, missing=FAILED.format(failure)) if failure else NOT_BUILT
     if failure:
         reason = folder.with_suffix(".failed")
         structlog.get_logger().warning("console_not_built", reason=failure, details=str(reason))

@@ -196,9 +196,8 @@ def _no_console(reason: str) -> str:
     if not reason:
         return ""
     return f"""<section><h2>The web console is missing</h2>
-<p>{escape(reason)} <code>make console</code> builds it, in the folder of the sources; start the
-server again after that. What the build said is in
-<code>src/fanion/console/static.failed</code>. Everything else works without it.</p></section>"""
+<p>{escape(reason)} <code>make console</code> builds it, in a checkout of the sources; start the
+server again after that. Everything else works without it.</p></section>"""
 
 
 def _snippets(url: str) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from fanion.console.build import NOT_BUILT, Build
-from fanion.console.build_reader import read_build
+from fanion.console.build_reader import FAILED, read_build
 from fanion.console.endpoints import ConsoleEndpoints, SdkScripts
 from fanion.console.routes import console_routes, sdk_routes
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
@@ -281,7 +281,9 @@ def test_a_build_is_read(tmp_path: Path) -> None:
 def test_a_build_that_failed_says_why_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "static.failed").write_text("npm ci failed (ENOTFOUND).\n\nhttps://secret\n")
 
-    assert read_build(tmp_path / "static").missing == "npm ci failed (ENOTFOUND)."
+    missing = read_build(tmp_path / "static").missing
+
+    assert missing == FAILED.format("npm ci failed (ENOTFOUND).")
 
 
 def test_the_former_build_is_served_while_the_next_one_fails(tmp_path: Path) -> None:
