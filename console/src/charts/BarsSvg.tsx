@@ -1,5 +1,5 @@
 import { isHatched } from "./Bars";
-import { labelStep, ticks } from "./scale";
+import { labelled, ticks } from "./scale";
 import { markOf, type Series } from "./series";
 import { axisName, type Interval, shortNumber } from "./time";
 
@@ -19,7 +19,6 @@ interface Props {
 }
 
 const EDGE = { left: 44, right: 4, top: 6, bottom: 20 };
-const LABEL_WIDTH = 64;
 
 /** The drawing; what it says stands in the slider around it, and in the table. */
 export function BarsSvg(props: Props) {
@@ -33,7 +32,7 @@ export function BarsSvg(props: Props) {
   const step = inner.width / Math.max(1, times.length);
   const barWidth = Math.max(1, step - Math.min(3, step * 0.2));
   const heightOf = (value: number) => (value / most) * inner.height;
-  const every = labelStep(times.length, inner.width, LABEL_WIDTH);
+  const labels = new Set(labelled(times, props.interval, props.zone, inner.width));
 
   return (
     <svg width={width} height={height} aria-hidden="true" className="block text-[11px]">
@@ -96,7 +95,7 @@ export function BarsSvg(props: Props) {
               fill="transparent"
               onMouseEnter={() => props.onCursor(index, 0)}
             />
-            {index % every === 0 && (
+            {labels.has(index) && (
               <text
                 x={EDGE.left + index * step + step / 2}
                 y={height - 6}

@@ -1,5 +1,5 @@
 import { ChartLine, Download, Table2 } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { CSV_TYPE, csvLine, download } from "@/ui/table";
 import { words } from "@/words/charts";
 
@@ -30,15 +30,26 @@ const BUTTON =
 export function Figure(props: FigureProps) {
   const { caption, data } = props;
   const [isTable, setIsTable] = useState(false);
+  const content = useRef<HTMLDivElement>(null);
+  const hadFocus = useRef(false);
   const id = useId();
   const Icon = isTable ? ChartLine : Table2;
 
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     if (event.key !== words.tableKey || event.metaKey || event.ctrlKey || event.altKey) return;
-    if (event.target instanceof Element && event.target.closest("input, textarea, select")) return;
+    if (!(event.target instanceof Element)) return;
+    if (event.target.closest("input, textarea, select")) return;
     event.preventDefault();
+    hadFocus.current = content.current?.contains(event.target) ?? false;
     setIsTable(!isTable);
   };
+  // What had the focus is gone: what has come in its place gets it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each change.
+  useEffect(() => {
+    if (!hadFocus.current) return;
+    hadFocus.current = false;
+    content.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
+  }, [isTable]);
   return (
     <figure className="m-0 min-w-0" aria-labelledby={id} onKeyDown={onKeyDown}>
       <figcaption className="mb-1.5 flex items-start gap-2">
@@ -69,7 +80,9 @@ export function Figure(props: FigureProps) {
           </button>
         )}
       </figcaption>
-      {isTable ? <DataAsTable caption={caption} data={data} /> : props.children}
+      <div ref={content} className="min-w-0">
+        {isTable ? <DataAsTable caption={caption} data={data} /> : props.children}
+      </div>
       {props.note && <div className="mt-1.5 text-sm text-ink-3">{props.note}</div>}
     </figure>
   );

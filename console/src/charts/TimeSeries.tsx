@@ -52,7 +52,7 @@ export function TimeSeries(props: TimeSeriesProps) {
   return (
     <Figure
       caption={props.caption}
-      fileName={props.fileName ?? ""}
+      {...(props.fileName !== undefined && { fileName: props.fileName })}
       {...(props.actions !== undefined && { actions: props.actions })}
       {...(props.note !== undefined && { note: props.note })}
       data={{

@@ -1,4 +1,5 @@
 import type uPlot from "uplot";
+import { labelled } from "./scale";
 import { markOf, type Series } from "./series";
 import { axisName, type Interval, shortNumber } from "./time";
 
@@ -16,7 +17,6 @@ const PARTIAL_DASH = [4, 4];
 const THRESHOLD_DASH = [8, 4];
 const LINE_WIDTH = 2;
 const AXIS_WIDTH = 52;
-const LABEL_SPACE = 64;
 const LABELS_HEIGHT = 28;
 
 /** Each series twice where the last interval is not over: up to the last point but one, and from there dashed. */
@@ -81,7 +81,10 @@ export function plotOptions(
         ...axis,
         size: LABELS_HEIGHT,
         grid: { show: false },
-        splits: (plot) => labelled(data.times, plot.width - AXIS_WIDTH),
+        splits: (plot) =>
+          labelled(data.times, data.interval, data.zone, plot.width - AXIS_WIDTH).map(
+            (index) => (data.times[index]?.getTime() ?? 0) / 1000,
+          ),
         values: (_, splits) =>
           splits.map((at) => axisName(new Date(at * 1000), data.interval, data.zone)),
       },
@@ -89,12 +92,6 @@ export function plotOptions(
     ],
     hooks: { setCursor: [(plot) => plot.cursor.event && onMove(plot.cursor.idx ?? null)] },
   };
-}
-
-/** The times, in seconds, that have a label: as many as there is room for, always beginnings of intervals. */
-function labelled(times: readonly Date[], width: number): number[] {
-  const step = Math.max(1, Math.ceil((times.length * LABEL_SPACE) / Math.max(width, LABEL_SPACE)));
-  return times.filter((_, index) => index % step === 0).map((time) => time.getTime() / 1000);
 }
 
 /** From zero, as counts are; a little above the highest. */

@@ -1,3 +1,5 @@
+import type { Interval } from "./time";
+
 /** Round numbers from 0 to at least the highest, some four of them. */
 export function ticks(most: number): number[] {
   const raw = Math.max(most, 1) / 4;
@@ -8,7 +10,40 @@ export function ticks(most: number): number[] {
   return Array.from({ length: count + 1 }, (_, place) => place * step);
 }
 
-/** Every how many labels have room. */
-export function labelStep(count: number, width: number, labelWidth: number): number {
-  return Math.max(1, Math.ceil((count * labelWidth) / Math.max(width, labelWidth)));
+// How many intervals lie between two labels, so that they fall on round times.
+const STEPS: Record<Interval, readonly number[]> = {
+  minute: [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440],
+  hour: [1, 2, 3, 4, 6, 12, 24, 48, 96, 168],
+  day: [1, 2, 3, 4, 7, 14, 28, 56, 112],
+  week: [1, 2, 4, 8, 13, 26, 52],
+  month: [1, 2, 3, 4, 6, 12, 24],
+};
+const LABEL_WIDTH = 64;
+
+/** Places of the times that have a label: as many as there is room for. */
+export function labelled(
+  times: readonly Date[],
+  interval: Interval,
+  zone: string | undefined,
+  width: number,
+): number[] {
+  const least = (times.length * LABEL_WIDTH) / Math.max(width, LABEL_WIDTH);
+  const step = STEPS[interval].find((one) => one >= least) ?? Math.ceil(least);
+  const first = times[0];
+  if (first === undefined) return [];
+  const start = startOf(first, interval, zone);
+  return times.flatMap((_, index) => ((start + index) % step === 0 ? [index] : []));
+}
+
+/** How many intervals of its day lie before a time; 0 for days and longer ones. */
+function startOf(time: Date, interval: Interval, zone: string | undefined): number {
+  if (interval !== "minute" && interval !== "hour") return 0;
+  const parts = new Intl.DateTimeFormat("en", {
+    hour: "numeric",
+    minute: "numeric",
+    hourCycle: "h23",
+    ...(zone !== undefined && { timeZone: zone }),
+  }).formatToParts(time);
+  const part = (type: "hour" | "minute") => Number(parts.find((one) => one.type === type)?.value);
+  return interval === "hour" ? part("hour") : part("hour") * 60 + part("minute");
 }

@@ -2,6 +2,7 @@ import { formatNumber } from "@/lib/format";
 
 export const words = {
   loading: "Loading…",
+  optionsOf: (field: string) => `Choices for ${field}`,
   noOptions: "Nothing found.",
   optionsFailed: "The list could not be loaded.",
   takeText: (text: string) => `Use “${text}”`,

@@ -112,7 +112,8 @@ export function Combobox(props: ComboboxProps) {
         </Popover.Anchor>
         <Popover.Portal>
           <Popover.Content
-            role="presentation"
+            role="region"
+            aria-label={words.optionsOf(label)}
             align="start"
             sideOffset={4}
             onOpenAutoFocus={(event) => event.preventDefault()}

@@ -1,11 +1,12 @@
 import { useRouter } from "@tanstack/react-router";
-import type { MouseEvent, ReactNode } from "react";
+import { type MouseEvent, memo, type ReactNode } from "react";
 import { prefix } from "@/lib/prefix";
 import { words } from "@/words/table";
 import type { Column } from "./columns";
 import { Gap } from "./TableGrid";
 
 interface Props<Row> {
+  id: string;
   index: number;
   /** Of the rows before that are out of sight, in pixels. */
   gap: number;
@@ -18,12 +19,12 @@ interface Props<Row> {
   onOpen: ((row: Row) => void) | undefined;
   hrefOf: ((row: Row) => string) | undefined;
   isSelected: boolean | undefined;
-  onSelect: ((isOn: boolean) => void) | undefined;
+  onSelect: ((ids: readonly string[], isOn: boolean) => void) | undefined;
 }
 
 const CELL = "border-b border-line px-2.5 py-1.5 align-middle h-[37px] group-last:border-b-0";
 
-export function BodyRow<Row>(props: Props<Row>) {
+function DrawnRow<Row>(props: Props<Row>) {
   const { index, row, columns, isSelected, onSelect } = props;
   const router = useRouter();
   const href = props.hrefOf?.(row);
@@ -64,7 +65,7 @@ export function BodyRow<Row>(props: Props<Row>) {
               aria-label={words.selectRow(name)}
               checked={isSelected ?? false}
               tabIndex={-1}
-              onChange={(event) => onSelect(event.target.checked)}
+              onChange={(event) => onSelect([props.id], event.target.checked)}
             />
           </td>
         )}
@@ -86,6 +87,9 @@ export function BodyRow<Row>(props: Props<Row>) {
     </>
   );
 }
+
+/** Drawn once while it is in sight, however often the table is while it scrolls. */
+export const BodyRow = memo(DrawnRow) as typeof DrawnRow;
 
 /** A link, so that it can be opened in another tab and copied. */
 function RowLink(props: { href: string; onFollow: () => void; children: ReactNode }) {

@@ -1,7 +1,5 @@
 import {
   type ColumnDef,
-  columnOrderingFeature,
-  columnVisibilityFeature,
   createSortedRowModel,
   rowSortingFeature,
   tableFeatures,
@@ -12,8 +10,8 @@ import { Button } from "@/ui/Button";
 import { words } from "@/words/table";
 import { ColumnsMenu } from "./ColumnsMenu";
 import { CsvButton, type CsvSource } from "./CsvButton";
-import { type Column, compare, type Sort } from "./columns";
-import { useColumnPreferences } from "./preferences";
+import { type Column, compareKeys, type Sort, sortKey } from "./columns";
+import { type ColumnPreferences, useColumnPreferences } from "./preferences";
 import { type Selection, TableGrid } from "./TableGrid";
 
 export interface More {
@@ -56,8 +54,6 @@ export interface DataTableProps<Row> {
 
 const features = tableFeatures({
   rowSortingFeature,
-  columnVisibilityFeature,
-  columnOrderingFeature,
   sortedRowModel: createSortedRowModel(),
 });
 type Features = typeof features;
@@ -83,25 +79,24 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   );
 
   const definitions = useMemo(() => columns.map(definitionOf<Row>), [columns]);
+  const sorting = useSorting(sorted);
   const table = useTable<Features, Row>({
     features,
     columns: definitions,
     data: rows,
     getRowId: rowId,
     manualSorting: props.isSortedByServer ?? false,
-    state: {
-      sorting: sorted === null ? [] : [{ id: sorted.column, desc: sorted.descending }],
-      columnOrder: [...preferences.order],
-      columnVisibility: Object.fromEntries(preferences.hidden.map((id) => [id, false])),
-    },
+    state: { sorting },
   });
-  const shown = shownColumns(columns, preferences.order, preferences.hidden);
+  const shown = useMemo(() => shownColumns(columns, preferences), [columns, preferences]);
   const sortedRows = table.getRowModel().rows;
 
   return (
     <div className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-center gap-2">
-        <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2">{props.toolbar}</div>
+        <div className="flex min-w-0 flex-1 basis-64 flex-wrap items-center gap-2">
+          {props.toolbar}
+        </div>
         <span className="text-sm text-ink-3" role="status">
           {countOf(props)}
         </span>
@@ -132,20 +127,28 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   );
 }
 
+/** The same array until the sort is another: rows are sorted again with each. */
+function useSorting(sorted: Sort | null) {
+  const { column, descending } = sorted ?? { column: null, descending: false };
+  return useMemo(
+    () => (column === null ? [] : [{ id: column, desc: descending }]),
+    [column, descending],
+  );
+}
+
 function definitionOf<Row extends object>(column: Column<Row>): ColumnDef<Features, Row> {
   return {
     id: column.id,
-    accessorFn: (row) => column.text(row) ?? undefined,
+    accessorFn: (row) => sortKey(column.text(row)),
     enableSorting: column.sortable ?? false,
     sortUndefined: "last",
-    sortFn: (a, b) => compare(column.text(a.original), column.text(b.original)),
+    sortFn: (a, b, id) => compareKeys(a.getValue(id), b.getValue(id)),
   };
 }
 
 function shownColumns<Row>(
   columns: readonly Column<Row>[],
-  order: readonly string[],
-  hidden: readonly string[],
+  { order, hidden }: ColumnPreferences,
 ): Column<Row>[] {
   const byId = new Map(columns.map((column) => [column.id, column]));
   return order.flatMap((id) => {

@@ -1,6 +1,16 @@
 import type { TableFeatures, Row as TableRow } from "@tanstack/react-table";
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from "react";
+import {
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { words } from "@/words/table";
 import { BodyRow } from "./BodyRow";
 import { type Column, type Sort, WIDTH, widthOf } from "./columns";
@@ -50,15 +60,20 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
     },
     [activeIndex, rows.length],
   );
+  const rowHeight = useRowHeight(box, columns, rows.length === 0);
+  const getItemKey = useCallback((index: number) => rows[index]?.id ?? index, [rows]);
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
-    estimateSize: () => ROW_HEIGHT,
-    getItemKey: (index) => rows[index]?.id ?? index,
+    estimateSize: () => rowHeight,
+    // All rows are laid out again whenever this is another function.
+    getItemKey,
     overscan: OVERSCAN,
     rangeExtractor,
     scrollPaddingStart: ROW_HEIGHT,
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was laid out with another height is laid out again.
+  useLayoutEffect(() => virtualizer.measure(), [virtualizer, rowHeight]);
   const items = virtualizer.getVirtualItems();
 
   const lastIndex = virtualizer.range?.endIndex ?? 0;
@@ -80,15 +95,19 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
     select: selection
       ? (index) => {
           const row = rows[index];
-          if (row) toggle(selection, [row.id], !selection.selected.has(row.id));
+          if (row) select([row.id], !selection.selected.has(row.id));
         }
       : undefined,
   });
 
-  const isAllSelected =
-    selection !== undefined &&
-    rows.length > 0 &&
-    rows.every((row) => selection.selected.has(row.id));
+  const isAllSelected = useMemo(
+    () => rows.length > 0 && rows.every((row) => selection?.selected.has(row.id)),
+    [rows, selection],
+  );
+  const select = useCallback(
+    (ids: readonly string[], isOn: boolean) => selection && toggle(selection, ids, isOn),
+    [selection],
+  );
   const width = columns.reduce(
     (sum, column) => sum + widthOf(column),
     selection ? WIDTH.selection : 0,
@@ -130,8 +149,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
             isAllSelected,
             isSomeSelected: selection.selected.size > 0,
             onSelectAll: (isOn: boolean) =>
-              toggle(
-                selection,
+              select(
                 rows.map((row) => row.id),
                 isOn,
               ),
@@ -146,6 +164,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
             return (
               <BodyRow
                 key={row.id}
+                id={row.id}
                 index={item.index}
                 gap={gap}
                 row={row.original}
@@ -157,7 +176,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
                 onOpen={props.onOpen}
                 hrefOf={props.hrefOf}
                 isSelected={selection?.selected.has(row.id)}
-                onSelect={selection ? (isOn) => toggle(selection, [row.id], isOn) : undefined}
+                onSelect={selection && select}
               />
             );
           })}
@@ -172,6 +191,21 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
       </p>
     </div>
   );
+}
+
+/** The height of the first row, which most others have. */
+function useRowHeight(
+  box: RefObject<HTMLElement | null>,
+  columns: readonly unknown[],
+  isEmpty: boolean,
+): number {
+  const [height, setHeight] = useState(ROW_HEIGHT);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other columns may make other heights.
+  useLayoutEffect(() => {
+    const row = box.current?.querySelector<HTMLElement>("tr[data-index]");
+    if (row) setHeight(row.offsetHeight);
+  }, [box, columns, isEmpty]);
+  return height;
 }
 
 /** Stands for the rows out of sight. */

@@ -33,12 +33,27 @@ export function widthOf<Row>(column: Column<Row>): number {
   return column.width ?? (column.grow ? WIDTH.grow : WIDTH.fixed);
 }
 
-/** Numbers as numbers, dates as instants, texts as people read them; what is missing stands last. */
-export function compare(a: Plain, b: Plain): number {
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
-  if (typeof a === "boolean" && typeof b === "boolean") return Number(a) - Number(b);
-  return collator.compare(String(a), String(b));
+/**
+ * What rows are sorted by: numbers and instants as numbers, texts without accents and in one case,
+ * with their numbers of one length ("item 9" stands before "item 10"). Computed once for each row,
+ * since comparing 100,000 texts by the rules of a language takes a second.
+ */
+export function sortKey(value: Plain): number | string | undefined {
+  if (value === null || value === undefined || value === "") return undefined;
+  if (value instanceof Date) return value.getTime();
+  if (typeof value !== "string") return Number(value);
+  const plain = ASCII.test(value) ? value : value.normalize("NFKD").replace(MARKS, "");
+  return plain.toLowerCase().replace(DIGITS, (digits) => digits.padStart(DIGITS_MAX, "0"));
 }
 
-const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+const ASCII = /^[ -~]*$/;
+const MARKS = /\p{Mark}/gu;
+const DIGITS = /\d+/g;
+const DIGITS_MAX = 16;
+
+/** Ascending; numbers stand before texts. */
+export function compareKeys(a: number | string, b: number | string): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,4 +1,4 @@
-import { useCallback, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { isTexts, readStored, removeStored, writeStored } from "@/lib/storage";
 import type { Column } from "./columns";
 
@@ -19,6 +19,7 @@ export function useColumnPreferences<Row>(
   initiallyHidden: readonly string[],
 ) {
   const key = `table.${name}`;
+  const otherwise = initiallyHidden.join("\n");
   const [chosen, setChosen] = useState(() => readStored(key, null, isPreferences));
 
   const setPreferences = useCallback(
@@ -33,10 +34,13 @@ export function useColumnPreferences<Row>(
     removeStored(key);
   }, [key]);
 
-  const preferences = {
-    order: inOrder(columns, chosen?.order ?? []),
-    hidden: chosen?.hidden ?? initiallyHidden,
-  };
+  const preferences = useMemo(
+    () => ({
+      order: inOrder(columns, chosen?.order ?? []),
+      hidden: chosen?.hidden ?? otherwise.split("\n"),
+    }),
+    [columns, chosen, otherwise],
+  );
   return { preferences, setPreferences, reset, isChanged: chosen !== null };
 }
 
