@@ -1,6 +1,118 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Activity } from "lucide-react";
+import { useCallback, useMemo } from "react";
+import { useProjectId } from "@/app/session";
+import { LinkButton } from "@/ui/Button";
+import { SearchInput, Select } from "@/ui/Field";
 import { Page } from "@/ui/Page";
+import { Empty, Failed, Loaded } from "@/ui/States";
+import { DataTable } from "@/ui/table";
 import { words } from "@/words/events";
+import { columns, type EventItem } from "./columns";
+import { filtered, itemsOf } from "./items";
+import { definitionsQuery, marksQuery, volumesQuery } from "./queries";
+import { type EventsSearch, KINDS, MARKS } from "./routes";
+import { sortOf, sortText } from "./sort";
+
+const FIRST_SORT = "-volume";
 
 export default function EventsPage() {
-  return <Page title={words.title}>{null}</Page>;
+  const projectId = useProjectId();
+  const search: EventsSearch = useSearch({ from: "/signed-in/project/$projectId/events" });
+  const definitions = useQuery(definitionsQuery(projectId));
+  const marks = useQuery(marksQuery(projectId));
+  const volumes = useQuery(volumesQuery(projectId));
+  const items = useMemo(
+    () => itemsOf(definitions.data?.results ?? [], volumes.data, marks.data),
+    [definitions.data, volumes.data, marks.data],
+  );
+  const rows = useMemo(() => filtered(items, search), [items, search]);
+  return (
+    <Page title={words.title} description={words.description}>
+      {volumes.error ? (
+        <Failed error={volumes.error} onRetry={() => void volumes.refetch()} />
+      ) : null}
+      <Loaded query={definitions} rows={8}>
+        {({ count }) =>
+          count === 0 ? (
+            <Empty icon={Activity} title={words.none}>
+              <p>{words.noneHint}</p>
+              <LinkButton
+                to="/project/$projectId"
+                params={{ projectId }}
+                search={{ connect: true }}
+              >
+                {words.connect}
+              </LinkButton>
+            </Empty>
+          ) : (
+            <EventTable rows={rows} search={search} />
+          )
+        }
+      </Loaded>
+      {(volumes.data?.results.length ?? 0) >= 1000 && (
+        <p className="text-ink-2">{words.more(1000)}</p>
+      )}
+    </Page>
+  );
+}
+
+function EventTable({ rows, search }: { rows: readonly EventItem[]; search: EventsSearch }) {
+  const projectId = useProjectId();
+  const navigate = useNavigate({ from: "/project/$projectId/events" });
+  const change = useCallback(
+    (changes: { [Name in keyof EventsSearch]?: EventsSearch[Name] | undefined }) =>
+      void navigate({
+        search: (old) =>
+          Object.fromEntries(
+            Object.entries({ ...old, ...changes }).filter(([, value]) => value !== undefined),
+          ),
+        replace: true,
+      }),
+    [navigate],
+  );
+  const all = useCallback(
+    async function* () {
+      yield* rows;
+    },
+    [rows],
+  );
+  return (
+    <DataTable
+      name="events"
+      label={words.list}
+      columns={columns}
+      rows={rows}
+      rowId={(row) => row.definition.id}
+      hrefOf={(row) => `/project/${projectId}/events/${row.definition.id}`}
+      sort={sortOf(search.sort ?? FIRST_SORT)}
+      onSort={(sort) => change({ sort: sortText(sort) })}
+      csv={{ fileName: "events.csv", all }}
+      empty={words.empty}
+      toolbar={
+        <>
+          <SearchInput
+            label={words.filter}
+            value={search.q ?? ""}
+            onChange={(q) => change({ q: q || undefined })}
+          />
+          <Select
+            aria-label={words.kind}
+            value={search.kind ?? "all"}
+            options={KINDS.map((value) => ({ value, label: words.kinds[value] }))}
+            onChange={(kind) => change({ kind: kind === "all" ? undefined : kind })}
+            className="w-48"
+          />
+          <Select
+            aria-label={words.mark}
+            value={search.mark ?? "all"}
+            options={MARKS.map((value) => ({ value, label: words.marks[value] }))}
+            onChange={(mark) => change({ mark: mark === "all" ? undefined : mark })}
+            className="w-44"
+          />
+        </>
+      }
+    />
+  );
 }

@@ -1,11 +1,9 @@
 import { formatNumber } from "@/lib/format";
 import { Card } from "@/ui/Page";
-import { Visible } from "@/ui/properties";
+import { SafeText, Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/ingestion";
 import type { Example, Report } from "./queries";
-
-const CELL = "border-line border-b px-2 py-1 text-left align-top";
 
 /** Why events were not stored, each reason in plain words and with examples. */
 export function Reasons({ report }: { report: Report }) {
@@ -71,49 +69,39 @@ function ReasonItem({ reason, meaning, count, examples }: ReasonItemProps) {
 
 export function Examples({ label, examples }: { label: string; examples: readonly Example[] }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so that keys must reach it
-    <section tabIndex={0} aria-label={label} className="mt-1 overflow-x-auto">
-      <table className="w-full min-w-xl text-sm">
-        <thead>
-          <tr className="text-ink-2">
-            {[words.reasons.arrived, words.reasons.event, words.reasons.distinctId].map((name) => (
-              <th key={name} scope="col" className={`${CELL} font-medium`}>
-                {name}
-              </th>
-            ))}
-            <th scope="col" className={`${CELL} font-medium`}>
-              {words.reasons.detail}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {examples.map((one, place) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: examples have no id, and stay where they are.
-            <tr key={place}>
-              <td className={`${CELL} whitespace-nowrap`}>
-                <Time at={one.received_at} />
-              </td>
-              <td className={CELL}>
-                {one.event ? <Visible text={one.event} /> : <None text={words.reasons.noEvent} />}
-              </td>
-              <td className={CELL}>
-                {one.distinct_id ? (
-                  <Visible text={one.distinct_id} />
-                ) : (
-                  <None text={words.reasons.noDistinctId} />
-                )}
-              </td>
-              <td className={CELL}>
-                <Visible text={one.detail} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <ul aria-label={label} className="mt-1 flex flex-col text-sm">
+      {examples.map((one, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: examples have no id, and stay where they are.
+        <li key={place} className="border-line border-b py-1.5 last:border-b-0">
+          <span className="flex flex-wrap gap-x-3">
+            <Time at={one.received_at} />
+            <Sent name={words.reasons.event} value={one.event} otherwise={words.reasons.noEvent} />
+            <Sent
+              name={words.reasons.distinctId}
+              value={one.distinct_id}
+              otherwise={words.reasons.noDistinctId}
+            />
+          </span>
+          <span className="text-ink-2">
+            <SafeText text={one.detail} />
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
-function None({ text }: { text: string }) {
-  return <span className="text-ink-3 italic">{text}</span>;
+interface SentProps {
+  name: string;
+  value: string | null;
+  otherwise: string;
+}
+
+function Sent({ name, value, otherwise }: SentProps) {
+  return (
+    <span className="min-w-0">
+      <span className="text-ink-2">{name}</span>{" "}
+      {value ? <Visible text={value} /> : <span className="text-ink-3 italic">{otherwise}</span>}
+    </span>
+  );
 }

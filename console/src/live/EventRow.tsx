@@ -15,7 +15,8 @@ interface EventRowProps {
   onFilter: ChangeSearch;
 }
 
-const CELL = "truncate border-line border-b px-3 py-1.5";
+// One line, however many a stranger's text has.
+const CELL = "truncate border-line border-b px-3 py-1.5 [&_bdi]:whitespace-nowrap";
 
 /** One line, which opens in its place. */
 export const EventRow = memo(function EventRow(props: EventRowProps) {

@@ -1,0 +1,105 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { useProjectId } from "@/app/session";
+import { SearchInput } from "@/ui/Field";
+import { plainName, Visible } from "@/ui/properties";
+import { Loaded } from "@/ui/States";
+import { type Column, DataTable } from "@/ui/table";
+import { words } from "@/words/events";
+import type { ChangeProperties } from "./PropertiesPage";
+import { type PropertyDefinition, propertiesQuery } from "./queries";
+import type { PropertiesSearch } from "./routes";
+import { sortOf, sortText } from "./sort";
+import { typeName } from "./types";
+
+const FIRST_SORT = "-events";
+
+const columns: readonly Column<PropertyDefinition>[] = [
+  {
+    id: "name",
+    header: words.property.name,
+    cell: (row) => <Visible text={plainName(row.name)} />,
+    text: (row) => plainName(row.name),
+    grow: true,
+    sortable: true,
+    fixed: true,
+  },
+  {
+    id: "code",
+    header: words.property.code,
+    cell: (row) => (
+      <code className="font-mono text-[0.9em]">
+        <Visible text={row.name} />
+      </code>
+    ),
+    text: (row) => row.name,
+    width: 260,
+    sortable: true,
+  },
+  {
+    id: "type",
+    header: words.property.type,
+    cell: (row) => typeName(row.property_type),
+    text: (row) => typeName(row.property_type),
+    width: 110,
+    sortable: true,
+  },
+  {
+    id: "events",
+    header: words.property.events,
+    cell: (row) => words.property.eventCount(row.event_names.length),
+    text: (row) => row.event_names.length,
+    align: "end",
+    width: 160,
+    sortable: true,
+  },
+];
+
+interface TableProps {
+  search: PropertiesSearch;
+  onChange: ChangeProperties;
+}
+
+export function EventPropertyTable({ search, onChange }: TableProps) {
+  const properties = useQuery(propertiesQuery(useProjectId()));
+  const rows = useMemo(
+    () => named(properties.data?.results ?? [], search.q ?? ""),
+    [properties.data, search.q],
+  );
+  return (
+    <Loaded query={properties} rows={8}>
+      {() => (
+        <DataTable
+          name="event-properties"
+          label={words.property.list.event}
+          columns={columns}
+          rows={rows}
+          rowId={(row) => row.id}
+          onOpen={(row) => onChange({ open: row.name })}
+          sort={sortOf(search.sort ?? FIRST_SORT)}
+          onSort={(sort) => onChange({ sort: sortText(sort) })}
+          empty={words.property.none}
+          toolbar={<NameFilter search={search} onChange={onChange} />}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+export function NameFilter({ search, onChange }: TableProps) {
+  return (
+    <SearchInput
+      label={words.property.filter}
+      value={search.q ?? ""}
+      onChange={(q) => onChange({ q: q || undefined })}
+    />
+  );
+}
+
+/** Those whose name, as sent or in words, contains the text. */
+export function named<Row extends { name: string }>(rows: readonly Row[], text: string): Row[] {
+  const wanted = text.trim().toLowerCase();
+  return rows.filter(({ name }) =>
+    [name, plainName(name)].some((one) => one.toLowerCase().includes(wanted)),
+  );
+}

@@ -1,0 +1,93 @@
+import { Sparkline } from "@/charts";
+import { formatNumber } from "@/lib/format";
+import { Badge } from "@/ui/Badge";
+import { Visible } from "@/ui/properties";
+import { Time } from "@/ui/Time";
+import type { Column } from "@/ui/table";
+import { words } from "@/words/events";
+import type { Definition } from "./queries";
+
+/** total: of 30 days, null where it is not known; counts: by day */
+export interface EventItem {
+  definition: Definition;
+  total: number | null;
+  counts: readonly number[];
+  isHidden: boolean;
+  isVerified: boolean;
+}
+
+export const columns: readonly Column<EventItem>[] = [
+  {
+    id: "name",
+    header: words.columns.name,
+    cell: (row) => <Name row={row} />,
+    text: (row) => row.definition.name,
+    grow: true,
+    sortable: true,
+    fixed: true,
+  },
+  {
+    id: "volume",
+    header: words.columns.volume,
+    cell: (row) => (row.total === null ? "–" : formatNumber(row.total)),
+    text: (row) => row.total,
+    align: "end",
+    width: 150,
+    sortable: true,
+  },
+  {
+    id: "spark",
+    header: words.columns.spark,
+    cell: (row) =>
+      row.counts.length > 0 && (
+        <Sparkline label={words.sparkLabel(row.definition.name)} values={row.counts} width={96} />
+      ),
+    text: (row) => row.counts.join(" "),
+    width: 120,
+  },
+  {
+    id: "seen",
+    header: words.columns.seen,
+    cell: (row) => <Time at={row.definition.last_seen_at} />,
+    text: (row) => dateOf(row.definition.last_seen_at),
+    width: 140,
+    sortable: true,
+  },
+  {
+    id: "tags",
+    header: words.columns.tags,
+    cell: (row) => (
+      <span className="flex gap-1">
+        {row.definition.tags.map((tag) => (
+          <Badge key={tag}>
+            <Visible text={tag} />
+          </Badge>
+        ))}
+      </span>
+    ),
+    text: (row) => row.definition.tags.join(", "),
+    width: 160,
+  },
+  {
+    id: "created",
+    header: words.columns.created,
+    cell: (row) => <Time at={row.definition.created_at} />,
+    text: (row) => dateOf(row.definition.created_at),
+    width: 140,
+    sortable: true,
+  },
+];
+
+const dateOf = (text: string | null): Date | null => (text === null ? null : new Date(text));
+
+function Name({ row }: { row: EventItem }) {
+  return (
+    <span className="inline-flex max-w-full items-center gap-2">
+      <span className="truncate">
+        <Visible text={row.definition.name} />
+      </span>
+      {row.isVerified && <Badge tone="good">{words.verified}</Badge>}
+      {row.isHidden && <Badge>{words.hidden}</Badge>}
+    </span>
+  );
+}

@@ -1,0 +1,181 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api, dataOf } from "@/lib/api";
+import type { components } from "@/lib/schema";
+
+export type Definition = components["schemas"]["EventDefinitionBody"];
+export type PropertyDefinition = components["schemas"]["PropertyDefinitionBody"];
+export type Volumes = components["schemas"]["VolumesBody"];
+
+const DEFINITIONS = 10_000;
+const PROPERTIES = 10_000;
+const ITEMS = 1000;
+const SLOW_MS = 60_000;
+
+const path = (projectId: string) => ({ project_id: projectId });
+const one = (projectId: string, definitionId: string) => ({
+  project_id: projectId,
+  definition_id: definitionId,
+});
+
+export const eventsKey = (projectId: string) => ["events", projectId] as const;
+
+export const definitionsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), "list"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/", {
+          params: { path: path(projectId), query: { limit: DEFINITIONS } },
+          signal,
+        }),
+      ),
+  });
+
+/** Ids of definitions that are hidden, and of those that are verified. */
+export const marksQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), "marks"],
+    queryFn: async ({ signal }) => {
+      const idsOf = async (query: { hidden: boolean } | { verified: boolean }) => {
+        const page = await dataOf(
+          api.GET("/api/projects/{project_id}/event_definitions/", {
+            params: { path: path(projectId), query: { ...query, limit: DEFINITIONS } },
+            signal,
+          }),
+        );
+        return new Set(page.results.map((definition) => definition.id));
+      };
+      const [hidden, verified] = await Promise.all([
+        idsOf({ hidden: true }),
+        idsOf({ verified: true }),
+      ]);
+      return { hidden, verified };
+    },
+  });
+
+/** Of all events, by day. */
+export const volumesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), "volumes"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/volumes/", {
+          params: { path: path(projectId) },
+          signal,
+        }),
+      ),
+    staleTime: SLOW_MS,
+  });
+
+export const definitionQuery = (projectId: string, id: string) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), id],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/", {
+          params: { path: one(projectId, id) },
+          signal,
+        }),
+      ),
+  });
+
+export const definitionMarksQuery = (projectId: string, id: string) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), id, "marks"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/marks/", {
+          params: { path: one(projectId, id) },
+          signal,
+        }),
+      ),
+  });
+
+export const volumeQuery = (projectId: string, id: string) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), id, "volume"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/volume/", {
+          params: { path: one(projectId, id) },
+          signal,
+        }),
+      ),
+    staleTime: SLOW_MS,
+  });
+
+export const activityQuery = (projectId: string, id: string, page: number) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), id, "activity", page],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/activity/", {
+          params: { path: one(projectId, id), query: { page } },
+          signal,
+        }),
+      ),
+  });
+
+/** event: only those that this event carries */
+export const propertiesQuery = (projectId: string, event?: string) =>
+  queryOptions({
+    queryKey: ["properties", projectId, event ?? null],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/property_definitions/", {
+          params: {
+            path: path(projectId),
+            query: {
+              limit: PROPERTIES,
+              ...(event !== undefined && { event_names: JSON.stringify([event]) }),
+            },
+          },
+          signal,
+        }),
+      ),
+  });
+
+/** The most frequent values of a property of events. event: only of this one */
+export const valuesQuery = (projectId: string, key: string, event?: string) =>
+  queryOptions({
+    queryKey: ["properties", projectId, "values", key, event ?? null],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/events/values/", {
+          params: {
+            path: path(projectId),
+            query: { key, ...(event !== undefined && { event_name: [event] }) },
+          },
+          signal,
+        }),
+      ),
+    staleTime: SLOW_MS,
+  });
+
+/** Cohorts and insights that name the event. */
+export const usesQuery = (projectId: string, event: string) =>
+  queryOptions({
+    queryKey: [...eventsKey(projectId), "uses", event],
+    queryFn: async ({ signal }) => {
+      const params = { path: path(projectId), query: { limit: ITEMS } };
+      const [cohorts, insights] = await Promise.all([
+        dataOf(api.GET("/api/projects/{project_id}/cohorts/", { params, signal })),
+        dataOf(api.GET("/api/projects/{project_id}/insights/", { params, signal })),
+      ]);
+      return {
+        cohorts: cohorts.results.filter(({ filters, groups }) => names([filters, groups], event)),
+        insights: insights.results.filter(({ filters }) => names(filters, event)),
+      };
+    },
+  });
+
+/** Whether a part of a rule or a question is about the event. */
+function names(part: unknown, event: string): boolean {
+  if (typeof part !== "object" || part === null) return false;
+  const fields: Record<string, unknown> = { ...part };
+  const isBehaviour = fields.type === "behavioral";
+  const isSeries = fields.type === "events" || (fields.type === undefined && "math" in fields);
+  if (isBehaviour && (fields.key === event || fields.seq_event === event)) return true;
+  if (isSeries && fields.id === event) return true;
+  return Object.values(fields).some((value) => names(value, event));
+}

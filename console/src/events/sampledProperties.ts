@@ -1,0 +1,107 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api, dataOf } from "@/lib/api";
+import { typeOf } from "./types";
+
+const SAMPLE = 100;
+
+/** types: those seen; seen: at how many of the sample */
+export interface SampledProperty {
+  name: string;
+  types: string[];
+  seen: number;
+}
+
+export interface Sampled {
+  properties: SampledProperty[];
+  size: number;
+}
+
+/** The server keeps no list of properties of persons: those of the newest are read. */
+export const personPropertiesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["properties", projectId, "persons"],
+    queryFn: async ({ signal }) => {
+      const page = await dataOf(
+        api.GET("/api/projects/{project_id}/persons/", {
+          params: { path: { project_id: projectId }, query: { limit: SAMPLE } },
+          signal,
+        }),
+      );
+      return sampled(page.results.map((person) => person.properties));
+    },
+  });
+
+export const groupPropertiesQuery = (projectId: string, type: number) =>
+  queryOptions({
+    queryKey: ["properties", projectId, "groups", type],
+    queryFn: async ({ signal }) => {
+      const page = await dataOf(
+        api.GET("/api/projects/{project_id}/groups/", {
+          params: {
+            path: { project_id: projectId },
+            query: { group_type_index: String(type), limit: SAMPLE },
+          },
+          signal,
+        }),
+      );
+      return sampled(page.results.map((group) => group.group_properties));
+    },
+  });
+
+export const groupTypesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["properties", projectId, "group types"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/groups_types/", {
+          params: { path: { project_id: projectId } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+
+export const personValuesQuery = (projectId: string, key: string) =>
+  queryOptions({
+    queryKey: ["properties", projectId, "persons", "values", key],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/persons/values/", {
+          params: { path: { project_id: projectId }, query: { key } },
+          signal,
+        }),
+      ),
+  });
+
+export const groupValuesQuery = (projectId: string, type: number, key: string) =>
+  queryOptions({
+    queryKey: ["properties", projectId, "groups", type, "values", key],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/groups/property_values/", {
+          params: {
+            path: { project_id: projectId },
+            query: { group_type_index: String(type), key },
+          },
+          signal,
+        }),
+      ),
+  });
+
+/** Names with their types, those of most items first. */
+function sampled(items: readonly Record<string, unknown>[]): Sampled {
+  const found = new Map<string, { types: Set<string>; seen: number }>();
+  for (const item of items) {
+    for (const [name, value] of Object.entries(item)) {
+      const known = found.get(name) ?? { types: new Set(), seen: 0 };
+      known.types.add(typeOf(value));
+      found.set(name, { types: known.types, seen: known.seen + 1 });
+    }
+  }
+  const properties = [...found].map(([name, { types, seen }]) => ({
+    name,
+    types: [...types],
+    seen,
+  }));
+  return { properties: properties.toSorted((a, b) => b.seen - a.seen), size: items.length };
+}

@@ -1,0 +1,22 @@
+import { words } from "@/words/events";
+
+/** A type in words. */
+export function typeName(type: string | null): string {
+  const found = Object.entries(words.types).find(([name]) => name === type);
+  return found?.[1] ?? words.types.unknown;
+}
+
+/** As definitions of properties name types. */
+export function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return "list";
+  switch (typeof value) {
+    case "number":
+      return "Numeric";
+    case "boolean":
+      return "Boolean";
+    case "string":
+      return "String";
+    default:
+      return value === null ? "unknown" : "object";
+  }
+}
