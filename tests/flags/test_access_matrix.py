@@ -49,6 +49,7 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
     "GET /feature_flags/": ("read", {}, 200),
     "POST /feature_flags/": ("read", {"key": "KEY"}, 201),  # every member creates flags
     "GET /feature_flags/activity/": ("read", {}, 200),
+    "GET /feature_flags/overview/": ("read", {}, 200),
     "GET /feature_flags/my_flags/": ("read", {}, 200),
     "GET /feature_flags/local_evaluation/": ("read", {}, 200),
     "GET /feature_flags/evaluation_reasons/": ("read", {}, 200),  # of the caller

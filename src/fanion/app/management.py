@@ -41,6 +41,8 @@ from fanion.flags.preview.api import FlagPreviewsApi
 from fanion.flags.preview.service import FlagPreviews
 from fanion.flags.preview.unsaved_store import UnsavedFlagStore
 from fanion.flags.usage.api import FlagDashboardsApi, FlagUsage, FlagUsageApi
+from fanion.flags.usage.overview_api import FlagsOverviewApi, FlagsOverviews
+from fanion.flags.usage.overview_store import OverviewStore
 from fanion.flags.usage.store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi
 from fanion.ingest.ledger.api import IngestionApi, IngestionReports
@@ -104,6 +106,7 @@ CONTROLLERS = (
     IngestionApi,
     FlagDashboardsApi,
     FlagUsageApi,
+    FlagsOverviewApi,
     FlagCohortsApi,
     BlastRadiusApi,
     FlagPreviewsApi,
@@ -198,6 +201,7 @@ def _of_flags(server: Server) -> dict[str, object]:
         "flags": managed,
         "flag_cohorts": FlagCohorts(managed, server.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.insights.results),
+        "flags_overviews": FlagsOverviews(flags.store, usage, OverviewStore(records, events)),
         "organizations": Organizations(
             flags.projects,
             records,

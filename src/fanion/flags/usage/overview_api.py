@@ -1,0 +1,108 @@
+"""API of what a list of flags shows beside them: one answer for all flags of a project."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from msgspec import Meta, Struct
+
+from fanion.flags.management.api import FLAGS_MAX
+from fanion.flags.management.list_query import EVERYTHING, STALE_DAYS, StaleReason, stale_reason
+from fanion.flags.storage.store import FlagStore
+from fanion.flags.usage.overview_store import Daily, LastChange, OverviewStore
+from fanion.flags.usage.store import UsageStore
+from fanion.projects.activity_api import ActivityUser
+from fanion.projects.model import Project
+from fanion.projects.request_api import ManagementRequest, scoped
+
+DAYS = 7
+
+
+class FlagOverview(Struct, kw_only=True):
+    id: int
+    calls: Annotated[
+        list[int], Meta(description="`$feature_flag_called` events, for each of the days.")
+    ]
+    evaluations: Annotated[
+        list[int], Meta(description="Evaluations by servers, for each of the days.")
+    ]
+    last_evaluated_at: Annotated[
+        datetime | None, Meta(description="By a server or a client, within 90 days.")
+    ]
+    stale_reason: Annotated[
+        StaleReason | None, Meta(description="As in `/feature_flags/?stale=true`, else null.")
+    ]
+    changed_at: Annotated[datetime | None, Meta(description="Of the last recorded change.")]
+    changed_by: Annotated[
+        ActivityUser | None, Meta(description="Author of that change, or of the flag's creation.")
+    ]
+
+
+class FlagsOverview(Struct, kw_only=True):
+    days: Annotated[
+        list[str], Meta(description="The last seven of the project's time zone, until today.")
+    ]
+    flags: list[FlagOverview]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagsOverviews:
+    store: FlagStore
+    usage: UsageStore
+    overview: OverviewStore
+
+    async def of(self, project: Project, now: datetime) -> FlagsOverview:
+        zone = ZoneInfo(project.timezone)
+        today = now.astimezone(zone).date()
+        days = [today - timedelta(days=ago) for ago in reversed(range(DAYS))]
+        flags, _ = await self.store.find(project.id, EVERYTHING, now, FLAGS_MAX, 0)
+        calls = await self.overview.calls(project.id, days, zone)
+        evaluations = await self.overview.evaluations(project.id, days)
+        changes = await self.overview.last_changes(project.id)
+        last = await self.usage.last_evaluated(project.id, now)
+        found: list[FlagOverview] = []
+        for flag in flags:
+            row, change = flag.definition, changes.get(flag.definition.id)
+            asked = last.get(row.key)
+            found.append(
+                FlagOverview(
+                    id=row.id,
+                    calls=_daily(calls, row.key, days),
+                    evaluations=_daily(evaluations, row.key, days),
+                    last_evaluated_at=asked,
+                    stale_reason=stale_reason(row, flag.created_at, asked, now, STALE_DAYS),
+                    changed_at=None if change is None else change.changed_at,
+                    changed_by=_author(change),
+                )
+            )
+        return FlagsOverview(days=[day.isoformat() for day in days], flags=found)
+
+
+class FlagsOverviewApi(Controller):
+    path = "/api/projects/{project_id:str}/feature_flags"
+    tags = ("Feature flags",)
+    opt = scoped("feature_flag")
+
+    @get("/overview", summary="Read usage and last change of all feature flags")
+    async def overview(
+        self, request: ManagementRequest, flags_overviews: NamedDependency[FlagsOverviews]
+    ) -> FlagsOverview:
+        """For a list: of each flag that is not deleted its calls and evaluations by day, why it is
+        no longer needed, and who changed it last. The newest flag first."""
+        return await flags_overviews.of(request.project, request.app.state.now())
+
+
+def _daily(numbers: Daily, key: str, days: Sequence[date]) -> list[int]:
+    return [numbers.get((key, day), 0) for day in days]
+
+
+def _author(change: LastChange | None) -> ActivityUser | None:
+    if change is None:
+        return None
+    if change.email is None:
+        return ActivityUser(first_name="System", email=None, is_system=True)
+    return ActivityUser(first_name=change.first_name or "", email=change.email)
