@@ -1,9 +1,11 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { projectRoute } from "@/app/parents";
+import { readFlagListSearch } from "./list/search";
 
 const flagsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "flags",
+  validateSearch: readFlagListSearch,
   component: lazyRouteComponent(() => import("./FlagsPage")),
 });
 

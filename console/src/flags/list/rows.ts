@@ -1,0 +1,53 @@
+import type { FlagOverview } from "../listQueries";
+import { type FlagBody, isObject, isObjects, readRules } from "../model";
+import { type Names, rulesSentence } from "../sentence";
+import type { FlagListSearch } from "./search";
+
+/** overview: undefined until it is read */
+export interface FlagListRow {
+  flag: FlagBody;
+  overview: FlagOverview | undefined;
+}
+
+/** As the API's own search and filters. */
+export function matches({ flag, overview }: FlagListRow, search: FlagListSearch): boolean {
+  const sought = (search.q ?? "").trim().toLowerCase();
+  return (
+    (flag.key.toLowerCase().includes(sought) || flag.name.toLowerCase().includes(sought)) &&
+    (search.active === undefined || flag.active === search.active) &&
+    (search.type === undefined ||
+      variantsOf(flag).length > 0 === (search.type === "multivariant")) &&
+    (search.stale === undefined || typeof overview?.stale_reason === "string") &&
+    (search.tag === undefined || flag.tags.includes(search.tag)) &&
+    (search.by === undefined || flag.created_by?.id === search.by)
+  );
+}
+
+// The sentence of a flag is made once: tables draw rows again and again.
+const sentences = new WeakMap<Names, WeakMap<FlagBody, string>>();
+
+export function sentenceOf(flag: FlagBody, names: Names): string {
+  const known = sentences.get(names) ?? new WeakMap<FlagBody, string>();
+  sentences.set(names, known);
+  const sentence = known.get(flag) ?? rulesSentence(readRules(flag.filters), names);
+  known.set(flag, sentence);
+  return sentence;
+}
+
+/** Keys of variants with their shares in percent; none for a flag that is true or false. */
+export function variantsOf(flag: FlagBody): { name: string; value: number }[] {
+  const { multivariate } = flag.filters;
+  const variants = isObject(multivariate) ? multivariate.variants : undefined;
+  if (!isObjects(variants)) return [];
+  return variants.map(({ key, rollout_percentage: share }) => ({
+    name: String(key),
+    value: typeof share === "number" ? share : 0,
+  }));
+}
+
+export function callsOf({ overview }: FlagListRow): number {
+  return (overview?.calls ?? []).reduce((sum, calls) => sum + calls, 0);
+}
+
+export const isAboutCohorts = (flag: FlagBody): boolean =>
+  JSON.stringify(flag.filters).includes('"cohort"');

@@ -1,0 +1,45 @@
+import type { Sort } from "@/ui/table";
+
+/** Search parameters of the list: what it shows. */
+export interface FlagListSearch {
+  q?: string;
+  active?: boolean;
+  type?: "boolean" | "multivariant";
+  stale?: true;
+  tag?: string;
+  /** Id of the user who made the flag. */
+  by?: number;
+  /** Id of a column, with `-` for descending. */
+  sort?: string;
+}
+
+/** What cannot be read counts as not given. */
+export function readFlagListSearch(search: Record<string, unknown>): FlagListSearch {
+  const { q, active, type, stale, tag, by, sort } = search;
+  return {
+    ...(isFilled(q) && { q }),
+    ...(typeof active === "boolean" && { active }),
+    ...((type === "boolean" || type === "multivariant") && { type }),
+    ...(stale === true && { stale }),
+    ...(isFilled(tag) && { tag }),
+    ...(typeof by === "number" && Number.isSafeInteger(by) && { by }),
+    ...(isFilled(sort) && { sort }),
+  };
+}
+
+function isFilled(found: unknown): found is string {
+  return typeof found === "string" && found !== "";
+}
+
+export function readSort(text: string | undefined): Sort | null {
+  if (text === undefined || text === "") return null;
+  return { column: text.replace(/^-/, ""), descending: text.startsWith("-") };
+}
+
+export const writeSort = (sort: Sort | null): string =>
+  sort === null ? "" : `${sort.descending ? "-" : ""}${sort.column}`;
+
+/** Whether anything is left out by it. */
+export function isFiltered({ sort: _, ...filters }: FlagListSearch): boolean {
+  return Object.keys(filters).length > 0;
+}

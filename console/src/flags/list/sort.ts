@@ -1,0 +1,20 @@
+import type { Column, Sort } from "@/ui/table";
+import { compare } from "@/ui/table/columns";
+
+/** As the table is shown, for what is exported too: what is missing stands last. */
+export function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sort: Sort | null,
+): readonly Row[] {
+  const column = columns.find((one) => one.id === sort?.column);
+  if (column === undefined || sort === null) return rows;
+  const keyed = rows.map((row) => ({ row, key: column.text(row) }));
+  const direction = sort.descending ? -1 : 1;
+  keyed.sort((one, other) => {
+    const [isMissing, isOtherMissing] = [one.key === undefined, other.key === undefined];
+    if (isMissing || isOtherMissing) return Number(isMissing) - Number(isOtherMissing);
+    return direction * compare(one.key, other.key);
+  });
+  return keyed.map(({ row }) => row);
+}
