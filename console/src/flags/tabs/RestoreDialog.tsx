@@ -1,0 +1,115 @@
+import { useQuery } from "@tanstack/react-query";
+import { type ActivityEntry, describeChange } from "@/activity";
+import { useProjectId } from "@/app/session";
+import { formatDateTime } from "@/lib/format";
+import { FormDialog } from "@/ui/Dialog";
+import { JsonDiff } from "@/ui/JsonDiff";
+import { Loaded } from "@/ui/States";
+import { toast } from "@/ui/Toast";
+import { words } from "@/words/flagActivity";
+import { refresh } from "../changes";
+import { type Flag, isObject, readRules } from "../model";
+import { changeFlag, isConflict, useChangeFlag } from "../queries";
+import { rulesSentence } from "../sentence";
+import { activityQuery } from "./activityQueries";
+import { PeopleChanged } from "./PeopleChanged";
+import { type Change, changesBack, changesToSend, placeOf } from "./restore";
+
+// As many as one answer holds.
+const ENTRIES_MAX = 1000;
+
+interface Props {
+  flag: Flag;
+  /** After which the flag was what it is to be again. */
+  entry: ActivityEntry;
+  onClose: () => void;
+}
+
+/** Shows what changes and for how many people, and saves it. */
+export function RestoreDialog({ flag, entry, onClose }: Props) {
+  const projectId = useProjectId();
+  const when = formatDateTime(entry.created_at);
+  const history = useQuery(activityQuery(projectId, flag.id, 1, ENTRIES_MAX));
+  const later = history.data?.results.slice(0, Math.max(0, placeOf(entry, history.data.results)));
+  const changes = changesBack(flag, later ?? []);
+  const change = useChangeFlag(projectId, flag.id);
+  const restore = async () => {
+    const saved = await change.mutateAsync(changesToSend(changes, flag.version));
+    onClose();
+    const back = changes.map((one) => ({ ...one, before: one.after, after: one.before }));
+    toast({
+      text: words.restored(when),
+      undo: async () => {
+        await changeFlag(projectId, flag.id, changesToSend(back, saved.version));
+        await refresh(projectId, true);
+      },
+    });
+  };
+  const error = isConflict(change.error) ? new Error(words.conflict) : change.error;
+  return (
+    <FormDialog
+      isOpen
+      wide
+      onClose={onClose}
+      title={words.restoreTitle}
+      description={words.restoreOf(when)}
+      submit={words.restore}
+      canSubmit={changes.length > 0}
+      isBusy={change.isPending}
+      error={error}
+      onSubmit={() => {
+        // Shown in the dialog.
+        restore().catch(() => undefined);
+      }}
+    >
+      <Loaded query={history}>
+        {() => <Preview projectId={projectId} flag={flag} changes={changes} />}
+      </Loaded>
+    </FormDialog>
+  );
+}
+
+function Preview(props: { projectId: string; flag: Flag; changes: readonly Change[] }) {
+  const { projectId, flag, changes } = props;
+  if (changes.length === 0) return <p className="text-ink-2">{words.none}</p>;
+  const side = (of: "before" | "after") =>
+    Object.fromEntries(changes.map((one) => [one.field, one[of]]));
+  return (
+    <div className="flex flex-col gap-3">
+      <h3 className="font-medium">{words.changes}</h3>
+      <ul className="list-disc pl-5">
+        {changes.map((one) => (
+          <li key={one.field}>
+            <bdi>{describeChange(one)}</bdi>
+            {one.field === "filters" && <Sentences change={one} />}
+          </li>
+        ))}
+      </ul>
+      <PeopleChanged
+        projectId={projectId}
+        changed={{ id: flag.id, ...changesToSend(changes, flag.version) }}
+      />
+      <details>
+        <summary className="cursor-pointer text-ink-2">{words.asJson}</summary>
+        <div className="mt-2">
+          <JsonDiff before={side("before")} after={side("after")} />
+        </div>
+      </details>
+      <p className="text-ink-3 text-sm">{words.notRestored}</p>
+    </div>
+  );
+}
+
+function Sentences({ change }: { change: Change }) {
+  const sentence = (filters: unknown) =>
+    rulesSentence(isObject(filters) ? readRules(filters) : null);
+  return (
+    <p className="text-ink-2">
+      <del className="decoration-ink-3">
+        <bdi>{sentence(change.before)}</bdi>
+      </del>
+      {" → "}
+      <bdi>{sentence(change.after)}</bdi>
+    </p>
+  );
+}
