@@ -10,7 +10,8 @@ import { words } from "@/words/flagList";
 import { switchFlag } from "../changes";
 import type { FlagOverview } from "../listQueries";
 import type { Names } from "../sentence";
-import { callsOf, type FlagListRow, sentenceOf, variantsOf } from "./rows";
+import { variantsOf } from "../variants";
+import { callsOf, type FlagListRow, sentenceOf } from "./rows";
 
 const HEADERS = words.columns;
 

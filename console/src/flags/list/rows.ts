@@ -1,6 +1,7 @@
 import type { FlagOverview } from "../listQueries";
-import { type FlagBody, isObject, isObjects, readRules } from "../model";
+import { type FlagBody, readRules } from "../model";
 import { type Names, rulesSentence } from "../sentence";
+import { variantsOf } from "../variants";
 import type { FlagListSearch } from "./search";
 
 /** overview: undefined until it is read */
@@ -32,17 +33,6 @@ export function sentenceOf(flag: FlagBody, names: Names): string {
   const sentence = known.get(flag) ?? rulesSentence(readRules(flag.filters), names);
   known.set(flag, sentence);
   return sentence;
-}
-
-/** Keys of variants with their shares in percent; none for a flag that is true or false. */
-export function variantsOf(flag: FlagBody): { name: string; value: number }[] {
-  const { multivariate } = flag.filters;
-  const variants = isObject(multivariate) ? multivariate.variants : undefined;
-  if (!isObjects(variants)) return [];
-  return variants.map(({ key, rollout_percentage: share }) => ({
-    name: String(key),
-    value: typeof share === "number" ? share : 0,
-  }));
 }
 
 export function callsOf({ overview }: FlagListRow): number {
