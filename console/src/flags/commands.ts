@@ -56,7 +56,7 @@ const commandsOf =
       id: `flag why ${id}`,
       title: TEXTS.why(key),
       icon: CircleHelp,
-      to: `${page}?tab=try`,
+      to: `${page}?tab=targeting`,
     };
     return [open, ...(flag.can_edit ? [change] : []), why];
   };

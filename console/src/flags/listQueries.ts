@@ -75,7 +75,7 @@ const COHORTS_MAX = 10_000;
 /** Names of cohorts by their ids, for sentences. */
 export const cohortNamesQuery = (projectId: string) =>
   queryOptions({
-    queryKey: ["cohorts", projectId, "names"],
+    queryKey: [...flagKeys.all(projectId), "cohort names"],
     queryFn: async ({ signal }) => {
       const found = await dataOf(
         api.GET("/api/projects/{project_id}/cohorts/", {
