@@ -1,6 +1,77 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { useProjectId } from "@/app/session";
+import { everyRow } from "@/lib/paging";
 import { Page } from "@/ui/Page";
+import { Failed, Skeleton } from "@/ui/States";
+import { DataTable } from "@/ui/table";
 import { words } from "@/words/persons";
+import { columnsOf, HIDDEN_AT_FIRST } from "./columns";
+import { NoMatch, NoPersons } from "./NoPersons";
+import { PersonsToolbar } from "./PersonsToolbar";
+import { type Person, type PersonsQuestion, personsQuery, readPersons } from "./queries";
+import type { PersonsSearch } from "./routes";
+
+const route = getRouteApi("/signed-in/project/$projectId/persons");
+const CSV_PAGE = 1_000;
 
 export default function PersonsPage() {
-  return <Page title={words.title}>{null}</Page>;
+  const projectId = useProjectId();
+  const search = route.useSearch();
+  const change = useSearchChange();
+  const persons = useInfiniteQuery(personsQuery(projectId, search));
+  const rows = useMemo(
+    () => persons.data?.pages.flatMap((page) => page.results) ?? [],
+    [persons.data],
+  );
+  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const hidden = useMemo(
+    () => [...HIDDEN_AT_FIRST, ...columns.slice(5).map((column) => column.id)],
+    [columns],
+  );
+  const isAsked = search.q !== undefined || search.filters !== undefined;
+  if (persons.isSuccess && rows.length === 0 && !isAsked) {
+    return (
+      <Page title={words.title} description={words.description}>
+        <NoPersons />
+      </Page>
+    );
+  }
+  return (
+    <Page title={words.title} description={words.description}>
+      {persons.isError && <Failed error={persons.error} onRetry={() => void persons.refetch()} />}
+      {persons.isPending && <Skeleton rows={8} />}
+      <div aria-busy={persons.isPlaceholderData || undefined} hidden={persons.isPending}>
+        <DataTable<Person>
+          name="persons"
+          label={words.title}
+          columns={columns}
+          initiallyHidden={hidden}
+          rows={rows}
+          rowId={(person) => person.id}
+          rowLabel={(person) => person.name}
+          hrefOf={(person) => `/project/${projectId}/persons/${person.id}`}
+          more={{
+            hasMore: persons.hasNextPage,
+            isLoading: persons.isFetchingNextPage,
+            load: () => void persons.fetchNextPage(),
+          }}
+          csv={{ fileName: words.csvName, all: (signal) => everyPerson(projectId, search, signal) }}
+          toolbar={<PersonsToolbar search={search} onChange={change} />}
+          empty={<NoMatch onClear={() => change({})} />}
+        />
+      </div>
+    </Page>
+  );
+}
+
+function everyPerson(projectId: string, question: PersonsQuestion, signal: AbortSignal) {
+  return everyRow((next) => readPersons(projectId, question, next, CSV_PAGE, signal));
+}
+
+/** The address says what is searched for; typing leaves one entry in the history. */
+function useSearchChange(): (next: PersonsSearch) => void {
+  const navigate = route.useNavigate();
+  return (next) => void navigate({ search: next, replace: true });
 }

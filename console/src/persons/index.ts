@@ -1,2 +1,5 @@
 // What other features may use of this one.
-export {};
+
+export { emailOf } from "./names";
+export { PersonPicker } from "./PersonPicker";
+export { groupTypesQuery, type Person } from "./queries";

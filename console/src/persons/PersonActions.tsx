@@ -1,0 +1,109 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { Merge, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useCanEdit, useProjectId } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
+import { describeError } from "@/lib/errors";
+import { Button } from "@/ui/Button";
+import { ConfirmTyped } from "@/ui/ConfirmTyped";
+import { Checkbox } from "@/ui/Field";
+import { toast } from "@/ui/Toast";
+import { words } from "@/words/persons";
+import { MergeDialog } from "./MergeDialog";
+import { typedName } from "./names";
+import type { Person } from "./queries";
+
+const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
+
+export function PersonActions({ person }: { person: Person }) {
+  const canEdit = useCanEdit();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const [isDeleting, setDeleting] = useState(false);
+  const setMerge = (merge: string[] | undefined) => {
+    const { merge: _, ...others } = search;
+    void navigate({ search: merge === undefined ? others : { ...others, merge }, replace: true });
+  };
+  const hint = canEdit ? undefined : words.viewerHint;
+  return (
+    <>
+      <Button icon={Merge} disabled={!canEdit} title={hint} onClick={() => setMerge([])}>
+        {words.merge.action}
+      </Button>
+      <Button
+        icon={Trash2}
+        look="danger"
+        disabled={!canEdit}
+        title={hint}
+        onClick={() => setDeleting(true)}
+      >
+        {words.remove.action}
+      </Button>
+      <DeleteDialog person={person} isOpen={isDeleting} onOpenChange={setDeleting} />
+      {search.merge !== undefined && canEdit && (
+        <MergeDialog
+          person={person}
+          ids={search.merge}
+          onChange={setMerge}
+          onClose={() => setMerge(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+interface DeleteProps {
+  person: Person;
+  isOpen: boolean;
+  onOpenChange: (isOpen: boolean) => void;
+}
+
+function DeleteDialog({ person, isOpen, onOpenChange }: DeleteProps) {
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  const navigate = route.useNavigate();
+  const [withEvents, setWithEvents] = useState(false);
+  const WORDS = words.remove;
+  const remove = useMutation({
+    mutationFn: () =>
+      dataOf(
+        api.DELETE("/api/projects/{project_id}/persons/{person_id}/", {
+          params: {
+            path: { project_id: projectId, person_id: person.id },
+            query: { delete_events: withEvents },
+          },
+        }),
+      ),
+    onSuccess: async () => {
+      toast({ text: WORDS.done(person.name) });
+      await navigate({ to: "/project/$projectId/persons", params: { projectId } });
+      queries.removeQueries({ queryKey: ["persons", projectId, "one", person.id] });
+      await queries.invalidateQueries({ queryKey: ["persons", projectId] });
+    },
+  });
+  return (
+    <ConfirmTyped
+      open={isOpen}
+      onOpenChange={onOpenChange}
+      title={WORDS.title}
+      name={typedName(person)}
+      action={WORDS.submit}
+      isBusy={remove.isPending}
+      error={remove.error ? describeError(remove.error) : undefined}
+      onConfirm={() => remove.mutate()}
+    >
+      <div className="flex flex-col gap-2">
+        <p>{WORDS.description}</p>
+        <Checkbox
+          label={WORDS.withEvents}
+          hint={WORDS.withEventsHint}
+          checked={withEvents}
+          onChange={setWithEvents}
+        />
+        {!withEvents && <p>{WORDS.keepsEvents}</p>}
+        <p>{WORDS.again}</p>
+      </div>
+    </ConfirmTyped>
+  );
+}

@@ -1,0 +1,133 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { ChevronDown, ChevronRight, PencilLine, UsersRound } from "lucide-react";
+import { useId } from "react";
+import { useProjectId } from "@/app/session";
+import { formatDateTime } from "@/lib/format";
+import { LINK } from "@/ui/Page";
+import { PropertiesTable, plainName, plainValue, Visible } from "@/ui/properties";
+import { Loaded } from "@/ui/States";
+import { words } from "@/words/persons";
+import { ChangeText } from "./ChangeText";
+import { eventQuery, type TimelineEntry } from "./queries";
+
+const WORDS = words.timeline;
+const CHANGES_SHOWN = 5;
+const ROW = "flex min-w-0 items-start gap-2 px-4 py-1.5";
+
+interface Props {
+  entry: TimelineEntry;
+  isOpen: boolean;
+  onOpen: (id: string | undefined) => void;
+}
+
+export function TimelineRow(props: Props) {
+  const { entry } = props;
+  return (
+    <li className="border-line border-b last:border-b-0">
+      {entry.kind === "event" && <EventRow {...props} />}
+      {entry.kind === "properties" && <ChangesRow entry={entry} />}
+      {entry.kind === "cohort" && <CohortRow entry={entry} />}
+    </li>
+  );
+}
+
+function At({ entry }: { entry: TimelineEntry }) {
+  return (
+    <time dateTime={entry.timestamp} className="shrink-0 text-ink-3 text-sm">
+      {formatDateTime(entry.timestamp)}
+    </time>
+  );
+}
+
+function EventRow({ entry: { event, ...entry }, isOpen, onOpen }: Props) {
+  const id = useId();
+  if (event === null) return null;
+  const Icon = isOpen ? ChevronDown : ChevronRight;
+  return (
+    <>
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        onClick={() => onOpen(isOpen ? undefined : event.id)}
+        className={`${ROW} w-full text-left hover:bg-sunken`}
+      >
+        <Icon aria-hidden className="mt-0.5 size-4 shrink-0 text-ink-3" />
+        <span className="min-w-0 grow">
+          <span className="font-medium">
+            <Visible text={plainName(event.name)} />
+          </span>
+          {event.flag && (
+            <span className="ml-2 text-ink-2">
+              <Visible text={WORDS.flag(event.flag.key)} />{" "}
+              <Visible text={plainValue(event.flag.value)} />
+            </span>
+          )}
+          <span className="ml-2 text-ink-3 text-sm">
+            {WORDS.by} <Visible text={event.distinct_id} />
+          </span>
+        </span>
+        <At entry={{ ...entry, event }} />
+      </button>
+      {isOpen && (
+        <div id={id} className="border-line border-t bg-canvas px-4 py-3">
+          <EventProperties eventId={event.id} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function EventProperties({ eventId }: { eventId: string }) {
+  const event = useQuery(eventQuery(useProjectId(), eventId));
+  return (
+    <Loaded query={event}>
+      {(found) => <PropertiesTable label={WORDS.eventProperties} properties={found.properties} />}
+    </Loaded>
+  );
+}
+
+function ChangesRow({ entry }: { entry: TimelineEntry }) {
+  const changes = entry.changes ?? [];
+  const left = entry.changes_count - Math.min(changes.length, CHANGES_SHOWN);
+  return (
+    <div className={ROW}>
+      <PencilLine aria-hidden className="mt-0.5 size-4 shrink-0 text-ink-3" />
+      <div className="min-w-0 grow">
+        {WORDS.changed(entry.changes_count)}
+        <ul className="text-ink-2">
+          {changes.slice(0, CHANGES_SHOWN).map((change) => (
+            <li key={change.name}>
+              <ChangeText change={change} />
+            </li>
+          ))}
+          {left > 0 && <li>{WORDS.moreChanges(left)}</li>}
+        </ul>
+      </div>
+      <At entry={entry} />
+    </div>
+  );
+}
+
+function CohortRow({ entry }: { entry: TimelineEntry }) {
+  const projectId = useProjectId();
+  const { cohort } = entry;
+  if (cohort === null) return null;
+  return (
+    <div className={ROW}>
+      <UsersRound aria-hidden className="mt-0.5 size-4 shrink-0 text-ink-3" />
+      <span className="min-w-0 grow">
+        {WORDS.entered}{" "}
+        <Link
+          to="/project/$projectId/cohorts/$cohortId"
+          params={{ projectId, cohortId: String(cohort.id) }}
+          className={LINK}
+        >
+          <Visible text={cohort.name || words.cohorts.untitled} />
+        </Link>
+      </span>
+      <At entry={entry} />
+    </div>
+  );
+}

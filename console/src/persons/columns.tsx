@@ -1,0 +1,93 @@
+import { formatDateTime } from "@/lib/format";
+import { Badge } from "@/ui/Badge";
+import { PropertyValue, plainName, Visible } from "@/ui/properties";
+import { Time } from "@/ui/Time";
+import type { Column } from "@/ui/table";
+import { words } from "@/words/persons";
+import { emailOf } from "./names";
+import type { Person } from "./queries";
+
+const PROPERTIES_MAX = 60;
+
+const FIRST: readonly Column<Person>[] = [
+  {
+    id: "name",
+    header: words.columns.name,
+    fixed: true,
+    grow: true,
+    cell: (person) => <Visible text={person.name || words.unnamed} />,
+    text: (person) => person.name,
+  },
+  {
+    id: "email",
+    header: words.columns.email,
+    grow: true,
+    cell: (person) => <Visible text={emailOf(person)} />,
+    text: emailOf,
+  },
+  {
+    id: "ids",
+    header: words.columns.ids,
+    grow: true,
+    cell: ({ distinct_ids: [first = "", ...rest] }) => (
+      <>
+        <Visible text={first} />
+        {rest.length > 0 && <span className="ml-1.5 text-ink-3">{words.moreIds(rest.length)}</span>}
+      </>
+    ),
+    text: (person) => person.distinct_ids.join(" "),
+  },
+  {
+    id: "identified",
+    header: words.columns.identified,
+    width: 120,
+    cell: (person) => (
+      <Badge tone={person.is_identified ? "good" : "neutral"}>
+        {person.is_identified ? words.identified : words.anonymous}
+      </Badge>
+    ),
+    text: (person) => person.is_identified,
+  },
+  {
+    id: "created",
+    header: words.columns.created,
+    width: 130,
+    cell: (person) => <Time at={person.created_at} />,
+    text: (person) => formatDateTime(person.created_at),
+  },
+];
+
+export const HIDDEN_AT_FIRST = ["email"];
+
+/** What every person has, then the properties that these persons have, the most frequent first. */
+export function columnsOf(persons: readonly Person[]): Column<Person>[] {
+  const counts = new Map<string, number>();
+  for (const person of persons) {
+    for (const name of Object.keys(person.properties)) {
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  }
+  counts.delete("email");
+  const names = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, PROPERTIES_MAX);
+  return [...FIRST, ...names.map(([name]) => propertyColumn(name))];
+}
+
+export const propertyColumnId = (name: string): string => `property ${name}`;
+
+function propertyColumn(name: string): Column<Person> {
+  return {
+    id: propertyColumnId(name),
+    header: plainName(name),
+    cell: ({ properties }) =>
+      properties[name] === undefined ? null : <PropertyValue value={properties[name]} />,
+    text: ({ properties }) => plainOf(properties[name]),
+  };
+}
+
+function plainOf(value: unknown): string | number | boolean | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+    return value;
+  }
+  return JSON.stringify(value);
+}

@@ -1,0 +1,23 @@
+import { api, dataOf } from "@/lib/api";
+import type { OptionSource } from "@/ui/Combobox";
+
+const NAMES_MAX = 50;
+
+/** Names of events of the project, those seen last first. */
+export function eventOptions(projectId: string): OptionSource {
+  return {
+    key: ["event names", projectId],
+    load: async (search, signal) => {
+      const found = await dataOf(
+        api.GET("/api/projects/{project_id}/event_definitions/", {
+          params: {
+            path: { project_id: projectId },
+            query: { limit: NAMES_MAX, ...(search && { search }) },
+          },
+          signal,
+        }),
+      );
+      return found.results.map(({ name }) => ({ value: name }));
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import type { Person } from "./queries";
+
+const TYPED_MAX = 60;
+// Letters, digits and signs that a keyboard has; nothing that is not seen.
+const TYPEABLE = /^[\p{L}\p{N}\p{P}\p{S}]+( [\p{L}\p{N}\p{P}\p{S}]+)*$/u;
+
+/** What must be typed before a person is deleted: its name, or its id where nobody could type that. */
+export function typedName(person: Pick<Person, "name" | "id">): string {
+  const canBeTyped = person.name.length <= TYPED_MAX && TYPEABLE.test(person.name);
+  return canBeTyped ? person.name : person.id;
+}
+
+export function emailOf(person: Pick<Person, "properties">): string {
+  const { email } = person.properties;
+  return typeof email === "string" ? email : "";
+}
+
+/** The name in its properties, where the API calls a person by the e-mail address. */
+export function fullNameOf(person: Pick<Person, "properties" | "name">): string {
+  const { name } = person.properties;
+  return typeof name === "string" && name !== person.name ? name : "";
+}

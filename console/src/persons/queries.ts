@@ -1,0 +1,279 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type { PropertyFilter } from "@/filters";
+import { api, dataOf } from "@/lib/api";
+import { queryOf } from "@/lib/paging";
+import type { components } from "@/lib/schema";
+import type { TimelineKind } from "./routes";
+import { entryOf } from "./sessions";
+
+/** Without what the API always leaves empty. */
+export type Person = Omit<components["schemas"]["PersonBody"], "value_at_data_point">;
+export type TimelineEntry = components["schemas"]["TimelineEntry"];
+export type MergePreview = components["schemas"]["MergePreview"];
+
+const PAGE = 100;
+const TIMELINE_PAGE = 100;
+const FLAGS_MAX = 10_000;
+export const ACTIVITY_PAGE = 20;
+
+export interface PersonsQuestion {
+  q?: string | undefined;
+  in?: "name" | undefined;
+  filters?: readonly PropertyFilter[] | undefined;
+}
+
+const nameContains = (text: string): PropertyFilter => ({
+  type: "person",
+  key: "name",
+  operator: "icontains",
+  value: text,
+});
+
+/** As the list of the API takes it. */
+function listQuery({ q, in: place, filters = [] }: PersonsQuestion) {
+  const conditions = q && place === "name" ? [nameContains(q), ...filters] : filters;
+  return {
+    ...(q && place !== "name" && { search: q }),
+    ...(conditions.length > 0 && { properties: JSON.stringify(conditions) }),
+  };
+}
+
+export async function readPersons(
+  projectId: string,
+  question: PersonsQuestion,
+  next: string | null,
+  limit: number,
+  signal: AbortSignal,
+) {
+  const { offset, after } = next === null ? {} : queryOf(next);
+  const query = {
+    ...listQuery(question),
+    limit,
+    ...(offset !== undefined && { offset: Number(offset) }),
+    ...(after !== undefined && { after }),
+  };
+  return dataOf(
+    api.GET("/api/projects/{project_id}/persons/", {
+      params: { path: { project_id: projectId }, query },
+      signal,
+    }),
+  );
+}
+
+export const personsQuery = (projectId: string, question: PersonsQuestion) =>
+  infiniteQueryOptions({
+    queryKey: ["persons", projectId, "list", question],
+    queryFn: ({ pageParam, signal }) => readPersons(projectId, question, pageParam, PAGE, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: keepPreviousData,
+  });
+
+export const personQuery = (projectId: string, personId: string) =>
+  queryOptions({
+    queryKey: ["persons", projectId, "one", personId],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/persons/{person_id}/", {
+          params: { path: { project_id: projectId, person_id: personId } },
+          signal,
+        }),
+      ),
+  });
+
+export interface TimelineQuestion {
+  kind?: TimelineKind | undefined;
+  event?: string | undefined;
+}
+
+/** What happened to a person, the newest first; with `event` those events alone. */
+export const timelineQuery = (projectId: string, personId: string, question: TimelineQuestion) =>
+  infiniteQueryOptions({
+    queryKey: ["persons", projectId, "timeline", personId, question],
+    queryFn: ({ pageParam, signal }) =>
+      question.event === undefined
+        ? readTimeline(projectId, personId, question.kind, pageParam, signal)
+        : readEvents(projectId, personId, question.event, pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: keepPreviousData,
+  });
+
+interface TimelinePage {
+  next: string | null;
+  results: TimelineEntry[];
+}
+
+async function readTimeline(
+  projectId: string,
+  personId: string,
+  kind: TimelineKind | undefined,
+  next: string | null,
+  signal: AbortSignal,
+): Promise<TimelinePage> {
+  const { before, cursor } = next === null ? {} : queryOf(next);
+  return dataOf(
+    api.GET("/api/projects/{project_id}/persons/{person_id}/timeline/", {
+      params: {
+        path: { project_id: projectId, person_id: personId },
+        query: {
+          limit: String(TIMELINE_PAGE),
+          ...(kind !== undefined && { kind }),
+          ...(before !== undefined && { before }),
+          ...(cursor !== undefined && { cursor }),
+        },
+      },
+      signal,
+    }),
+  );
+}
+
+async function readEvents(
+  projectId: string,
+  personId: string,
+  event: string,
+  next: string | null,
+  signal: AbortSignal,
+): Promise<TimelinePage> {
+  const { before, cursor } = next === null ? {} : queryOf(next);
+  const page = await dataOf(
+    api.GET("/api/projects/{project_id}/events/", {
+      params: {
+        path: { project_id: projectId },
+        query: {
+          person_id: personId,
+          event,
+          limit: String(TIMELINE_PAGE),
+          ...(before !== undefined && { before }),
+          ...(cursor !== undefined && { cursor }),
+        },
+      },
+      signal,
+    }),
+  );
+  return { next: page.next, results: page.results.map(entryOf) };
+}
+
+/** Changes of properties that events made, for the history of one of them. */
+export const changesQuery = (projectId: string, personId: string) =>
+  timelineQuery(projectId, personId, { kind: "properties" });
+
+export const eventQuery = (projectId: string, eventId: string) =>
+  queryOptions({
+    queryKey: ["events", projectId, "one", eventId],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/events/{event_id}/", {
+          params: { path: { project_id: projectId, event_id: eventId } },
+          signal,
+        }),
+      ),
+    staleTime: Infinity,
+  });
+
+export const personCohortsQuery = (projectId: string, personId: string) =>
+  queryOptions({
+    queryKey: ["cohorts", projectId, "of", personId],
+    queryFn: async ({ signal }) => {
+      const found = await dataOf(
+        api.GET("/api/projects/{project_id}/persons/cohorts/", {
+          params: { path: { project_id: projectId }, query: { person_id: personId } },
+          signal,
+        }),
+      );
+      return found.results;
+    },
+  });
+
+export interface FlagNow {
+  key: string;
+  id: number | undefined;
+  name: string;
+  isActive: boolean;
+  value: boolean | string;
+  reason: string;
+  condition: number | null;
+}
+
+/** All flags, as they are for a distinct id at this moment. */
+export const flagsNowQuery = (
+  projectId: string,
+  distinctId: string,
+  groups: Record<string, string>,
+) =>
+  queryOptions({
+    queryKey: ["flags", projectId, "reasons", distinctId, groups],
+    queryFn: async ({ signal }): Promise<FlagNow[]> => {
+      const path = { project_id: projectId };
+      const query = { distinct_id: distinctId, groups: JSON.stringify(groups) };
+      const [reasons, flags] = await Promise.all([
+        dataOf(
+          api.GET("/api/projects/{project_id}/feature_flags/evaluation_reasons/", {
+            params: { path, query },
+            signal,
+          }),
+        ),
+        dataOf(
+          api.GET("/api/projects/{project_id}/feature_flags/", {
+            params: { path, query: { limit: FLAGS_MAX } },
+            signal,
+          }),
+        ),
+      ]);
+      const known = new Map(flags.results.map((flag) => [flag.key, flag]));
+      return Object.entries(reasons).map(([key, { value, evaluation }]) => ({
+        key,
+        id: known.get(key)?.id,
+        name: known.get(key)?.name ?? "",
+        isActive: known.get(key)?.active ?? false,
+        value,
+        reason: evaluation.reason,
+        condition: evaluation.condition_index,
+      }));
+    },
+    placeholderData: keepPreviousData,
+  });
+
+export const groupTypesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["groups", projectId, "types"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/groups_types/", {
+          params: { path: { project_id: projectId } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+
+export const personActivityQuery = (projectId: string, personId: string, page: number) =>
+  queryOptions({
+    queryKey: ["persons", projectId, "activity", personId, page],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/persons/{person_id}/activity/", {
+          params: {
+            path: { project_id: projectId, person_id: personId },
+            query: { page, limit: ACTIVITY_PAGE },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+
+export const mergePreviewQuery = (projectId: string, personId: string, ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ["persons", projectId, "merge", personId, ids],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST("/api/projects/{project_id}/persons/{person_id}/merge/preview/", {
+          params: { path: { project_id: projectId, person_id: personId } },
+          body: { ids: [...ids] },
+          signal,
+        }),
+      ),
+    enabled: ids.length > 0,
+    staleTime: 0,
+  });

@@ -1,0 +1,218 @@
+"""Persons: found, read, changed, merged and deleted."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from fanion.projects.model import Level
+from tests.console.conftest import Visit
+from tests.console.installation import Installation
+from tests.console.project import Json, Project, has, when
+from tests.console.screen import Console
+
+HOSTILE = '<img src=x onerror="document.title=1">'
+LAST_WEEK = datetime.now(UTC) - timedelta(days=7)
+
+
+@pytest.fixture
+def ann(project: Project) -> Json:
+    """With a session a week ago and one of today."""
+    project.persons(
+        ann={"email": "ann@corp.example", "name": "Ann Miller", "plan": "pro", "bio": HOSTILE},
+        bob={"email": "bob@corp.example", "plan": "free"},
+        kim={"email": "kim@mail.example", "name": "Kim", "phone": "+49 30 1"},
+    )
+    project.capture(
+        visited("report opened", "old", LAST_WEEK),
+        visited("order placed", "new", datetime.now(UTC), amount=42, **{"$set": {"plan": "team"}}),
+    )
+    return project.person("ann")
+
+
+def visited(event: str, session: str, at: datetime, **properties: Any) -> Json:
+    known = {"$session_id": session, **properties}
+    return {"event": event, "distinct_id": "ann", "timestamp": at.isoformat(), "properties": known}
+
+
+def open_person(console: Console, project: Project, person: Json, query: str = "") -> Page:
+    console.open(project.at(f"persons/{person['id']}{query}"))
+    expect(console.page.get_by_role("heading", level=1)).to_have_text(person["name"])
+    return console.page
+
+
+def test_an_empty_project_says_how_persons_come(console: Console, project: Project) -> None:
+    console.open(project.at("persons"))
+
+    expect(console.page.get_by_text(project.token)).to_be_visible()
+    console.expect_accessible()
+
+
+def test_a_person_is_found_by_email_with_the_last_session_in_two_clicks(
+    console: Console, project: Project, ann: Json
+) -> None:
+    console.open(project.at())
+    page = console.page
+
+    with console.clicks_at_most(2):
+        page.get_by_role("link", name="Persons", exact=True).click()
+        page.get_by_role("searchbox", name="Search for persons").fill("ann@c")
+        page.get_by_role("link", name="ann@corp.example").click()
+
+    newest = page.get_by_role("listitem").filter(has_text="order placed")
+    expect(page.get_by_role("heading", name="Session", exact=True)).to_have_count(2)
+    expect(newest).to_be_visible()
+
+
+def test_a_person_is_found_by_the_keyboard_alone(
+    console: Console, project: Project, ann: Json
+) -> None:
+    console.open(project.at())
+    page = console.page
+
+    with console.keyboard_only():
+        console.press("Control+k")
+        page.keyboard.type("ann@corp")
+        expect(page.get_by_role("option", name="ann@corp.example")).to_be_visible()
+        console.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("ann@corp.example")
+        console.tab_to(page.get_by_role("tab", name="Timeline"))
+
+    expect(page.get_by_text("order placed")).to_be_visible()
+
+
+def test_the_list_is_filtered_by_the_address_and_saved_whole(
+    console: Console, project: Project, ann: Json
+) -> None:
+    filters = '[{"type":"person","key":"plan","operator":"is_set"}]'
+    console.open(project.at(f"persons?filters={filters}"))
+    page = console.page
+    expect(page.get_by_role("row")).to_have_count(3)
+
+    page.get_by_role("combobox", name="Search in").select_option("Name")
+    page.get_by_role("searchbox", name="Search for persons").fill("mill")
+    expect(page.get_by_role("row")).to_have_count(2)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+
+    assert "ann@corp.example" in download.value.path().read_text()
+    assert "in=name" in page.url
+    console.expect_accessible()
+    with console.at_width(360):
+        pass
+
+
+def test_an_event_opens_in_place_with_its_properties(
+    console: Console, project: Project, ann: Json
+) -> None:
+    page = open_person(console, project, ann)
+
+    page.get_by_role("button", name="order placed").click()
+
+    expect(page.get_by_role("table", name="Properties of the event")).to_contain_text("42")
+    expect(page.get_by_text("nothing older exists")).to_be_visible()
+    assert "open=" in page.url
+    console.expect_accessible()
+
+
+def test_a_property_is_changed_deleted_and_restored(
+    console: Console, project: Project, ann: Json
+) -> None:
+    page = open_person(console, project, ann, "?tab=properties")
+    expect(page.get_by_text(HOSTILE)).to_be_visible()
+
+    menu = page.get_by_role("button", name="What to do with plan")
+    menu.click()
+    page.get_by_role("menuitem", name="Change…").click()
+    page.get_by_role("textbox", name="Value").fill("enterprise")
+    console.expect_accessible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name="plan")).to_contain_text("enterprise")
+    menu.click()
+    page.get_by_role("menuitem", name="Delete").click()
+    expect(page.get_by_role("row", name="plan")).to_have_count(0)
+    page.get_by_role("button", name="Undo").last.click()
+
+    expect(page.get_by_role("row", name="plan")).to_contain_text("enterprise")
+    assert project.person("ann")["properties"]["plan"] == "enterprise"
+    menu.click()
+    page.get_by_role("menuitem", name="History").click()
+    expect(page.get_by_role("dialog").get_by_text("order placed")).to_be_visible()
+    console.expect_accessible()
+
+
+def test_flags_now_say_why(console: Console, project: Project, ann: Json) -> None:
+    project.flag("beta", when(has("plan", "free")))
+    console.open(project.at(f"persons/{ann['id']}"))
+    page = console.page
+
+    with console.clicks_at_most(1):
+        page.get_by_role("tab", name="Flags now").click()
+
+    expect(page.get_by_role("row", name="beta")).to_contain_text("No condition matches")
+    console.expect_accessible()
+
+
+def test_the_cohorts_and_ids_of_a_person_are_listed(
+    console: Console, project: Project, ann: Json
+) -> None:
+    cohort = project.post("/cohorts/", name="By hand", is_static=True)
+    path = f"/cohorts/{cohort['id']}/add_persons_to_static_cohort/"
+    project.patch(path, person_ids=[ann["id"]])
+
+    page = open_person(console, project, ann, "?tab=cohorts")
+
+    expect(page.get_by_role("link", name="By hand")).to_be_visible()
+    page.get_by_role("tab", name="Ids").click()
+    expect(page.get_by_role("button", name=f"Copy {ann['distinct_ids'][0]}")).to_be_visible()
+    console.expect_accessible()
+
+
+def test_persons_are_merged_after_a_preview(console: Console, project: Project, ann: Json) -> None:
+    page = open_person(console, project, ann)
+    page.get_by_role("button", name="Merge with…").click()
+    dialog = page.get_by_role("dialog")
+
+    dialog.get_by_role("combobox").fill("bob@corp")
+    page.get_by_role("option", name="bob@corp.example").click()
+    expect(dialog.get_by_role("row", name="plan")).to_contain_text("free")
+    expect(dialog.get_by_text("This cannot be undone")).to_be_visible()
+    console.expect_accessible()
+    merge = dialog.get_by_role("button", name="Merge", exact=True)
+    expect(merge).to_be_disabled()
+    dialog.get_by_role("textbox", name="Type ann@corp.example to confirm").fill("ann@corp.example")
+    merge.click()
+
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_text("2 distinct ids")).to_be_visible()
+    assert project.person("bob")["id"] == ann["id"]
+
+
+def test_a_person_is_deleted_with_its_events_once_the_name_is_typed(
+    console: Console, project: Project, ann: Json
+) -> None:
+    page = open_person(console, project, ann)
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_label("Also delete the events").check()
+    remove = page.get_by_role("button", name="Delete", exact=True)
+    expect(remove).to_be_disabled()
+    console.expect_accessible()
+
+    page.get_by_role("textbox").last.fill("ann@corp.example")
+    remove.click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("Persons")
+    expect(page.get_by_role("link", name="ann@corp.example")).to_have_count(0)
+    assert project.get("/persons/", distinct_id="ann")["results"] == []
+
+
+def test_a_viewer_changes_no_person(
+    visit: Visit, installation: Installation, project: Project, ann: Json
+) -> None:
+    console = visit(installation.member("Vic", Level.VIEWER))
+
+    page = open_person(console, project, ann, "?tab=properties")
+
+    expect(page.get_by_role("button", name="Delete…")).to_be_disabled()
+    expect(page.get_by_role("button", name="Add a property")).to_be_disabled()
