@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -38,6 +39,12 @@ class Asked:
     form: dict[str, str]
 
 
+@cache
+def first_key() -> RSAKey:
+    """The same for all providers of a test run: to make one takes longer than to sign in."""
+    return RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
+
+
 @dataclass
 class FakeProvider:
     """key:     of its tokens; `published` are the keys that it shows
@@ -48,9 +55,7 @@ class FakeProvider:
 
     now: Callable[[], datetime]
     port: int = 0
-    key: RSAKey = field(
-        default_factory=lambda: RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
-    )
+    key: RSAKey = field(default_factory=first_key)
     algorithm: str = "RS256"
     metadata: Json = field(default_factory=dict)
     claims: Json = field(default_factory=dict)

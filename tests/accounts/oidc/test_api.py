@@ -26,6 +26,7 @@ from fanion.db.schema.tables import users
 from fanion.projects.model import FRESH_FOR
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.web.management import Management, management_app
+from tests.support.awaited import SOON_S
 from tests.support.management import (
     OWNER_EMAIL,
     Workspace,
@@ -98,13 +99,16 @@ class Site:
 
 
 def with_oidc(
-    workspace: Workspace, settings: OidcSettings | None, **options: Any
+    workspace: Workspace,
+    settings: OidcSettings | None,
+    timeout_s: float = SOON_S,
+    **options: Any,
 ) -> tuple[Workspace, Provider | None]:
-    """The same server with a provider. settings: None for none"""
+    """The same server with a provider. settings: None for none; timeout_s: of the provider"""
     clock, records = workspace.clock, workspace.records
     provider, oidc = None, None
     if settings is not None:
-        provider = Provider(settings, on_loopback, clock.seconds, timeout_s=2)
+        provider = Provider(settings, on_loopback, clock.seconds, timeout_s=timeout_s)
         identities = IdentityStore(records, settings)
         oidc = OidcSignIn(settings, provider, StateStore(records), identities, clock.now)
     login = OidcLogin(oidc, workspace.sign_in, StartLimit(clock.seconds))
@@ -513,11 +517,16 @@ async def test_a_provider_out_of_order_leaves_nothing_behind(
 
 
 async def test_a_provider_that_is_slow_is_given_up(site: Site) -> None:
-    browser = site.browser()
-    back = await site.agree(browser)
+    begun = site.browser()
+    back = await site.agree(begun)
     site.fake.hold.add("/token")
+    workspace, provider = with_oidc(site.workspace, site.settings, timeout_s=0.2)
+    assert provider is not None
 
-    status, body = await refused(site, browser, back)
+    async with workspace.browser() as browser:
+        browser.cookies.update(begun.cookies)
+        status, body = await refused(site, browser, back)
+    await provider.close()
 
     assert (status, body["code"]) == (503, "oidc_provider_unavailable")
     assert await site.states() == 0
