@@ -16,12 +16,13 @@ from fanion.ingest.ledger.dead_letters_store import (
     DeadLetters,
     insert_dead_letter,
 )
+from tests.support.awaited import SOON_S
 from tests.support.outcome import check
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, project_client
 from tests.support.traffic import AGE_ROUNDS, Request, Traffic
 
-# Half as many as in test_kill_crash.py, which kills the same server without dead letters.
+# As many as in test_kill_crash.py, which kills the same server without dead letters.
 ROUNDS, WRITERS, LETTERS = 12, 4, 8
 
 
@@ -75,7 +76,7 @@ async def put_aside_all(
 async def none_left(server: PreloadedServer) -> None:
     records = await open_records(f"sqlite:///{server.data}/records.db")
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_S):
             while True:
                 if not [letter async for letter in DeadLetters(records).marked()]:
                     return

@@ -12,8 +12,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import project_client
 from tests.support.traffic import Traffic
 
-# Further kills are in test_dead_letter_retry_crash.py, which another worker may run meanwhile.
-ROUNDS, WRITERS = 25, 6
+# As many again are in test_dead_letter_retry_crash.py, which another worker may run meanwhile.
+ROUNDS, WRITERS = 12, 6
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def server(tmp_path: Path) -> Iterator[PreloadedServer]:
     server.close()
 
 
-async def test_what_was_acknowledged_is_there_once_after_25_kills(server: PreloadedServer) -> None:
+async def test_what_was_acknowledged_is_there_once_after_12_kills(server: PreloadedServer) -> None:
     keys, traffic = server.setup(), Traffic(WRITERS, seed=25)
     chance = random.Random(25)
 
