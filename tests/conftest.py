@@ -7,6 +7,7 @@ the outcome, runs it on SQLite and on PostgreSQL; `@pytest.mark.postgresql` on P
 import gc
 import os
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from pathlib import Path
 
@@ -102,8 +103,10 @@ def is_long(path: Path) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files run first, so that no worker is left with one of them at the end."""
-    items.sort(key=lambda item: not is_long(item.path))
+    """Long files run first, then those with most tests, so that no worker is left with one of them
+    at the end."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (not is_long(item.path), -tests[item.path], str(item.path)))
 
 
 @pytest.hookimpl(wrapper=True)
