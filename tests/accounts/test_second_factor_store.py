@@ -163,10 +163,10 @@ async def test_wrong_codes_delay_further_ones_but_no_recovery_code(owner: Owner)
     assert await owner.check("000000", soon) == WRONG  # it counts from the beginning again
 
 
-async def test_a_thousand_guesses_are_hardly_looked_at(owner: Owner) -> None:
+async def test_of_guesses_every_five_seconds_hardly_one_is_looked_at(owner: Owner) -> None:
     now, looked_at = LATER, 0
-    for guess in range(1000):
-        now += timedelta(seconds=1)
+    for guess in range(200):
+        now += timedelta(seconds=5)
         taken = {code_at(now + timedelta(seconds=30 * n)) for n in (-1, 0, 1)}
         code = next(
             f"{n:06}" for n in (guess, guess + 1000, guess + 2000) if f"{n:06}" not in taken
