@@ -11,11 +11,9 @@ from fanion.config import (
     GroupAccess,
     Settings,
     SettingsError,
-    SmtpServer,
-    read_mailbox,
     read_settings,
-    read_smtp_url,
 )
+from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 # | `FANION_PORT` | `--port` | `8000` | meaning |

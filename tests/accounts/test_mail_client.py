@@ -11,7 +11,7 @@ import pytest
 
 from fanion.accounts.mail.client import MailClient, MailNotSent
 from fanion.accounts.mail.message import Mail
-from fanion.config import SmtpServer
+from fanion.config.mail import SmtpServer
 from tests.support.certificates import make_certificate
 from tests.support.smtp_server import MailServer, smtp_server
 

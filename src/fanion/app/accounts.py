@@ -16,7 +16,8 @@ from fanion.accounts.passwords.links_service import PasswordLinks
 from fanion.accounts.passwords.reset_worker import PasswordResets
 from fanion.accounts.sign_in_service import SignIn
 from fanion.app.services import AppContext, Services
-from fanion.config import Settings, read_mailbox
+from fanion.config import Settings
+from fanion.config.mail import read_mailbox
 from fanion.db.engine import Records
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.secret_file import read_secret

@@ -14,7 +14,7 @@ from email.utils import make_msgid
 from typing import BinaryIO
 
 from fanion.accounts.mail.message import Mail, encode
-from fanion.config import SmtpServer
+from fanion.config.mail import SmtpServer
 
 SILENCE_S = 10.0  # of the mail server, between two of its lines
 ATTEMPT_S = 30.0  # of a whole attempt, however slowly the server talks

@@ -7,7 +7,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 
-from fanion.config import is_mail_address
+from fanion.config.mail import is_mail_address
 
 # Not every server takes 8 bits; and links stay whole, as lines of up to 998 characters may.
 _POLICY = SMTP.clone(cte_type="7bit", max_line_length=500)
