@@ -4,7 +4,6 @@ import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
-import { describeError } from "@/lib/errors";
 import { Button } from "@/ui/Button";
 import { ConfirmTyped } from "@/ui/ConfirmTyped";
 import { toast } from "@/ui/Toast";
@@ -42,13 +41,13 @@ export function RemoveDefinition({ definition }: { definition: Definition }) {
         {words.remove.action}
       </Button>
       <ConfirmTyped
-        open={isOpen}
-        onOpenChange={setOpen}
+        isOpen={isOpen}
+        onClose={() => setOpen(false)}
         title={words.remove.title}
         name={definition.name}
-        action={words.remove.action}
+        submit={words.remove.action}
         isBusy={remove.isPending}
-        error={remove.error ? describeError(remove.error) : undefined}
+        error={remove.error}
         onConfirm={() => remove.mutate()}
       >
         {words.remove.hint}

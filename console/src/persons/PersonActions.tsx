@@ -4,7 +4,6 @@ import { Merge, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
-import { describeError } from "@/lib/errors";
 import { Button } from "@/ui/Button";
 import { ConfirmTyped } from "@/ui/ConfirmTyped";
 import { Checkbox } from "@/ui/Field";
@@ -84,13 +83,13 @@ function DeleteDialog({ person, isOpen, onOpenChange }: DeleteProps) {
   });
   return (
     <ConfirmTyped
-      open={isOpen}
-      onOpenChange={onOpenChange}
+      isOpen={isOpen}
+      onClose={() => onOpenChange(false)}
       title={WORDS.title}
       name={typedName(person)}
-      action={WORDS.submit}
+      submit={WORDS.submit}
       isBusy={remove.isPending}
-      error={remove.error ? describeError(remove.error) : undefined}
+      error={remove.error}
       onConfirm={() => remove.mutate()}
     >
       <div className="flex flex-col gap-2">

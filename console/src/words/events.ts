@@ -1,4 +1,4 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
   title: "Events",
@@ -25,7 +25,7 @@ export const words = {
   sparkLabel: (name: string) => `${name} per day, last 30 days`,
   verified: "Verified",
   hidden: "Hidden",
-  more: (count: number) => `Volumes are shown of the ${digits(count)} most frequent events.`,
+  more: (count: number) => `Volumes are shown of the ${formatNumber(count)} most frequent events.`,
   empty: "No event has these filters.",
   none: "No event has come yet",
   noneHint: "An event is listed here as soon as the first one of its name is stored.",
@@ -35,7 +35,7 @@ export const words = {
   live: "Watch it live",
   volume: {
     title: "Volume",
-    total: (count: number) => `${plural(count, "event", "events")} in the last 30 days`,
+    total: (count: number) => `${counted(count, "event", "events")} in the last 30 days`,
     caption: (name: string) => `“${name}”`,
     series: "Events",
   },
@@ -61,7 +61,7 @@ export const words = {
     values: (name: string) => `Values of ${name}`,
     valuesHint: "The most frequent of the last 30 days, with the number of events.",
     noValues: "No value in the last 30 days.",
-    more: (count: number) => `Show ${digits(count)} more`,
+    more: (count: number) => `Show ${formatNumber(count)} more`,
   },
   used: {
     title: "Where it is used",
@@ -93,10 +93,10 @@ export const words = {
     type: "Type",
     events: "Events that carry it",
     share: "Of the sample",
-    eventCount: (count: number) => (count >= 100 ? "100 or more" : digits(count)),
+    eventCount: (count: number) => (count >= 100 ? "100 or more" : formatNumber(count)),
     none: "No property was seen yet.",
     sample: (count: number, what: string) =>
-      `Seen at the newest ${digits(count)} ${what}; older ones may have more.`,
+      `Seen at the newest ${formatNumber(count)} ${what}; older ones may have more.`,
     persons: "persons",
     groups: "groups",
     groupType: "Group type",
@@ -121,7 +121,7 @@ export const words = {
     object: "Object",
     unknown: "Unknown",
   },
-  count: digits,
+  count: formatNumber,
   commands: {
     group: "Events",
     live: (name: string) => `${name}: watch it live`,

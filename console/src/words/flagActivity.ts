@@ -1,6 +1,6 @@
-import { plural } from "./plural";
+import { counted } from "@/lib/format";
 
-const people = (count: number) => plural(count, "person", "people");
+const people = (count: number) => counted(count, "person", "people");
 
 export const words = {
   title: "Activity",

@@ -1,6 +1,6 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
-const flags = (count: number) => plural(count, "flag", "flags");
+const flags = (count: number) => counted(count, "flag", "flags");
 
 export const words = {
   title: "Feature flags",
@@ -43,7 +43,7 @@ export const words = {
   noVariants: "true or false",
   forced: "some conditions force one",
   callsPerDay: (key: string) => `Calls of ${key} per day`,
-  evaluated: (count: number) => `${plural(count, "evaluation", "evaluations")} by servers`,
+  evaluated: (count: number) => `${counted(count, "evaluation", "evaluations")} by servers`,
   noCalls: "none",
   stale: { fully_rolled_out: "Stale: same for all", not_evaluated: "Stale: not used" },
   staleHint: {
@@ -57,7 +57,7 @@ export const words = {
   system: "the server",
   overviewFailed: "Calls, last changes and stale marks could not be read.",
   loadedSoFar: (loaded: number, total: number) =>
-    `${digits(loaded)} of ${flags(total)} loaded so far: what follows is of these.`,
+    `${formatNumber(loaded)} of ${flags(total)} loaded so far: what follows is of these.`,
   none: "No feature flags yet",
   noneHint:
     "A flag decides for whom a part of your application is on, without a release. Make one, and ask for it by its key:",
@@ -72,7 +72,7 @@ export const words = {
     delete: "Delete",
     clear: "Clear selection",
     group: "Selected flags",
-    running: (done: number, count: number) => `${digits(done)} of ${digits(count)}…`,
+    running: (done: number, count: number) => `${formatNumber(done)} of ${formatNumber(count)}…`,
     switched: (count: number, isOn: boolean) => `${flags(count)} switched ${isOn ? "on" : "off"}.`,
     deleted: (count: number) => `${flags(count)} deleted.`,
     restored: (count: number) => `${flags(count)} restored.`,

@@ -1,4 +1,4 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
   viewer: "You may not change this flag: ask one of those whom the tab Access names.",
@@ -8,7 +8,7 @@ export const words = {
     none: "Nothing is scheduled. A rollout can grow by itself: 10 % today, 50 % tomorrow, then everybody.",
     add: "Schedule a change",
     list: "Scheduled changes",
-    share: (share: number) => `${digits(share)} %`,
+    share: (share: number) => `${formatNumber(share)} %`,
     ofCondition: (number: number) => `of condition ${number}`,
     ofFlag: "of everybody that the condition matches",
     on: "switch on",
@@ -21,7 +21,7 @@ export const words = {
     cancelOf: (what: string) => `Cancel: ${what}`,
     cancelled: "The scheduled change is cancelled.",
     scheduled: "The change is scheduled.",
-    steps: (count: number) => plural(count, "step", "steps"),
+    steps: (count: number) => counted(count, "step", "steps"),
   },
   dialog: {
     title: "Schedule a change",
@@ -59,7 +59,7 @@ export const words = {
     removed: "The rollback condition is removed.",
     saved: "The rollback condition is saved.",
     sentence: (what: string, isBelow: boolean, limit: number) =>
-      `Off when ${what} are ${isBelow ? "fewer" : "more"} than ${digits(limit)} per day`,
+      `Off when ${what} are ${isBelow ? "fewer" : "more"} than ${formatNumber(limit)} per day`,
     events: (event: string) => `events “${event}”`,
     people: (event: string) => `people with “${event}”`,
     anyEvent: "any event",

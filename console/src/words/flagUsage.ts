@@ -1,4 +1,4 @@
-import { digits, plural } from "./plural";
+import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
   range: "Range",
@@ -22,7 +22,7 @@ export const words = {
     what: (key: string) => `Events with ${key}`,
   },
   failed: "The numbers could not be read.",
-  total: (count: number) => `${digits(count)} in all`,
+  total: (count: number) => `${formatNumber(count)} in all`,
   removal: {
     title: "Safe to remove?",
     verdicts: {
@@ -63,7 +63,7 @@ export const words = {
   dashboard: {
     title: "Usage dashboard",
     none: "This flag has no dashboard of its use.",
-    exists: (name: string, tiles: number) => `${name}, with ${plural(tiles, "tile", "tiles")}:`,
+    exists: (name: string, tiles: number) => `${name}, with ${counted(tiles, "tile", "tiles")}:`,
     gone: "Its dashboard was deleted.",
     create: "Create usage dashboard",
     created: "The usage dashboard is there.",

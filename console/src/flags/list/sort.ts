@@ -1,5 +1,5 @@
 import type { Column, Sort } from "@/ui/table";
-import { compare } from "@/ui/table/columns";
+import { compareKeys, sortKey } from "@/ui/table/columns";
 
 /** As the table is shown, for what is exported too: what is missing stands last. */
 export function sorted<Row>(
@@ -9,12 +9,13 @@ export function sorted<Row>(
 ): readonly Row[] {
   const column = columns.find((one) => one.id === sort?.column);
   if (column === undefined || sort === null) return rows;
-  const keyed = rows.map((row) => ({ row, key: column.text(row) }));
+  const keyed = rows.map((row) => ({ row, key: sortKey(column.text(row)) }));
   const direction = sort.descending ? -1 : 1;
   keyed.sort((one, other) => {
-    const [isMissing, isOtherMissing] = [one.key === undefined, other.key === undefined];
-    if (isMissing || isOtherMissing) return Number(isMissing) - Number(isOtherMissing);
-    return direction * compare(one.key, other.key);
+    if (one.key === undefined || other.key === undefined) {
+      return Number(one.key === undefined) - Number(other.key === undefined);
+    }
+    return direction * compareKeys(one.key, other.key);
   });
   return keyed.map(({ row }) => row);
 }
