@@ -18,7 +18,9 @@ from console import build
 from fanion.console.build_reader import read_build
 from tests.support.built_console import require_built_console
 
-BUILD_S_MAX = 200
+BUILD_S_MAX = 500
+# Two builds, each of which takes a minute on a busy machine.
+pytestmark = pytest.mark.timeout(2 * BUILD_S_MAX)
 COPIED = shutil.ignore_patterns("node_modules", "dist")
 
 
