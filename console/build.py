@@ -67,6 +67,7 @@ class Node:
 def main() -> int:
     hashed = sources_hash()
     if built_hash() == hashed:
+        FAILED.unlink(missing_ok=True)  # of sources between those that are built
         return 0
     try:
         with locked() as note_work:

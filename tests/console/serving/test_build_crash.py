@@ -159,9 +159,12 @@ def test_compressed_files_hold_the_same(built: Path) -> None:
 
 
 def test_what_is_built_is_not_built_again(checkout: Checkout) -> None:
+    """Also after a build of other sources has failed."""
     mark_as_built(checkout, build.sources_hash())
+    checkout.failed.write_text("vite build failed.\n")
 
     assert checkout.run({"PATH": ""}) == (0, "")
+    assert not checkout.failed.exists()
 
 
 @pytest.mark.parametrize(
