@@ -5,7 +5,9 @@ import { words } from "@/words/app";
 
 /** Every shortcut of the screen that is open. */
 export default function ShortcutList({ onClose }: { onClose: () => void }) {
-  const shortcuts = activeShortcuts().filter((one) => one.label !== undefined);
+  const listed = activeShortcuts().filter((one) => one.label !== undefined);
+  // Two tables of one screen have the same keys.
+  const shortcuts = [...new Map(listed.map((one) => [one.keys, one])).values()];
   const groups = ["do", "go"] as const;
   return (
     <Dialog isOpen onClose={onClose} title={words.shortcuts} wide>

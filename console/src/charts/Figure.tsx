@@ -1,7 +1,8 @@
 import { ChartLine, Download, Table2 } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { CSV_TYPE, csvLine, download } from "@/ui/table";
 import { words } from "@/words/charts";
+import { useFigureKey } from "./figureKey";
 
 /** The numbers of a chart. */
 export interface FigureData {
@@ -30,19 +31,16 @@ const BUTTON =
 export function Figure(props: FigureProps) {
   const { caption, data } = props;
   const [isTable, setIsTable] = useState(false);
+  const figure = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const hadFocus = useRef(false);
   const id = useId();
   const Icon = isTable ? ChartLine : Table2;
 
-  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
-    if (event.key !== words.tableKey || event.metaKey || event.ctrlKey || event.altKey) return;
-    if (!(event.target instanceof Element)) return;
-    if (event.target.closest("input, textarea, select")) return;
-    event.preventDefault();
-    hadFocus.current = content.current?.contains(event.target) ?? false;
+  useFigureKey(figure, () => {
+    hadFocus.current = content.current?.contains(document.activeElement) ?? false;
     setIsTable(!isTable);
-  };
+  });
   // What had the focus is gone: what has come in its place gets it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each change.
   useEffect(() => {
@@ -51,7 +49,7 @@ export function Figure(props: FigureProps) {
     content.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
   }, [isTable]);
   return (
-    <figure className="m-0 min-w-0" aria-labelledby={id} onKeyDown={onKeyDown}>
+    <figure ref={figure} className="m-0 min-w-0" aria-labelledby={id}>
       <figcaption className="mb-1.5 flex items-start gap-2">
         <span id={id} className="min-w-0 flex-1 text-sm text-ink-2">
           {caption}

@@ -22,6 +22,8 @@ export const words = {
   loadMore: "Load more",
   loading: "Loading…",
   empty: "Nothing here.",
+  nextRow: "Next row",
+  previousRow: "Previous row",
   keys: "Keys: j and k move, enter opens, x selects.",
   keysWithoutSelection: "Keys: j and k move, enter opens.",
   sortedUp: "ascending",

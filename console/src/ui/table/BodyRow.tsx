@@ -72,6 +72,7 @@ function DrawnRow<Row>(props: Props<Row>) {
         {columns.map((column, place) => (
           <td
             key={column.id}
+            title={titleOf(column, row)}
             className={`${CELL} ${column.align === "end" ? "text-end tabular-nums" : ""} ${column.wrap ? "" : "truncate"}`}
           >
             {place === 0 && href !== undefined ? (
@@ -108,6 +109,18 @@ function RowLink(props: { href: string; onFollow: () => void; children: ReactNod
       {props.children}
     </a>
   );
+}
+
+const TITLE_MIN = 16;
+const TITLE_MAX = 500;
+
+/** The whole text of a cell that may be cut. */
+function titleOf<Row>(column: Column<Row>, row: Row): string | undefined {
+  if (column.wrap) return undefined;
+  const text = column.text(row);
+  return typeof text === "string" && text.length >= TITLE_MIN
+    ? text.slice(0, TITLE_MAX)
+    : undefined;
 }
 
 /** Whether the click was meant for a control in the row, or ends a selection of text. */

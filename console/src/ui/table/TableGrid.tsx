@@ -11,6 +11,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { useShortcuts } from "@/lib/shortcuts";
 import { words } from "@/words/table";
 import { BodyRow } from "./BodyRow";
 import { type Column, type Sort, WIDTH, widthOf } from "./columns";
@@ -99,6 +100,16 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
         }
       : undefined,
   });
+
+  // From anywhere on the screen to the row that had the focus last.
+  const toActive = () => {
+    virtualizer.scrollToIndex(activeIndex);
+    focusRow(box.current, activeIndex);
+  };
+  useShortcuts([
+    { keys: "j", label: words.nextRow, run: toActive },
+    { keys: "k", label: words.previousRow, run: toActive },
+  ]);
 
   const isAllSelected = useMemo(
     () => rows.length > 0 && rows.every((row) => selection?.selected.has(row.id)),
