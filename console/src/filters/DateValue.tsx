@@ -1,9 +1,10 @@
 import { useId } from "react";
-import { CONTROL } from "@/ui/classes";
+import { CONTROL, classes } from "@/ui/classes";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/filters";
 import { readRelative, UNITS, writeRelative } from "./dates";
 import type { FilterUse } from "./model";
+import { AS_HIGH } from "./styles";
 
 interface Props {
   value: string;
@@ -31,7 +32,7 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
             value={value}
             disabled={disabled}
             onChange={(event) => onChange(event.target.value)}
-            className={CONTROL}
+            className={classes(CONTROL, AS_HIGH)}
           />
         </div>
       ) : (
@@ -49,11 +50,12 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
               onChange={(event) =>
                 onChange(writeRelative({ ...relative, count: event.target.valueAsNumber || 0 }))
               }
-              className={CONTROL}
+              className={classes(CONTROL, AS_HIGH)}
             />
           </div>
           <div className="max-w-full">
             <Select
+              className={AS_HIGH}
               aria-label={words.unit}
               value={relative.unit}
               options={UNITS.map((unit) => ({ value: unit, label: words.unitNames[unit] }))}
@@ -66,6 +68,7 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
       {canBeRelative && (
         <div className="max-w-full">
           <Select
+            className={AS_HIGH}
             aria-label={words.dateKind}
             value={relative === null ? "fixed" : "relative"}
             options={[

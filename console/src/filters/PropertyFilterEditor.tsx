@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { Combobox } from "@/ui/Combobox";
 import { Checkbox, Select } from "@/ui/Field";
@@ -12,7 +13,9 @@ import {
   type Operator,
   type PropertyFilter,
 } from "./model";
+import { useGroupTypes } from "./names";
 import { operatorsOf, withOperator } from "./operators";
+import { AS_HIGH } from "./styles";
 import { ValueEditor } from "./ValueEditor";
 
 export interface PropertyFilterEditorProps {
@@ -21,11 +24,9 @@ export interface PropertyFilterEditorProps {
   use: FilterUse;
   /** Kinds to choose from; by default that of the filter alone. */
   allowed?: readonly FilterKind[];
-  /** Names of the group types of the project, by their index. */
-  groupTypes?: readonly string[];
   /** Whose properties are completed, for conditions on events. */
   event?: string;
-  /** Messages beside the fields; by default they are shown once the field was filled. */
+  /** Messages beside the fields, also before somebody has left the condition. */
   showProblems?: boolean;
   disabled?: boolean;
   /** The name of the property has the focus at first. */
@@ -36,18 +37,24 @@ export interface PropertyFilterEditorProps {
 export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
   const { filter, onChange, use, disabled = false, allowed = [filter.type] } = props;
   const projectId = useProjectId();
-  const problems = props.showProblems ? filterProblems(filter, use) : {};
+  const [wasLeft, setWasLeft] = useState(false);
+  const groupTypes = useGroupTypes(allowed.includes("group") && allowed.length > 1);
+  const problems = props.showProblems || wasLeft ? filterProblems(filter, use) : {};
   const operators = operatorsOf(filter.type);
-  const kinds = kindOptions(allowed, props.groupTypes ?? [], filter);
+  const kinds = kindOptions(allowed, groupTypes, filter);
 
   return (
     <fieldset
       className="m-0 flex min-w-0 flex-wrap items-start gap-1.5 border-0 p-0"
       disabled={disabled}
+      onBlur={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget)) setWasLeft(true);
+      }}
     >
       {kinds.length > 1 && (
         <div className="max-w-full">
           <Select
+            className={AS_HIGH}
             aria-label={words.kind}
             value={kindValue(filter.type, filter.group_type_index)}
             options={kinds}
@@ -87,6 +94,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       {operators.length > 1 && (
         <div className="max-w-full">
           <Select
+            className={AS_HIGH}
             aria-label={words.operator}
             value={shownOperator(filter)}
             options={operators.map((operator) => ({

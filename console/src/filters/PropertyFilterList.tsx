@@ -13,7 +13,6 @@ export interface PropertyFilterListProps {
   use: FilterUse;
   /** The first is what a new condition is of. */
   allowed: readonly FilterKind[];
-  groupTypes?: readonly string[];
   /** Of groups alone, for flags of a group type. */
   groupTypeIndex?: number;
   event?: string;
@@ -57,7 +56,6 @@ export function PropertyFilterList(props: PropertyFilterListProps) {
                   }
                   use={props.use}
                   allowed={allowed}
-                  {...(props.groupTypes && { groupTypes: props.groupTypes })}
                   {...(props.event !== undefined && { event: props.event })}
                   showProblems={props.showProblems ?? false}
                   disabled={disabled}

@@ -8,6 +8,7 @@ import type { FilterUse, PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
 import { useFilterNames } from "./names";
 import { asNumber, inputOf } from "./operators";
+import { AS_HIGH } from "./styles";
 import { TextValue } from "./TextValue";
 
 export interface ValueEditorProps {
@@ -176,6 +177,7 @@ function FlagValue(props: {
       <span className="self-center text-ink-2">{words.operators.flag_evaluates_to}</span>
       <div className="max-w-full">
         <Select
+          className={AS_HIGH}
           aria-label={words.flagValue}
           value={variant === null ? String(props.value ?? true) : `variant:${variant}`}
           options={options}

@@ -1,8 +1,9 @@
 import { api, dataOf } from "@/lib/api";
-import { formatNumber } from "@/lib/format";
+import { formatNumber, formatShare } from "@/lib/format";
 import type { components } from "@/lib/schema";
 import { type ComboboxOption, matching, type OptionSource } from "@/ui/Combobox";
 import { plainName } from "@/ui/properties";
+import { words } from "@/words/filters";
 import type { FilterKind } from "./model";
 
 export interface PropertiesOf {
@@ -85,7 +86,10 @@ async function eventNames(
       signal,
     }),
   );
-  return found.results.map(({ name }) => named(name));
+  return found.results.map(({ name, property_type: type }) => ({
+    ...named(name),
+    ...(type !== null && { hint: words.types[type] }),
+  }));
 }
 
 type Properties = Readonly<Record<string, unknown>>;
@@ -118,7 +122,9 @@ function namesIn(sample: readonly Properties[]): ComboboxOption[] {
   for (const properties of sample) {
     for (const name of Object.keys(properties)) counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  return [...counts].sort(([, a], [, b]) => b - a).map(([name]) => named(name));
+  return [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, count]) => ({ ...named(name), hint: shareOf(count, sample.length) }));
 }
 
 /** Cohorts by name, with the number of their members. */
@@ -160,6 +166,11 @@ export function flagOptions(projectId: string): OptionSource {
       }));
     },
   };
+}
+
+/** How many of the sample have the property. */
+function shareOf(count: number, all: number): string {
+  return formatShare(Math.round((count / all) * 100));
 }
 
 function named(name: string): ComboboxOption {

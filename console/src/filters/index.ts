@@ -8,7 +8,7 @@ export {
   type Operator,
   type PropertyFilter,
 } from "./model";
-export { useFilterNames } from "./names";
+export { useFilterNames, useGroupTypes } from "./names";
 export { PropertyFilterEditor, type PropertyFilterEditorProps } from "./PropertyFilterEditor";
 export { PropertyFilterList, type PropertyFilterListProps } from "./PropertyFilterList";
 export { audienceSentence, type FilterNames, filterSentence } from "./sentence";

@@ -1,4 +1,4 @@
-import { useQueries } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import type { PropertyFilter } from "./model";
@@ -34,6 +34,30 @@ export function useFilterNames(filters: readonly PropertyFilter[]): FilterNames 
     cohort: (id) => cohorts[cohortIds.indexOf(Number(id))]?.data,
     flag: (key) => flags[flagIds.indexOf(Number(key))]?.data,
   };
+}
+
+const NO_TYPES: readonly string[] = [];
+
+/** What the project calls its group types, by their index. */
+export function useGroupTypes(isNeeded = true): readonly string[] {
+  const projectId = useProjectId();
+  const types = useQuery({
+    queryKey: [projectId, "group-types"],
+    queryFn: ({ signal }) => readGroupTypes(projectId, signal),
+    staleTime: FRESH_MS,
+    enabled: isNeeded,
+  });
+  return types.data ?? NO_TYPES;
+}
+
+async function readGroupTypes(projectId: string, signal: AbortSignal): Promise<string[]> {
+  const path = { project_id: projectId };
+  const types = await dataOf(
+    api.GET("/api/projects/{project_id}/groups_types/", { params: { path }, signal }),
+  );
+  const names: string[] = [];
+  for (const type of types) names[type.group_type_index] = type.name_singular ?? type.group_type;
+  return names;
 }
 
 function idsOf(

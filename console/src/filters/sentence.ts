@@ -1,4 +1,4 @@
-import { plainName } from "@/ui/properties";
+import { plainName } from "@/ui/properties/names";
 import { words } from "@/words/filters";
 import { readRelative } from "./dates";
 import type { PropertyFilter, Scalar } from "./model";

@@ -4,15 +4,15 @@ import { type FilterKind, isScalar, type Operator, type PropertyFilter } from ".
 
 type Schemas = components["schemas"];
 
-const KINDS: Readonly<Record<string, FilterKind>> = {
-  event: "event",
-  person: "person",
-  group: "group",
-  cohort: "cohort",
-  "static-cohort": "cohort",
-  "precalculated-cohort": "cohort",
-  flag: "flag",
-};
+const KINDS: ReadonlyMap<unknown, FilterKind> = new Map<unknown, FilterKind>([
+  ["event", "event"],
+  ["person", "person"],
+  ["group", "group"],
+  ["cohort", "cohort"],
+  ["static-cohort", "cohort"],
+  ["precalculated-cohort", "cohort"],
+  ["flag", "flag"],
+]);
 
 /** Conditions as they are stored. Others than those of properties, cohorts and flags are left out. */
 export function readFilters(
@@ -32,7 +32,7 @@ export function readFilter(
 ): PropertyFilter | null {
   if (!isRecord(condition)) return null;
   const { type, key, operator, value, group_type_index, negation, ...rest } = condition;
-  const kind = type === undefined || type === null ? otherwise : KINDS[String(type)];
+  const kind = type === undefined || type === null ? otherwise : KINDS.get(type);
   if (kind === undefined) return null;
   return {
     ...rest,

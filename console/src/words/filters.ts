@@ -68,6 +68,7 @@ export const words = {
   or: "or",
   orMore: (count: number) => `or ${counted(count, "more value", "more values")}`,
   people: "people",
+  types: { Numeric: "number", String: "text", DateTime: "date" },
   comma: ",",
   add: "Add condition",
   remove: (sentence: string) => `Remove the condition: ${sentence}`,
