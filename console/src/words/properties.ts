@@ -129,5 +129,7 @@ export const words = {
     utm_term: "UTM term",
   } as Readonly<Record<string, string>>,
   ofFlag: (flag: string) => `Flag ${flag}`,
-  first: (name: string) => `First ${name}`,
+  /** "First browser", but "First UTM source" */
+  first: (name: string) =>
+    `First ${/^[A-Z][a-z ]/.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : name}`,
 } as const;

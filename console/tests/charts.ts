@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { labelled, ticks } from "@/charts/scale";
+import { markOf } from "@/charts/series";
+import { axisName, captionOf, type Interval } from "@/charts/time";
+
+const LENGTH_MS: Record<"hour" | "day", number> = { hour: 3_600_000, day: 86_400_000 };
+
+function timesFrom(start: string, interval: "hour" | "day", count: number): Date[] {
+  const first = Date.parse(start);
+  return Array.from({ length: count }, (_, index) => new Date(first + index * LENGTH_MS[interval]));
+}
+
+test("a caption names what, how often and when, and that the last interval is not over", () => {
+  const times = timesFrom("2026-05-01T00:00Z", "day", 14);
+
+  const caption = captionOf("Signups", times, "day", { zone: "UTC", isPartial: true });
+
+  // Between the days are thin spaces that differ between versions of the language data.
+  assert.equal(caption.replace(/\s/g, " "), "Signups per day, May 1 – 14, 2026; last day not over");
+  assert.equal(captionOf("Signups", [], "day"), "Signups");
+});
+
+test("midnight is named by its day below an axis of hours", () => {
+  assert.equal(axisName(new Date("2026-05-01T00:00Z"), "hour", "UTC"), "May 1");
+  assert.equal(axisName(new Date("2026-05-01T06:00Z"), "hour", "UTC"), "06:00");
+  assert.equal(axisName(new Date("2026-05-01T00:00Z"), "hour", "Asia/Kolkata"), "05:30");
+});
+
+test("labels of hours fall on round hours of the zone", () => {
+  const times = timesFrom("2026-05-01T05:00Z", "hour", 48);
+
+  const hours = labelled(times, "hour", "UTC", 640).map((index) => times[index]?.getUTCHours());
+
+  assert.deepEqual(hours, [6, 12, 18, 0, 6, 12, 18, 0]);
+});
+
+test("there are never more labels than there is room for", () => {
+  for (const interval of ["minute", "hour", "day", "week", "month"] satisfies Interval[]) {
+    const times = timesFrom("2026-05-01T00:00Z", "day", 5000);
+    assert.ok(labelled(times, interval, "UTC", 320).length <= 6, interval);
+  }
+});
+
+test("ticks are round and reach the highest value", () => {
+  assert.deepEqual(ticks(3), [0, 1, 2, 3]);
+  assert.deepEqual(ticks(773), [0, 200, 400, 600, 800]);
+  assert.deepEqual(ticks(0), [0, 1]);
+});
+
+test("after ten colours the same come again with dashes", () => {
+  const series = { name: "a", values: [] };
+
+  assert.deepEqual(markOf(series, 0), { token: "--series-1", dash: [] });
+  assert.equal(markOf(series, 10).token, "--series-1");
+  assert.notDeepEqual(markOf(series, 10).dash, []);
+  assert.equal(markOf({ ...series, color: 7 }, 0).token, "--series-7");
+});

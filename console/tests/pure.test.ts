@@ -1,0 +1,7 @@
+import "./browser";
+import "./charts";
+import "./csv";
+import "./filters";
+import "./json";
+import "./text";
+import "./time";

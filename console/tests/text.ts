@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeChange } from "@/activity/describe";
+import { plainName } from "@/ui/properties/names";
+import { cut, textParts, webAddress } from "@/ui/properties/safeText";
+
+test("signs that are not seen are named", () => {
+  const parts = textParts("a\u202Eb\u0000\u200B");
+
+  assert.deepEqual(
+    parts.map((part) => part.code ?? part.text),
+    ["a", "U+202E", "b", "U+0000", "U+200B"],
+  );
+});
+
+test("lines, tabs, scripts and joined emoji stay as they are", () => {
+  for (const text of ["a\n\tb", "مرحبا", "👨‍👩‍👧", "👍🏽", "naïve"]) {
+    assert.deepEqual(textParts(text), [{ text, code: null }]);
+  }
+});
+
+test("a lone half of a pair is named, and a cut leaves none", () => {
+  assert.equal(textParts("\uD83D")[0]?.code, "U+D83D");
+  assert.equal(cut("ab😀", 3), "ab");
+  assert.equal(cut("ab😀", 4), "ab😀");
+});
+
+test("only addresses of the web are links", () => {
+  assert.equal(webAddress("https://example.com/a?b"), "https://example.com/a?b");
+  for (const text of [
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "//x",
+    "see https://x.y",
+    "http://",
+  ]) {
+    assert.equal(webAddress(text), null, text);
+  }
+});
+
+test("known properties have plain names", () => {
+  assert.equal(plainName("$browser"), "Browser");
+  assert.equal(plainName("$feature/new"), "Flag new");
+  assert.equal(plainName("$initial_utm_source"), "First UTM source");
+  assert.equal(plainName("$initial_device_type"), "First device type");
+  assert.equal(plainName("constructor"), "constructor");
+  assert.equal(plainName("$initial_toString"), "$initial_toString");
+});
+
+test("changes are told in words", () => {
+  const change = (field: string, before: unknown, after: unknown) =>
+    describeChange({ type: "FeatureFlag", action: "changed", field, before, after });
+
+  assert.equal(change("active", false, true), "turned it on");
+  assert.equal(change("deleted", true, false), "restored it");
+  assert.equal(change("name", "a", "b"), "changed the name from “a” to “b”");
+  assert.equal(change("tags", null, ["x", "y"]), "set the tags to “x”, “y”");
+  assert.equal(change("name", "a", null), "removed the name “a”");
+  assert.equal(
+    change("filters", { a: 1, b: 2 }, { a: 2, b: 3 }),
+    "changed the conditions in 2 places",
+  );
+});
