@@ -97,20 +97,22 @@ function EventTable({ rows, search }: { rows: readonly EventItem[]; search: Even
             value={search.q ?? ""}
             onChange={(q) => change({ q: q || undefined })}
           />
-          <Select
-            aria-label={words.kind}
-            value={search.kind ?? "all"}
-            options={KINDS.map((value) => ({ value, label: words.kinds[value] }))}
-            onChange={(kind) => change({ kind: kind === "all" ? undefined : kind })}
-            className="w-48"
-          />
-          <Select
-            aria-label={words.mark}
-            value={search.mark ?? "all"}
-            options={MARKS.map((value) => ({ value, label: words.marks[value] }))}
-            onChange={(mark) => change({ mark: mark === "all" ? undefined : mark })}
-            className="w-44"
-          />
+          <div className="w-48">
+            <Select
+              aria-label={words.kind}
+              value={search.kind ?? "all"}
+              options={KINDS.map((value) => ({ value, label: words.kinds[value] }))}
+              onChange={(kind) => change({ kind: kind === "all" ? undefined : kind })}
+            />
+          </div>
+          <div className="w-44">
+            <Select
+              aria-label={words.mark}
+              value={search.mark ?? "all"}
+              options={MARKS.map((value) => ({ value, label: words.marks[value] }))}
+              onChange={(mark) => change({ mark: mark === "all" ? undefined : mark })}
+            />
+          </div>
         </>
       }
     />

@@ -91,16 +91,17 @@ export function GroupProperties(props: SampledProps) {
         if (chosen === undefined) return <p className="text-ink-2">{words.property.noGroups}</p>;
         return (
           <div className="flex flex-col gap-3">
-            <Select
-              aria-label={words.property.groupType}
-              value={String(chosen.group_type_index)}
-              options={found.map((one) => ({
-                value: String(one.group_type_index),
-                label: one.group_type,
-              }))}
-              onChange={(type) => props.onChange({ group: Number(type) })}
-              className="max-w-xs"
-            />
+            <div className="w-48">
+              <Select
+                aria-label={words.property.groupType}
+                value={String(chosen.group_type_index)}
+                options={found.map((one) => ({
+                  value: String(one.group_type_index),
+                  label: one.group_type,
+                }))}
+                onChange={(type) => props.onChange({ group: Number(type) })}
+              />
+            </div>
             <OfGroupType {...props} type={chosen.group_type_index} />
           </div>
         );

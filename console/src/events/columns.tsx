@@ -32,7 +32,7 @@ export const columns: readonly Column<EventItem>[] = [
     cell: (row) => (row.total === null ? "–" : formatNumber(row.total)),
     text: (row) => row.total,
     align: "end",
-    width: 150,
+    width: 175,
     sortable: true,
   },
   {
@@ -83,7 +83,7 @@ const dateOf = (text: string | null): Date | null => (text === null ? null : new
 function Name({ row }: { row: EventItem }) {
   return (
     <span className="inline-flex max-w-full items-center gap-2">
-      <span className="truncate">
+      <span className="truncate [&_bdi]:whitespace-nowrap">
         <Visible text={row.definition.name} />
       </span>
       {row.isVerified && <Badge tone="good">{words.verified}</Badge>}

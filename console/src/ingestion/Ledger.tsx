@@ -28,13 +28,14 @@ export function Ledger({ span, onSpan }: LedgerProps) {
       <Card
         title={words.ledger.title}
         actions={
-          <Select
-            aria-label={words.ledger.span}
-            value={span}
-            onChange={onSpan}
-            options={SPANS.map((value) => ({ value, label: words.ledger.spans[value] }))}
-            className="w-44"
-          />
+          <div className="w-44">
+            <Select
+              aria-label={words.ledger.span}
+              value={span}
+              onChange={onSpan}
+              options={SPANS.map((value) => ({ value, label: words.ledger.spans[value] }))}
+            />
+          </div>
         }
       >
         <Loaded query={report} rows={6}>

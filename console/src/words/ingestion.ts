@@ -28,7 +28,7 @@ export const words = {
     stored: "It is in the event store and every screen shows it.",
     duplicates: "An event with the same uuid was stored before; a client had sent it twice.",
     dropped: "It was not wanted, for one of the reasons below.",
-    dead: "It could not be ingested. Nothing is lost: it can be sent again below.",
+    dead: "It could not be ingested. Nothing is lost: it can be sent again above.",
   },
   waiting: {
     title: "Waiting",

@@ -1,0 +1,122 @@
+"""The first screen: until the first event, and after it."""
+
+from datetime import UTC, datetime
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.console.conftest import Visit
+from tests.console.dead_letters import put_aside
+from tests.console.installation import Installation
+from tests.console.project import Project
+from tests.console.screen import Console
+
+
+def snippet(page: Page, tab: str) -> str:
+    page.get_by_role("tab", name=tab).click()
+    return page.get_by_role("tabpanel").locator("pre").inner_text()
+
+
+def test_the_first_event_turns_up_and_a_refused_one_is_explained(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open(project.at())
+    expect(page.get_by_role("heading", level=1)).to_have_text("Send your first event")
+    expect(page.get_by_text("Waiting for the first event")).to_be_visible()
+    console.expect_accessible()
+
+    project.capture({"event": "nobody's"})
+    expect(page.get_by_text("The event has no distinct_id, or an empty one.")).to_be_visible()
+    project.capture({"event": "signed up", "distinct_id": "ann", "properties": {"plan": "pro"}})
+
+    arrived = page.get_by_role("region").or_(page.locator("section")).filter(has_text="signed up")
+    expect(page.get_by_role("status").filter(has_text="It has arrived")).to_be_visible()
+    expect(arrived.first).to_contain_text("of ann")
+    expect(page.get_by_role("table", name="Properties of signed up")).to_contain_text("pro")
+    page.get_by_role("button", name="Go to Home").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Home")
+    console.settle()
+
+
+def test_every_snippet_has_the_key_and_the_address(console: Console, project: Project) -> None:
+    console.open(project.at())
+
+    for tab in ("HTML snippet", "JavaScript", "Python", "Node.js", "curl", "I use PostHog now"):
+        lines = snippet(console.page, tab)
+        assert project.token in lines, tab
+        assert console.origin in lines, tab
+    assert console.page.url.endswith("?sdk=posthog")
+    with console.at_width(360):
+        pass
+
+
+def test_the_html_snippet_sends_from_another_page(console: Console, project: Project) -> None:
+    console.open(project.at())
+    lines = snippet(console.page, "HTML snippet")
+
+    def answer(route: Route) -> None:
+        route.fulfill(body=f"<html><head>{lines}</head></html>", content_type="text/html")
+
+    console.context.route("**/a-site", answer)
+    site = console.context.new_page()
+    site.goto(f"{console.origin}/a-site")
+
+    expect(console.page.get_by_text("It has arrived")).to_be_visible(timeout=30_000)
+    site.close()
+
+
+def test_home_says_what_happens_today(console: Console, project: Project) -> None:
+    project.events("paid", "ann", "bob", "ann")
+    flag = project.flag("beta")
+    project.patch(f"/feature_flags/{flag['id']}/", active=False)
+    today = datetime.now(UTC).date()
+
+    console.open(project.at())
+
+    page = console.page
+    if datetime.now(UTC).date() == today:  # else it was counted on another day
+        assert number_of(page, "Events today") == "3"
+        assert number_of(page, "Persons today") == "2"
+    expect(page.get_by_text("Nothing fails.")).to_be_visible()
+    flags = page.locator("section").filter(has_text="Flags that changed")
+    expect(flags.get_by_role("listitem").first).to_contain_text("turned it off: beta")
+    console.expect_accessible()
+    with console.at_width(360):
+        pass
+    flags.get_by_role("link", name="beta").first.click()
+    expect(page).to_have_url(console.origin + project.at(f"flags/{flag['id']}"))
+
+
+def number_of(page: Page, title: str) -> str:
+    tile = page.locator("section").filter(has=page.get_by_role("heading", name=title))
+    return tile.locator("p").first.inner_text().split()[0]
+
+
+def test_home_asks_once_for_each_tile(console: Console, project: Project) -> None:
+    project.events("paid", "ann")
+    console.open(project.at())
+    console.page.get_by_role("link", name="Feature flags").click()
+    console.settle()
+    before = len(console.watch.requests)
+
+    console.page.get_by_role("navigation").get_by_role("link", name="Home").click()
+    console.settle()
+
+    asked = [one.url for one in console.watch.requests[before:] if "/api/" in one.url]
+    assert len(asked) <= 6, asked
+
+
+def test_what_fails_leads_to_where_it_is_mended(
+    visit: Visit, installation: Installation, project: Project
+) -> None:
+    project.events("paid", "ann")
+    put_aside(project, "ValueError: <b>a store</b> was away", {"event": "x", "distinct_id": "u"})
+    console = visit(installation.owner)
+
+    console.open(project.at())
+
+    page = console.page
+    expect(page.get_by_text("ValueError: <b>a store</b> was away")).to_be_visible()
+    page.get_by_role("link", name="1 request could not be ingested").click()
+    expect(page.get_by_role("list", name="Dead letters")).to_be_visible()
+    console.settle()
