@@ -1,6 +1,139 @@
-import { Page } from "@/ui/Page";
-import { words } from "@/words/flags";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { type ComponentType, lazy, Suspense, useState } from "react";
+import { useCanEdit, useMe } from "@/app/session";
+import { LINK, Page } from "@/ui/Page";
+import { Loaded, Skeleton } from "@/ui/States";
+import { Tabs } from "@/ui/Tabs";
+import { words } from "@/words/flagEditor";
+import { draftName } from "./editor/drafts";
+import { FlagHead, HeadActions, KeyHeading } from "./editor/FlagHead";
+import { type OpenDialog, TargetingTab } from "./editor/TargetingTab";
+import { useHeadChange } from "./editor/useHeadChange";
+import type { Flag } from "./model";
+import { useNames } from "./names";
+import { flagQuery } from "./queries";
+import type { FlagTab } from "./search";
+
+const route = getRouteApi("/signed-in/project/$projectId/flags/$flagId");
+
+// Loaded when they are opened first.
+const RolloutTab = lazy(async () => ({ default: (await import("./tabs/RolloutTab")).RolloutTab }));
+const UsageTab = lazy(async () => ({ default: (await import("./tabs/UsageTab")).UsageTab }));
+const ActivityTab = lazy(async () => ({
+  default: (await import("./tabs/ActivityTab")).ActivityTab,
+}));
+const AccessTab = lazy(async () => ({ default: (await import("./tabs/AccessTab")).AccessTab }));
+
+const OTHER_TABS: readonly (readonly [
+  Exclude<FlagTab, "targeting">,
+  ComponentType<{ flag: Flag }>,
+])[] = [
+  ["rollout", RolloutTab],
+  ["usage", UsageTab],
+  ["activity", ActivityTab],
+  ["access", AccessTab],
+];
 
 export default function FlagPage() {
-  return <Page title={words.flagTitle}>{null}</Page>;
+  const { projectId, flagId } = route.useParams();
+  const query = useQuery(flagQuery(projectId, Number(flagId)));
+  if (query.data === undefined) {
+    return (
+      <Page
+        title={words.back}
+        heading={<span className="sr-only">{words.back}</span>}
+        back={<Back />}
+      >
+        <Loaded query={query}>{() => null}</Loaded>
+      </Page>
+    );
+  }
+  return <FlagScreen key={query.data.id} flag={query.data} />;
+}
+
+function Back() {
+  const { projectId } = route.useParams();
+  return (
+    <Link to="/project/$projectId/flags" params={{ projectId }} className={LINK}>
+      {words.back}
+    </Link>
+  );
+}
+
+function FlagScreen({ flag }: { flag: Flag }) {
+  const { projectId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const isEditor = useCanEdit();
+  const names = useNames(projectId);
+  const me = useMe();
+  const [dialog, setDialog] = useState<OpenDialog>(null);
+  const canEdit = isEditor && flag.can_edit;
+  const head = useHeadChange(projectId, flag);
+  const go = (change: { tab?: FlagTab; try?: string }) =>
+    void navigate({
+      to: ".",
+      search: { ...search, ...change },
+      replace: change.try !== undefined,
+      resetScroll: false,
+    });
+  const remove = () => {
+    head.mutate({ change: { deleted: true }, said: words.removed(flag.key) });
+    void navigate({ to: "/project/$projectId/flags", params: { projectId } });
+  };
+  return (
+    <Page
+      title={flag.key}
+      heading={<KeyHeading flagKey={flag.key} />}
+      back={<Back />}
+      actions={
+        <HeadActions
+          flag={flag}
+          canEdit={canEdit}
+          onJson={() => {
+            go({ tab: "targeting" });
+            setDialog("json");
+          }}
+          onRemove={remove}
+        />
+      }
+    >
+      {!canEdit && <p className="text-ink-2">{isEditor ? words.notEditable : words.viewer}</p>}
+      <FlagHead projectId={projectId} flag={flag} names={names} canEdit={canEdit} />
+      <Tabs
+        label={words.tabList}
+        selected={search.tab ?? "targeting"}
+        onSelect={(next) => go({ tab: next })}
+        tabs={[
+          {
+            id: "targeting",
+            label: words.tabs.targeting,
+            content: (
+              <TargetingTab
+                projectId={projectId}
+                flag={flag}
+                names={names}
+                canEdit={canEdit && !flag.deleted}
+                draftName={draftName(me.id, projectId, flag.id)}
+                who={search.try ?? ""}
+                onWho={(who) => go({ try: who })}
+                dialog={dialog}
+                onDialog={setDialog}
+              />
+            ),
+          },
+          ...OTHER_TABS.map(([id, Content]) => ({
+            id,
+            label: words.tabs[id],
+            content: (
+              <Suspense fallback={<Skeleton rows={5} />}>
+                <Content flag={flag} />
+              </Suspense>
+            ),
+          })),
+        ]}
+      />
+    </Page>
+  );
 }

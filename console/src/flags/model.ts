@@ -1,4 +1,6 @@
+import type { Operator, PropertyFilter } from "@/filters";
 import type { components } from "@/lib/schema";
+import { words } from "@/words/filters";
 
 // What a flag's `filters` say, with everything of them that is not known here.
 
@@ -14,19 +16,6 @@ interface Part {
   id: string;
   /** As the API has it, with what is unknown here. */
   raw: JsonObject;
-}
-
-export type Scalar = string | number | boolean;
-
-/** One property of a condition. As it was written by others it may lack its operator. */
-export interface PropertyFilter {
-  type: "person" | "group" | "cohort" | "flag";
-  /** Name of the property; `id` for a cohort; the flag's key or id. */
-  key: string;
-  operator: string;
-  value?: Scalar | readonly Scalar[] | null;
-  group_type_index?: number;
-  negation?: boolean;
 }
 
 /** A condition set: all its properties must hold, then the share decides. */
@@ -133,12 +122,14 @@ function readProperty(raw: JsonObject): PropertyFilter | null {
   if (type !== "person" && type !== "group" && type !== "cohort" && type !== "flag") return null;
   if (typeof key !== "string" && typeof key !== "number") return null;
   if (value !== undefined && value !== null && !isScalar(value) && !isScalars(value)) return null;
+  const operator = operatorOf(type, raw.operator);
+  if (!isOperator(operator)) return null;
   const { value: _, group_type_index: __, negation: ___, ...rest } = raw;
   return {
     ...rest,
     type,
     key: String(key),
-    operator: operatorOf(type, raw.operator),
+    operator,
     ...(value !== undefined && { value }),
     ...(typeof index === "number" && { group_type_index: index }),
     ...(negation === true && { negation }),
@@ -151,6 +142,8 @@ function operatorOf(type: PropertyFilter["type"], operator: unknown): string {
   return type === "cohort" && written === "exact" ? "in" : written;
 }
 
+const isOperator = (name: string): name is Operator => Object.hasOwn(words.operators, name);
+type Scalar = string | number | boolean;
 const isScalar = (found: unknown): found is Scalar =>
   ["string", "number", "boolean"].includes(typeof found);
 const isScalars = (found: unknown): found is Scalar[] =>

@@ -1,6 +1,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { projectRoute } from "@/app/parents";
 import { readFlagListSearch } from "./list/search";
+import { flagSearch } from "./search";
 
 const flagsRoute = createRoute({
   getParentRoute: () => projectRoute,
@@ -18,6 +19,7 @@ const newFlagRoute = createRoute({
 const flagRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "flags/$flagId",
+  validateSearch: flagSearch,
   component: lazyRouteComponent(() => import("./FlagPage")),
 });
 

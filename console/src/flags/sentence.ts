@@ -1,5 +1,7 @@
+import type { PropertyFilter } from "@/filters";
+import { words as filterWords } from "@/words/filters";
 import { words } from "@/words/flagSentence";
-import { type Condition, evaluationOrder, type PropertyFilter, type Rules } from "./model";
+import { type Condition, evaluationOrder, type Rules } from "./model";
 
 /** Names for what rules hold by number. */
 export interface Names {
@@ -90,7 +92,7 @@ function subject(isAll: boolean, groupTypeIndex: number | null, names: Names): s
 }
 
 /** "whose plan is pro", "in the cohort Payers" */
-function propertyParts(property: PropertyFilter, names: Names): SentencePart[] {
+export function propertyParts(property: PropertyFilter, names: Names): SentencePart[] {
   const { type, key, operator, value, negation } = property;
   if (type === "cohort") {
     const isOut = (operator === "not_in") !== (negation === true);
@@ -101,7 +103,7 @@ function propertyParts(property: PropertyFilter, names: Names): SentencePart[] {
     const verb = negation === true ? words.isNot : words.is;
     return [text(words.forWhomFlag), code(names.flags?.get(key) ?? key), text(verb), code(value)];
   }
-  const verb = words.operators.get(operator) ?? operator;
+  const verb = filterWords.operators[operator];
   return [
     text(words.whose),
     code(key || words.nothingYet),

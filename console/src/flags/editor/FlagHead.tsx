@@ -1,0 +1,118 @@
+import { useQuery } from "@tanstack/react-query";
+import { Braces, Ellipsis, Trash2 } from "lucide-react";
+import { Badge, Notice } from "@/ui/Badge";
+import { Button, IconButton } from "@/ui/Button";
+import { CopyButton } from "@/ui/Copy";
+import { Switch } from "@/ui/Field";
+import { Menu, MenuItem } from "@/ui/Menu";
+import { words } from "@/words/flagEditor";
+import { type Flag, readRules } from "../model";
+import { flagKeys, reachQuery } from "../queries";
+import { Sentence } from "../Sentence";
+import { type Names, rulesParts } from "../sentence";
+import { DescriptionField } from "./DescriptionField";
+import { TagList } from "./TagList";
+import { useHeadChange } from "./useHeadChange";
+
+interface FlagHeadProps {
+  projectId: string;
+  flag: Flag;
+  names: Names;
+  canEdit: boolean;
+}
+
+/** What the saved flag is: its key, its switch, its sentence. All of it is saved at once. */
+export function FlagHead({ projectId, flag, names, canEdit }: FlagHeadProps) {
+  const head = useHeadChange(projectId, flag);
+  const rules = readRules(flag.filters);
+  const change = (part: Parameters<typeof head.mutate>[0]["change"], said: string) =>
+    head.mutate({ change: part, said });
+  const turn = (isOn: boolean) =>
+    change({ active: isOn }, isOn ? words.switchedOn(flag.key) : words.switchedOff(flag.key));
+  return (
+    <div className="flex flex-col gap-2">
+      {flag.deleted && (
+        <Notice tone="bad">
+          <span className="mr-3">{words.deleted}</span>
+          {canEdit && (
+            <Button small onClick={() => change({ deleted: false }, words.restored(flag.key))}>
+              {words.restore}
+            </Button>
+          )}
+        </Notice>
+      )}
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <Switch
+          label={words.switchOf(flag.key)}
+          isOn={flag.active}
+          disabled={!canEdit || flag.deleted}
+          onChange={turn}
+        />
+        <strong>{flag.active ? words.isOn : words.isOff}</strong>
+        <Concerned projectId={projectId} flag={flag} />
+        <Badge>{words.version(flag.version)}</Badge>
+        <TagList
+          tags={flag.tags}
+          canEdit={canEdit}
+          onChange={(tags) => change({ tags }, words.tagsChanged)}
+        />
+      </div>
+      <p className="text-lg">
+        {rules === null ? words.cannotTell : <Sentence parts={rulesParts(rules, names)} />}
+      </p>
+      <DescriptionField
+        text={flag.name}
+        canEdit={canEdit}
+        onChange={(name) => change({ name }, words.descriptionChanged)}
+      />
+    </div>
+  );
+}
+
+/** How many the switch is about: they change when it is turned. */
+function Concerned({ projectId, flag }: { projectId: string; flag: Flag }) {
+  const { data, isFetching } = useQuery({
+    ...reachQuery(projectId, { id: flag.id }),
+    queryKey: flagKeys.reach(projectId, `${flag.id} at ${flag.version}`),
+    retry: false,
+    enabled: !flag.deleted,
+  });
+  if (data === undefined) return <span aria-busy={isFetching} />;
+  const counts = data.conditions.map((one) => one.rolled_out);
+  if (counts.some((one) => one === null)) return null;
+  const count = counts.reduce<number>((sum, one) => sum + (one ?? 0), 0) + data.super_groups;
+  const isGroup = data.group_type_index !== null;
+  const text = flag.active
+    ? words.onFor(count, data.exact, isGroup)
+    : words.offInsteadOf(count, data.exact, isGroup);
+  return <span className="text-ink-2">{text}</span>;
+}
+
+interface HeadActionsProps {
+  flag: Flag;
+  canEdit: boolean;
+  onJson: () => void;
+  onRemove: () => void;
+}
+
+export function HeadActions({ flag, canEdit, onJson, onRemove }: HeadActionsProps) {
+  return (
+    <Menu trigger={<IconButton icon={Ellipsis} label={words.more} look="default" />}>
+      <MenuItem icon={Braces} onSelect={onJson}>
+        {words.json}
+      </MenuItem>
+      <MenuItem icon={Trash2} isDanger disabled={!canEdit || flag.deleted} onSelect={onRemove}>
+        {words.remove}
+      </MenuItem>
+    </Menu>
+  );
+}
+
+export function KeyHeading({ flagKey }: { flagKey: string }) {
+  return (
+    <span className="inline-flex min-w-0 max-w-full items-center gap-1">
+      <bdi className="min-w-0 font-mono">{flagKey}</bdi>
+      <CopyButton text={flagKey} what={words.keyWhat} />
+    </span>
+  );
+}

@@ -1,0 +1,68 @@
+import { Notice } from "@/ui/Badge";
+import { Button } from "@/ui/Button";
+import { words } from "@/words/flagEditor";
+import type { Rules } from "../model";
+import type { Names } from "../sentence";
+import { ConditionsCard } from "./ConditionsCard";
+import type { Fields } from "./fields";
+import { SettingsCard } from "./SettingsCard";
+import type { Reach } from "./useReach";
+import { VariantsCard } from "./VariantsCard";
+
+interface RulesFormProps {
+  rules: Rules | null;
+  fields: Fields;
+  reach: Reach;
+  names: Names;
+  /** What the server says of the rules as they are now. */
+  error: unknown;
+  isNew: boolean;
+  canEdit: boolean;
+  showProblems: boolean;
+  onRules: (rules: Rules) => void;
+  onFields: (change: Partial<Omit<Fields, "filters">>) => void;
+  onInvalid: (key: string, isInvalid: boolean) => void;
+  onJson: () => void;
+}
+
+/** Who gets the flag, what they get, and what few flags need. */
+export function RulesForm(props: RulesFormProps) {
+  const { rules, fields, error, canEdit } = props;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      {rules === null ? (
+        <Notice tone="warn">
+          <p className="mb-2">{words.cannotTell}</p>
+          <Button onClick={props.onJson}>{words.json}</Button>
+        </Notice>
+      ) : (
+        <>
+          <ConditionsCard
+            rules={rules}
+            onChange={props.onRules}
+            reach={props.reach}
+            names={props.names}
+            error={error}
+            canEdit={canEdit}
+            showProblems={props.showProblems}
+          />
+          <VariantsCard
+            rules={rules}
+            onChange={props.onRules}
+            error={error}
+            canEdit={canEdit}
+            onInvalid={props.onInvalid}
+          />
+        </>
+      )}
+      <SettingsCard
+        fields={fields}
+        hasKey={!props.isNew}
+        isByGroup={rules !== null && rules.groupTypeIndex !== null}
+        onChange={props.onFields}
+        error={error}
+        canEdit={canEdit}
+      />
+    </div>
+  );
+}

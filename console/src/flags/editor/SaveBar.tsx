@@ -1,0 +1,54 @@
+import { Button } from "@/ui/Button";
+import { Keys } from "@/ui/Kbd";
+import { words } from "@/words/flagEditor";
+import type { useWhoChanges } from "./WhoChanges";
+import { WhoChanges } from "./WhoChanges";
+
+interface SaveBarProps {
+  problems: readonly string[];
+  changing: ReturnType<typeof useWhoChanges>;
+  isOn: boolean;
+  onReview: () => void;
+  onDiscard: () => void;
+}
+
+/** What is not saved, with whom it would concern; stays in view. */
+export function SaveBar({ problems, changing, isOn, onReview, onDiscard }: SaveBarProps) {
+  return (
+    <section
+      aria-label={words.unsavedBar}
+      className="sticky bottom-0 z-20 -mx-4 flex flex-wrap items-center gap-x-4 gap-y-2 border-line border-t bg-panel px-4 py-3 shadow-float sm:mx-0 sm:rounded-t-lg sm:border-x"
+    >
+      <div className="min-w-0 grow basis-64" aria-live="polite">
+        <h2 className="font-semibold">{words.unsavedBar}</h2>
+        {problems.length > 0 ? (
+          <Problems problems={problems} />
+        ) : (
+          <WhoChanges changing={changing} isOn={isOn} isShort />
+        )}
+      </div>
+      <div className="flex flex-wrap items-center gap-2">
+        <span className="hidden md:inline">
+          <Keys keys="mod+s" />
+        </span>
+        <Button onClick={onDiscard}>{words.discard}</Button>
+        <Button look="primary" onClick={onReview} disabled={problems.length > 0}>
+          {words.review}
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+export function Problems({ problems }: { problems: readonly string[] }) {
+  return (
+    <div className="text-sm">
+      <p className="text-ink-2">{words.problems.title}</p>
+      <ul className="list-disc pl-5 text-bad">
+        {problems.map((problem) => (
+          <li key={problem}>{problem}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api, dataOf } from "@/lib/api";
+import type { Names } from "./sentence";
+
+const COHORTS_MAX = 1000;
+
+export const groupTypesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["groups", projectId, "types"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/groups_types/", {
+          params: { path: { project_id: projectId } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+
+const cohortNamesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["cohorts", projectId, "names"],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/cohorts/", {
+          params: {
+            path: { project_id: projectId },
+            query: { basic: true, limit: COHORTS_MAX },
+          },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+
+/** Of cohorts and group types, for sentences. Without an answer rules are said with numbers. */
+export function useNames(projectId: string): Names {
+  const { data: types } = useQuery(groupTypesQuery(projectId));
+  const { data: cohorts } = useQuery(cohortNamesQuery(projectId));
+  return useMemo(
+    () => ({
+      cohorts: new Map(cohorts?.results.map(({ id, name }) => [String(id), name ?? String(id)])),
+      groupTypes: new Map(types?.map((one) => [one.group_type_index, one.group_type])),
+    }),
+    [types, cohorts],
+  );
+}

@@ -1,0 +1,18 @@
+const TABS = ["targeting", "rollout", "usage", "activity", "access"] as const;
+export type FlagTab = (typeof TABS)[number];
+
+export interface FlagSearch {
+  tab?: FlagTab;
+  /** For whom the flag is tried: a distinct id or an e-mail address. */
+  try?: string;
+}
+
+/** The state of a flag's page in its address. */
+export function flagSearch(found: Record<string, unknown>): FlagSearch {
+  const tab = TABS.find((one) => one === found.tab);
+  const who = found.try;
+  return {
+    ...(tab !== undefined && tab !== "targeting" && { tab }),
+    ...((typeof who === "string" || typeof who === "number") && who !== "" && { try: String(who) }),
+  };
+}
