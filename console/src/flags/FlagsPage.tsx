@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Flag, Plus } from "lucide-react";
 import { useCanEdit, useProject, useProjectId } from "@/app/session";
-import { prefix } from "@/lib/prefix";
 import { Button, LinkButton } from "@/ui/Button";
 import { Code } from "@/ui/Copy";
 import { Page } from "@/ui/Page";
@@ -11,6 +10,7 @@ import { words } from "@/words/flagList";
 import { FlagTable } from "./list/FlagTable";
 import { flagListQuery } from "./listQueries";
 import { snippet } from "./snippets";
+import { useHost } from "./useHost";
 
 export default function FlagsPage() {
   const projectId = useProjectId();
@@ -65,7 +65,7 @@ function NoFlags() {
   const text = snippet("js", {
     key: "my-flag",
     token: project?.api_token ?? "",
-    host: location.origin + prefix,
+    host: useHost(),
     variants: [],
   });
   return (

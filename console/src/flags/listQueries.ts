@@ -69,21 +69,3 @@ export const overviewQuery = (projectId: string) =>
     },
     staleTime: FRESH_MS,
   });
-
-const COHORTS_MAX = 10_000;
-
-/** Names of cohorts by their ids, for sentences. */
-export const cohortNamesQuery = (projectId: string) =>
-  queryOptions({
-    queryKey: [...flagKeys.all(projectId), "cohort names"],
-    queryFn: async ({ signal }) => {
-      const found = await dataOf(
-        api.GET("/api/projects/{project_id}/cohorts/", {
-          params: { path: { project_id: projectId }, query: { limit: COHORTS_MAX, basic: true } },
-          signal,
-        }),
-      );
-      return new Map(found.results.map(({ id, name }) => [String(id), name ?? String(id)]));
-    },
-    staleTime: FRESH_MS,
-  });

@@ -46,7 +46,7 @@ export const words = {
   },
   rollback: {
     title: "Rollback",
-    hint: "The flag is switched off by the server as soon as the average per day, over the last seven days, of one of these passes its limit. This is looked at about once an hour.",
+    hint: "The server switches the flag off when the average of seven days passes a limit. It looks about once an hour.",
     none: "Nothing switches this flag off by itself.",
     performed:
       "A condition below has held, and the server has switched this flag off. Switching it on again starts the watch anew.",

@@ -1,6 +1,7 @@
 import { counted, formatNumber } from "@/lib/format";
 
 export const words = {
+  over: "Over the last",
   range: "Range",
   ranges: { "-7d": "7 days", "-30d": "30 days", "-90d": "90 days" },
   evaluations: {
@@ -43,13 +44,13 @@ export const words = {
       state: "Switch",
       on: "on",
       off: "off",
-      same: "Same answer for everybody",
+      same: "Same for everybody",
       yes: "yes",
       no: "no",
       evaluated: "Last evaluated",
       never: "not within 90 days",
-      calls: "Calls in 30 days",
-      evaluations: "Evaluations by servers in 30 days",
+      calls: "Calls, 30 days",
+      evaluations: "Evaluations, 30 days",
       created: "Made",
     },
   },

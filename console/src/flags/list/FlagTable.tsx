@@ -7,13 +7,14 @@ import { Notice } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { DataTable } from "@/ui/table";
 import { words } from "@/words/flagList";
-import { cohortNamesQuery, type FlagList, flagListQuery, overviewQuery } from "../listQueries";
+import { type FlagList, flagListQuery, overviewQuery } from "../listQueries";
 import type { FlagBody } from "../model";
+import { useNames } from "../names";
 import type { Names } from "../sentence";
 import { BulkBar } from "./BulkBar";
 import { flagColumns } from "./columns";
 import { Filters, tagsOf } from "./Filters";
-import { type FlagListRow, isAboutCohorts, matches } from "./rows";
+import { type FlagListRow, matches } from "./rows";
 import { type FlagListSearch, isFiltered, readSort, writeSort } from "./search";
 import { sorted } from "./sort";
 
@@ -36,7 +37,7 @@ export function FlagTable({ projectId, list, isLoading }: Props) {
   const sort = readSort(sortText);
   const canEdit = useCanEdit();
   const overview = useQuery(overviewQuery(projectId));
-  const names = useNames(projectId, list.flags);
+  const names = useFlagNames(projectId, list.flags);
   const columns = useMemo(() => flagColumns({ projectId, names }), [projectId, names]);
   const shownSearch = useDeferredValue(search);
   const rowsOf = (flags: readonly FlagBody[], by: FlagListSearch) => {
@@ -118,16 +119,12 @@ function useSelection(flags: readonly FlagBody[]) {
   };
 }
 
-/** What sentences call by name: other flags, and cohorts where a flag is about one. */
-function useNames(projectId: string, flags: readonly FlagBody[]): Names {
-  const enabled = useMemo(() => flags.some(isAboutCohorts), [flags]);
-  const cohorts = useQuery({ ...cohortNamesQuery(projectId), enabled }).data;
+/** What sentences call by name: cohorts, group types and other flags. */
+function useFlagNames(projectId: string, flags: readonly FlagBody[]): Names {
+  const names = useNames(projectId);
   return useMemo(
-    () => ({
-      flags: new Map(flags.map((flag) => [String(flag.id), flag.key])),
-      ...(cohorts && { cohorts }),
-    }),
-    [flags, cohorts],
+    () => ({ ...names, flags: new Map(flags.map((flag) => [String(flag.id), flag.key])) }),
+    [names, flags],
   );
 }
 

@@ -38,6 +38,3 @@ export function sentenceOf(flag: FlagBody, names: Names): string {
 export function callsOf({ overview }: FlagListRow): number {
   return (overview?.calls ?? []).reduce((sum, calls) => sum + calls, 0);
 }
-
-export const isAboutCohorts = (flag: FlagBody): boolean =>
-  JSON.stringify(flag.filters).includes('"cohort"');

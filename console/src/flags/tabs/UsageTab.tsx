@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useProject, useProjectId } from "@/app/session";
-import { prefix } from "@/lib/prefix";
 import { Code } from "@/ui/Copy";
 import { Select } from "@/ui/Field";
 import { Card } from "@/ui/Page";
@@ -10,6 +9,7 @@ import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/flagUsage";
 import type { Flag } from "../model";
 import { LANGUAGES, type Language, snippet } from "../snippets";
+import { useHost } from "../useHost";
 import { variantsOf } from "../variants";
 import { DailyChart, seriesOf } from "./DailyChart";
 import { RemovalCard } from "./RemovalCard";
@@ -32,6 +32,7 @@ export function UsageTab({ flag }: { flag: Flag }) {
   const usage = useQuery(usageQuery(projectId, flag.id, range));
   const choice = (
     <Select
+      className="w-auto"
       aria-label={words.range}
       value={range}
       options={RANGES.map((value) => ({ value, label: words.ranges[value] }))}
@@ -42,7 +43,11 @@ export function UsageTab({ flag }: { flag: Flag }) {
     <div className="grid items-start gap-4 lg:grid-cols-2">
       <RemovalCard flag={flag} />
       <Snippets flag={flag} />
-      <Card title={words.calls.title} description={words.calls.hint} actions={choice}>
+      <div className="flex items-center gap-2 lg:col-span-2">
+        <h2 className="font-semibold">{words.over}</h2>
+        {choice}
+      </div>
+      <Card title={words.calls.title} description={words.calls.hint}>
         <Loaded query={usage} rows={5}>
           {({ calls, days }) => (
             <Chart texts={words.calls} flag={flag} entries={calls} days={days} zone={zone} />
@@ -117,7 +122,7 @@ function Snippets({ flag }: { flag: Flag }) {
   const asked = {
     key: flag.key,
     token: project?.api_token ?? "",
-    host: location.origin + prefix,
+    host: useHost(),
     variants: variantsOf(flag).map((one) => one.name),
   };
   const names = words.code.languages;
