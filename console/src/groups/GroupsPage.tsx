@@ -1,6 +1,127 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { Boxes } from "lucide-react";
+import { useMemo } from "react";
+import { useProject, useProjectId } from "@/app/session";
+import { everyRow } from "@/lib/paging";
+import { prefix } from "@/lib/prefix";
+import { useTyped } from "@/lib/useTyped";
+import { LinkButton } from "@/ui/Button";
+import { Code } from "@/ui/Copy";
+import { SearchInput } from "@/ui/Field";
 import { Page } from "@/ui/Page";
+import { Empty, Failed, Loaded, Skeleton } from "@/ui/States";
+import { Tabs } from "@/ui/Tabs";
+import { DataTable } from "@/ui/table";
 import { words } from "@/words/groups";
+import { columnsOf } from "./columns";
+import { type Group, type GroupType, groupsQuery, groupTypesQuery, readGroups } from "./queries";
+
+const route = getRouteApi("/signed-in/project/$projectId/groups");
+const CSV_PAGE = 1_000;
 
 export default function GroupsPage() {
-  return <Page title={words.title}>{null}</Page>;
+  const types = useQuery(groupTypesQuery(useProjectId()));
+  return (
+    <Page title={words.title} description={words.description}>
+      <Loaded query={types}>
+        {(found) => (found.length === 0 ? <NoGroups /> : <GroupTypes types={found} />)}
+      </Loaded>
+    </Page>
+  );
+}
+
+function GroupTypes({ types }: { types: readonly GroupType[] }) {
+  const { type = types[0]?.group_type_index ?? 0 } = route.useSearch();
+  const navigate = route.useNavigate();
+  const tabs = types.map((one) => ({
+    id: String(one.group_type_index),
+    label: one.name_plural || one.group_type,
+    content: <GroupsOfType key={one.group_type_index} type={one} />,
+  }));
+  return (
+    <Tabs
+      label={words.types}
+      tabs={tabs}
+      selected={String(type)}
+      onSelect={(id) => void navigate({ search: id === "0" ? {} : { type: Number(id) } })}
+    />
+  );
+}
+
+function GroupsOfType({ type }: { type: GroupType }) {
+  const projectId = useProjectId();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { q: _, ...others } = search;
+  const [text, setText] = useTyped(
+    search.q ?? "",
+    (q) => void navigate({ search: q ? { ...others, q } : others, replace: true }),
+  );
+  const index = type.group_type_index;
+  const groups = useInfiniteQuery(groupsQuery(projectId, index, search.q ?? ""));
+  const rows = useMemo(
+    () => groups.data?.pages.flatMap((page) => page.results) ?? [],
+    [groups.data],
+  );
+  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const total = groups.data?.pages[0]?.count;
+  if (groups.isPending) return <Skeleton rows={6} />;
+  return (
+    <>
+      {groups.isError && <Failed error={groups.error} onRetry={() => void groups.refetch()} />}
+      <DataTable<Group>
+        name={`groups-${index}`}
+        label={type.group_type}
+        columns={columns}
+        rows={rows}
+        rowId={(group) => group.group_key}
+        hrefOf={(group) =>
+          `/project/${projectId}/groups/${index}/${encodeURIComponent(group.group_key)}`
+        }
+        {...(total !== undefined && { total })}
+        more={{
+          hasMore: groups.hasNextPage,
+          isLoading: groups.isFetchingNextPage,
+          load: () => void groups.fetchNextPage(),
+        }}
+        csv={{
+          fileName: words.csvName(type.group_type),
+          all: (signal) =>
+            everyRow((next) =>
+              readGroups(projectId, index, search.q ?? "", next, CSV_PAGE, signal),
+            ),
+        }}
+        toolbar={
+          <SearchInput
+            label={words.search}
+            placeholder={words.searchPlaceholder}
+            value={text}
+            onChange={setText}
+            className="w-72 max-w-full"
+          />
+        }
+        empty={search.q === undefined ? words.noneOfType : words.noMatch}
+      />
+    </>
+  );
+}
+
+function NoGroups() {
+  const projectId = useProjectId();
+  const token = useProject()?.api_token ?? "…";
+  const host = JSON.stringify(location.origin + prefix);
+  const snippet = `posthog.init(${JSON.stringify(token)}, { api_host: ${host} });
+posthog.group("company", "acme", { name: "Acme", plan: "enterprise" });`;
+  return (
+    <Empty icon={Boxes} title={words.emptyTitle}>
+      <p>{words.emptyHint}</p>
+      <div className="w-full min-w-0 max-w-xl">
+        <Code text={snippet} what={words.snippet} />
+      </div>
+      <LinkButton look="primary" to="/project/$projectId" params={{ projectId }}>
+        {words.toHome}
+      </LinkButton>
+    </Empty>
+  );
 }
