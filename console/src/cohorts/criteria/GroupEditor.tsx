@@ -1,0 +1,111 @@
+import { Plus, Trash2 } from "lucide-react";
+import { Button, IconButton } from "@/ui/Button";
+import { Select } from "@/ui/Field";
+import { words } from "@/words/cohorts";
+import { LeafEditor } from "./LeafEditor";
+import { emptyLeaf, type Group, isGroup } from "./model";
+import { removed, replaced, withGroup, withLeaf } from "./tree";
+
+const WORDS = words.builder;
+
+interface Props {
+  group: Group;
+  onChange: (group: Group) => void;
+  /** Place in the tree: "2.1"; "" for the whole. */
+  depth?: string;
+  /** Absent for the whole. */
+  onRemove?: () => void;
+  disabled?: boolean;
+}
+
+/** Conditions, or groups of them, of which all or one must hold. */
+export function GroupEditor(props: Props) {
+  const { group, onChange, depth = "", onRemove, disabled = false } = props;
+  const holdsGroups = group.values.length > 0 && group.values.every(isGroup);
+  const label = depth === "" ? WORDS.conditions : WORDS.groupOf(depth);
+  return (
+    <fieldset
+      aria-label={label}
+      disabled={disabled}
+      className={`flex min-w-0 flex-col gap-2 ${depth === "" ? "" : "rounded-lg border border-line bg-canvas p-3"}`}
+    >
+      <div className="flex flex-wrap items-center gap-2">
+        <span>{WORDS.match}</span>
+        <Select
+          aria-label={`${WORDS.match} (${label})`}
+          className="w-auto!"
+          value={group.type}
+          options={[
+            { value: "AND", label: WORDS.all },
+            { value: "OR", label: WORDS.any },
+          ]}
+          onChange={(type) => onChange({ ...group, type })}
+        />
+        {onRemove && !disabled && (
+          <IconButton
+            icon={Trash2}
+            label={WORDS.removeGroup(depth)}
+            className="ml-auto"
+            onClick={onRemove}
+          />
+        )}
+      </div>
+      <Parts {...props} depth={depth} />
+      {!disabled && (
+        <div className="flex flex-wrap gap-2">
+          {!holdsGroups && (
+            <Button
+              small
+              icon={Plus}
+              onClick={() => onChange(withLeaf(group, emptyLeaf("person")))}
+            >
+              {WORDS.addCondition}
+            </Button>
+          )}
+          <Button small icon={Plus} look="quiet" onClick={() => onChange(withGroup(group))}>
+            {WORDS.addGroup}
+          </Button>
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+function Parts({ group, onChange, depth = "", disabled = false }: Props) {
+  if (group.values.length === 0) return null;
+  return (
+    <ol className="flex min-w-0 flex-col gap-2">
+      {group.values.map((one, at) => {
+        const place = depth === "" ? String(at + 1) : `${depth}.${at + 1}`;
+        const remove = () => onChange(removed(group, at));
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no other name than their place
+          <li key={at} className="flex min-w-0 items-start gap-2">
+            <span className="w-8 shrink-0 pt-1.5 text-right text-ink-3 text-sm">
+              {at === 0 ? "" : group.type === "AND" ? WORDS.and : WORDS.or}
+            </span>
+            <div className="min-w-0 grow">
+              {isGroup(one) ? (
+                <GroupEditor
+                  group={one}
+                  depth={place}
+                  disabled={disabled}
+                  onChange={(next) => onChange(replaced(group, at, next))}
+                  onRemove={remove}
+                />
+              ) : (
+                <LeafEditor
+                  leaf={one}
+                  place={at + 1}
+                  disabled={disabled}
+                  onChange={(next) => onChange(replaced(group, at, next))}
+                  onRemove={remove}
+                />
+              )}
+            </div>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}

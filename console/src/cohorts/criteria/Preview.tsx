@@ -1,0 +1,125 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useProjectId } from "@/app/session";
+import { formatNumber } from "@/lib/format";
+import { useSettled } from "@/lib/hooks";
+import { type Person, personQuery } from "@/persons";
+import { LINK } from "@/ui/Page";
+import { plainName, plainValue, SafeText, Visible } from "@/ui/properties";
+import { ErrorNote, Skeleton } from "@/ui/States";
+import { Time } from "@/ui/Time";
+import { words } from "@/words/cohorts";
+import { previewQuery } from "../queries";
+import { lastEventQuery } from "./lastEvent";
+import { type Group, isCompleteGroup, kindOf, type Leaf, leavesOf } from "./model";
+import { wireFilters } from "./wire";
+
+const WORDS = words.builder;
+const SETTLED_MS = 400;
+const VALUE_MAX = 80;
+const EVENTS_MAX = 3;
+
+/** How many match now, and some of them with what they have of the conditions. */
+export function Preview({ criteria }: { criteria: Group }) {
+  const settled = useSettled(criteria, SETTLED_MS);
+  const isComplete = isCompleteGroup(settled);
+  const preview = useQuery({
+    ...previewQuery(useProjectId(), wireFilters(settled)),
+    enabled: isComplete,
+  });
+  const isBusy = criteria !== settled || preview.isFetching;
+  return (
+    <section
+      aria-label={WORDS.live}
+      aria-busy={isComplete && isBusy}
+      className="flex min-w-0 flex-col gap-3 rounded-lg border border-line bg-panel p-4"
+    >
+      <h2 className="font-semibold">{WORDS.live}</h2>
+      {!isComplete && <p className="text-ink-2">{WORDS.incomplete}</p>}
+      {isComplete && preview.isError && <ErrorNote error={preview.error} />}
+      {isComplete && preview.isPending && <Skeleton rows={3} />}
+      {isComplete && preview.data && !preview.isError && (
+        <>
+          <p role="status" className="font-semibold text-lg">
+            {isBusy ? WORDS.counting : WORDS.matches(preview.data.count)}
+          </p>
+          <p className="text-ink-2">{preview.data.sentence}</p>
+          <p className="text-ink-3 text-sm">
+            {WORDS.cost(formatNumber(preview.data.rows_read), preview.data.seconds.toFixed(2))}
+          </p>
+          <Sample ids={preview.data.sample} leaves={leavesOf(settled)} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Sample({ ids, leaves }: { ids: readonly string[]; leaves: readonly Leaf[] }) {
+  const projectId = useProjectId();
+  const persons = useQueries({ queries: ids.map((id) => personQuery(projectId, id)) });
+  if (ids.length === 0) return <p className="text-ink-2">{WORDS.nobody}</p>;
+  return (
+    <div className="flex min-w-0 flex-col gap-1">
+      <h3 className="font-medium text-ink-2">{WORDS.sample}</h3>
+      <ul className="flex flex-col">
+        {persons.map(({ data }, at) =>
+          data === undefined ? (
+            <li key={ids[at]} aria-busy className="h-6" />
+          ) : (
+            <li key={data.id} className="border-line border-b py-1.5 last:border-b-0">
+              <Link
+                to="/project/$projectId/persons/$personId"
+                params={{ projectId, personId: data.id }}
+                className={LINK}
+              >
+                <Visible text={data.name || data.id} />
+              </Link>
+              <Reasons person={data} leaves={leaves} />
+            </li>
+          ),
+        )}
+      </ul>
+    </div>
+  );
+}
+
+/** What a person has of the conditions: its properties, and when it last did the events. */
+function Reasons({ person, leaves }: { person: Person; leaves: readonly Leaf[] }) {
+  const keys = leaves.filter((leaf) => kindOf(leaf) === "person").map((leaf) => String(leaf.key));
+  const events = leaves
+    .filter((leaf) => leaf.type === "behavioral")
+    .map((leaf) => String(leaf.key));
+  return (
+    <ul className="text-ink-2 text-sm">
+      {[...new Set(keys)].map((key) => (
+        <li key={key}>
+          <Visible text={WORDS.because(plainName(key))} />{" "}
+          {person.properties[key] === undefined ? (
+            WORDS.missing
+          ) : (
+            <SafeText text={plainValue(person.properties[key])} length={VALUE_MAX} />
+          )}
+        </li>
+      ))}
+      {[...new Set(events)].slice(0, EVENTS_MAX).map((event) => (
+        <LastDid key={event} personId={person.id} event={event} />
+      ))}
+    </ul>
+  );
+}
+
+function LastDid({ personId, event }: { personId: string; event: string }) {
+  const last = useQuery(lastEventQuery(useProjectId(), personId, event));
+  return (
+    <li>
+      <Visible text={WORDS.because(plainName(event))} />{" "}
+      {last.data === undefined ? null : last.data === null ? (
+        WORDS.didNot
+      ) : (
+        <>
+          {WORDS.lastDid} <Time at={last.data} />
+        </>
+      )}
+    </li>
+  );
+}
