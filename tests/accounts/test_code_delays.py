@@ -23,6 +23,6 @@ def test_time_that_has_passed_counts(passed_s: float, wait: int) -> None:
     assert wait_s(FREE_FAILURES, NOW, NOW + timedelta(seconds=passed_s)) == wait
 
 
-def test_nobody_waits_without_a_failure() -> None:
+def test_without_a_failure_there_is_no_delay() -> None:
     assert wait_s(0, None, NOW) == 0
     assert wait_s(10**6, NOW, NOW + timedelta(seconds=DELAY_MAX_S)) == 0

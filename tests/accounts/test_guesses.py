@@ -101,7 +101,7 @@ async def test_an_account_that_does_not_exist_is_delayed_as_one_that_does(
     assert bodies[0] == bodies[1]
 
 
-async def test_a_store_that_is_down_delays_nobody(workspace: Workspace) -> None:
+async def test_a_store_that_is_down_delays_no_user(workspace: Workspace) -> None:
     accounts = Down(workspace.records)
     sign_in = replace(workspace.sign_in, accounts=accounts)
     for _ in range(3 * ACCOUNT_FREE):

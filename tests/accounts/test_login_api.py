@@ -233,7 +233,7 @@ async def test_a_browser_without_fetch_metadata_names_the_origin(workspace: Work
 @pytest.mark.parametrize(
     "headers", [{"sec-fetch-site": "cross-site"}, {"origin": "http://evil.test"}]
 )
-async def test_a_page_elsewhere_signs_nobody_in(
+async def test_a_page_elsewhere_signs_no_user_in(
     workspace: Workspace, headers: dict[str, str]
 ) -> None:
     async with workspace.client_with(None) as elsewhere:

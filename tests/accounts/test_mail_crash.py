@@ -62,7 +62,7 @@ def test_a_mail_leads_to_a_new_password(server: RealServer, mails: MailServer) -
     assert OWNER not in log
 
 
-def test_a_mail_server_that_is_silent_holds_nobody_up(
+def test_a_mail_server_that_is_silent_delays_no_request(
     server: RealServer, mails: MailServer
 ) -> None:
     mails.silent.add("EHLO")

@@ -247,7 +247,7 @@ async def test_what_was_read_is_accepted_again(house: House) -> None:
 
 
 async def test_an_address_that_a_user_has_chosen_is_marked(house: House) -> None:
-    """An identity provider that has verified the same address may mean somebody else."""
+    """An identity provider that has verified the same address may mean another user."""
     identity = OidcIdentity("https://id.example.com", "1", "new@example.com", "New", frozenset())
     settings = OidcSettings(identity.issuer, "fanion", domains=frozenset({"example.com"}))
     browser, store = await house.browser(), IdentityStore(house.workspace.records, settings)

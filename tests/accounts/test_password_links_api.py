@@ -224,7 +224,9 @@ async def test_the_activity_says_how_the_password_was_changed(workspace: Workspa
     assert details == {"method": "link", "address": "192.0.2.1"}
 
 
-async def test_another_site_cannot_use_a_link_in_somebodys_browser(workspace: Workspace) -> None:
+async def test_another_site_cannot_use_a_link_in_the_browser_of_another_user(
+    workspace: Workspace,
+) -> None:
     path = await link(workspace)
     async with workspace.client_with(None) as elsewhere:
         for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
@@ -490,7 +492,7 @@ async def test_the_body_of_a_request_is_small(workspace: Workspace) -> None:
     assert answer.status_code == 413
 
 
-async def test_where_nobody_has_a_password_nobody_gets_a_link(
+async def test_where_no_user_has_a_password_none_gets_a_link(
     records: Records, mails: list[Mail]
 ) -> None:
     def put(mail: Mail) -> bool:

@@ -1,4 +1,4 @@
-"""What a page knows before anybody has signed in."""
+"""What a page knows before a user has signed in."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ BODY = {
 
 
 @pytest.mark.parametrize("path", ["/_preflight", "/_preflight/"])
-async def test_anybody_may_ask_how_to_sign_in(home: Home, path: str) -> None:
+async def test_how_to_sign_in_is_told_without_a_key(home: Home, path: str) -> None:
     answer = await home.public.get(path)
     changed = await home.public.post(path)
     below = await home.public.get("/_preflight/more")

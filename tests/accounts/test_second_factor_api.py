@@ -511,7 +511,7 @@ async def test_administrators_decide_about_it(workspace: Workspace) -> None:
     assert [answer.status_code for answer in answers] == [403, 200]
 
 
-async def test_with_passwords_off_nobody_signs_in_with_one(workspace: Workspace) -> None:
+async def test_with_passwords_off_no_user_signs_in_with_one(workspace: Workspace) -> None:
     sign_in = replace(workspace.sign_in, options=SignInOptions(password=False))
     controllers = (LoginApi,)
     app = management_app(
@@ -531,7 +531,7 @@ async def test_with_passwords_off_nobody_signs_in_with_one(workspace: Workspace)
             for email in (OWNER_EMAIL, "nobody@example.com")
         ]
 
-    detail = "Nobody signs in with a password here. Use your identity provider."
+    detail = "Sign-in with a password is switched off. Use your identity provider."
     refused = error("authentication_error", "password_sign_in_off", detail)
     assert answers == [(403, refused)] * 2
 

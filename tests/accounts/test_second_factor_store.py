@@ -179,7 +179,7 @@ async def test_of_guesses_every_five_seconds_hardly_one_is_looked_at(owner: Owne
 
 
 @pytest.mark.parametrize("text", ["", "1", "12345678", "aaaa-bbbb", "☃" * 6, "x" * 10_000, "\0"])
-async def test_what_is_no_code_is_wrong_and_delays_nobody(owner: Owner, text: str) -> None:
+async def test_what_is_no_code_is_wrong_and_delays_no_user(owner: Owner, text: str) -> None:
     found = [await owner.check(text) for _ in range(FREE_FAILURES + 1)]
 
     assert found == [WRONG] * (FREE_FAILURES + 1)

@@ -148,7 +148,7 @@ async def join_elsewhere(records: Records, user_id: int) -> UUID:
 
 
 async def stranger(workspace: Workspace, name: str = "ada") -> Person:
-    """Somebody with an account, in another organization alone."""
+    """A user with an account, in another organization alone."""
     person = await add_member(workspace.records, name)
     await join_elsewhere(workspace.records, person.user_id)
     async with workspace.records.write() as connection:
@@ -450,7 +450,7 @@ async def test_who_has_an_account_signs_in_first(workspace: Workspace) -> None:
         stored = await connection.scalar(
             select(users.c.password_hash).where(users.c.id == ada.user_id)
         )
-    assert stored == ""  # nobody has set another one's password
+    assert stored == ""  # no user has set the password of another
 
 
 async def test_a_disabled_account_does_not_come_back_by_an_invite(workspace: Workspace) -> None:
@@ -466,7 +466,7 @@ async def test_a_disabled_account_does_not_come_back_by_an_invite(workspace: Wor
 
 
 @pytest.mark.every_engine
-async def test_roles_that_are_deleted_at_the_same_moment_hold_nobody_up(
+async def test_roles_that_are_deleted_at_the_same_moment_do_not_keep_a_user_out(
     workspace: Workspace, stack: AsyncExitStack
 ) -> None:
     place = "/api/organizations/@current/roles/"
@@ -508,7 +508,7 @@ async def test_two_servers_agree_on_a_level_within_two_seconds(
     assert by_session.status_code == 401
 
 
-async def test_no_password_is_set_where_nobody_signs_in_with_one(
+async def test_no_password_is_set_where_no_user_signs_in_with_one(
     workspace: Workspace, records: Records, stack: AsyncExitStack
 ) -> None:
     path = await invited(workspace)
@@ -568,7 +568,7 @@ async def test_the_key_of_who_has_joined_counts_at_once(
     assert (before.status_code, (await client.get(here)).status_code) == (404, 200)
 
 
-async def test_somebody_else_does_not_join(workspace: Workspace, stack: AsyncExitStack) -> None:
+async def test_another_user_does_not_join(workspace: Workspace, stack: AsyncExitStack) -> None:
     eve = await stranger(workspace, "eve")
     browser = await browser_of(workspace, stack, eve.user_id)
     path = await invited(workspace)
@@ -636,7 +636,7 @@ AS_NOBODY = 400, invalid("required", "This field is required.", "first_name")
     ],
     ids=["other site", "form", "other origin", "form elsewhere", "no origin", "nothing"],
 )
-async def test_another_page_does_not_make_anybody_join(
+async def test_another_page_does_not_make_a_user_join(
     workspace: Workspace,
     stack: AsyncExitStack,
     headers: dict[str, str],
@@ -719,7 +719,7 @@ async def test_who_is_signed_in_gets_no_form(workspace: Workspace, stack: AsyncE
 async def test_a_link_may_stand_on_any_page(
     workspace: Workspace, stack: AsyncExitStack, site: str
 ) -> None:
-    """In a mail that is read in the browser where somebody is signed in."""
+    """In a mail that is read in the browser where a user is signed in."""
     ada = await stranger(workspace)
     browser = await browser_of(workspace, stack, ada.user_id)
     path = await invited(workspace)

@@ -280,7 +280,7 @@ def test_a_second_factor_is_removed_by_the_operator(fanion: Fanion, records_url:
 
 
 def test_a_removed_user_leaves_no_way_to_sign_in(fanion: Fanion, records_url: str) -> None:
-    """The address may pass to somebody else."""
+    """The address may pass to another user."""
     user_id = printed(fanion, "users", "add", ADA)["id"]
     add_second_factor(records_url, user_id)
 

@@ -64,7 +64,7 @@ AS_TEXT = {json.dumps({**CREDENTIALS, "x": ""})[:-2]: '"}'}
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_other_origin_signs_anybody_in_with_a_form(
+def test_no_other_origin_signs_a_user_in_with_a_form(
     signed_in: Victim, kind: str, site: str
 ) -> None:
     before = signed_in.cookie
@@ -79,7 +79,7 @@ def test_no_other_origin_signs_anybody_in_with_a_form(
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_no_other_origin_signs_anybody_in_with_a_script(signed_in: Victim, site: str) -> None:
+def test_no_other_origin_signs_a_user_in_with_a_script(signed_in: Victim, site: str) -> None:
     before = signed_in.cookie
     earlier = len(signed_in.requests(LOGIN))
     options = {"mode": "no-cors", "body": json.dumps(CREDENTIALS)}
@@ -92,7 +92,7 @@ def test_no_other_origin_signs_anybody_in_with_a_script(signed_in: Victim, site:
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_no_other_origin_signs_anybody_out(signed_in: Victim, site: str) -> None:
+def test_no_other_origin_signs_a_user_out(signed_in: Victim, site: str) -> None:
     signed_in.tab.go(getattr(signed_in.neighbour, site))
     signed_in.tab.leave(call(FORM, signed_in.server.url + "/api/logout/", KINDS[0]))
 
@@ -138,7 +138,7 @@ def test_a_session_that_a_neighbour_chose_before_is_not_used_by_a_sign_in(victim
     assert victim.here(WHO) == EMAIL
 
 
-def test_a_cookie_that_was_invented_signs_nobody_in(victim: Victim) -> None:
+def test_a_cookie_that_was_invented_signs_no_user_in(victim: Victim) -> None:
     victim.tab.command("Network.clearBrowserCookies")
     set_by_neighbour(victim, f"{COOKIE}=invented; Path=/")
 

@@ -1,5 +1,5 @@
-"""What a page of another origin can do in the browser of somebody who is signed in: a real server,
-a real Chromium."""
+"""What a page of another origin can do in the browser of a user who is signed in: a real server, a
+real Chromium."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -132,7 +132,7 @@ def test_the_same_request_of_our_own_page_is_accepted(victim: Victim, kind: str 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_even_a_form_of_our_own_address_is_refused(victim: Victim, kind: str) -> None:
-    """It cannot send our header: markup that somebody brings into a page changes nothing."""
+    """It cannot send our header: markup that an attacker brings into a page changes nothing."""
     path = victim.create_flag()
 
     victim.tab.go(f"{victim.server.url}/_health")

@@ -81,7 +81,7 @@ def test_a_script_of_another_origin_is_refused(named: Victim, host: str) -> None
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("host", HOSTS)
-def test_no_other_origin_signs_anybody_in(named: Victim, host: str, policy: str) -> None:
+def test_no_other_origin_signs_a_user_in(named: Victim, host: str, policy: str) -> None:
     before = named.tab.cookies(named.by_name)[COOKIE]
     earlier = len(named.requests(LOGIN))
 

@@ -1,4 +1,4 @@
-"""Somebody who is signed in at a real server in a real browser, and the site of an attacker."""
+"""A user who is signed in at a real server in a real browser, and the site of an attacker."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ Requests = list[tuple[str, int]]
 
 @dataclass
 class Victim:
-    """Somebody who is signed in at the server, in one window of their browser."""
+    """A user who is signed in at the server, in one window of their browser."""
 
     server: PreloadedServer
     keys: Keys

@@ -186,7 +186,7 @@ async def test_a_large_event_is_counted(home: Home) -> None:
     assert found[1] == Message("skipped", "", {"events": 1, "reason": "too_large"})
 
 
-async def test_nothing_is_kept_before_somebody_looks(home: Home, live: LiveEvents) -> None:
+async def test_nothing_is_kept_before_a_stream_is_open(home: Home, live: LiveEvents) -> None:
     await home.capture({"event": "a", "distinct_id": "x"})
 
     assert (live.filters(home.project_id), live.streams) == ((), 0)

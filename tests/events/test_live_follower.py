@@ -71,7 +71,7 @@ async def pair(
         async def is_first() -> bool:
             return consumes(site)
 
-        await until_soon(is_first, "nobody ingests")
+        await until_soon(is_first, "no server ingests")
         async with (
             open_site(records_url, events, tmp_path / "b") as second,
             second.client(home.key, f"/api/projects/{project_id}") as client,
@@ -142,7 +142,7 @@ async def test_a_place_of_the_other_server_is_unknown(pair: Pair) -> None:
     assert told.data == {"events": None, "reason": "reconnected"}
 
 
-async def test_nothing_is_read_where_nobody_looks_or_the_server_ingests(pair: Pair) -> None:
+async def test_nothing_is_read_without_a_stream_or_where_the_server_ingests(pair: Pair) -> None:
     pair.second.events.is_down = True
 
     await pair.follower.look()

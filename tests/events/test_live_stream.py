@@ -202,7 +202,7 @@ async def test_persons_with_very_long_names_are_read_one_by_one(
     assert asked == [2, 1, 1]
 
 
-async def test_nothing_is_kept_where_nobody_looks(live: LiveEvents, access: Access) -> None:
+async def test_nothing_is_kept_without_a_stream(live: LiveEvents, access: Access) -> None:
     assert (live.is_watched, live.filters(PROJECT)) == (False, ())
     live.put(PROJECT, ALL, events(0, 5), 0)
     async with looking(live, access):
@@ -293,7 +293,7 @@ async def test_of_what_a_client_missed_the_lost_part_is_counted(
     assert found[50] == Message("skipped", "", {"events": 40, "reason": "reconnected"})
 
 
-async def test_rings_are_given_up_when_nobody_has_looked_for_a_while(
+async def test_rings_are_given_up_after_a_while_without_a_stream(
     clock: Stopwatch, access: Access, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_service, "LINGER_S", 0.02)
@@ -464,7 +464,7 @@ async def test_a_revoked_key_ends_a_waiting_stream_at_once(
 
 
 @pytest.mark.parametrize("error", [RecordsUnavailable("down"), Unavailable()])
-async def test_a_stream_goes_on_while_nobody_knows_whether_access_ends(
+async def test_a_stream_goes_on_while_it_is_unknown_whether_access_ends(
     live: LiveEvents, access: Access, error: Exception
 ) -> None:
     async with looking(live, access) as pieces:

@@ -163,7 +163,7 @@ async def test_of_many_groups_a_fixed_sample_is_evaluated(
     assert sampled == Result(PERSONS, 250, [(False, True, 250)])
 
 
-async def test_nobody_is_counted_where_nobody_is(
+async def test_no_person_is_counted_where_there_is_none(
     records: Records, previews: ChangePreviews
 ) -> None:
     assert await previews.compute(1, QUESTION) == Result(0, 0, [])

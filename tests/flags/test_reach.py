@@ -72,7 +72,7 @@ async def test_a_condition_takes_from_those_below(home: Home) -> None:
     }
 
 
-async def test_a_smaller_share_below_a_larger_one_lets_nobody_in(home: Home) -> None:
+async def test_a_smaller_share_below_a_larger_one_lets_no_person_in(home: Home) -> None:
     await persons(home, 10)
 
     found = await reach(
@@ -285,7 +285,7 @@ async def test_the_event_store_counts_as_one_by_one(home: Home) -> None:
         }
 
 
-def test_nobody_is_matched_of_nobody() -> None:
+def test_of_no_persons_none_is_matched() -> None:
     found = counted({"groups": [{}], "aggregation_group_type_index": 0}, 0)
 
     assert found == LadderReach(0, 0, 0, [ConditionReach(0, 0, 0, False)])

@@ -58,7 +58,7 @@ def test_administrators_change_members_below_them_and_owners_everyone(
 
 @pytest.mark.parametrize("level", [A, O])
 @pytest.mark.parametrize("wanted", list(Level))
-def test_nobody_changes_the_own_level(level: Level, wanted: Level) -> None:
+def test_no_user_changes_their_own_level(level: Level, wanted: Level) -> None:
     assert refusal(lambda: require_may_change_level(Manager(ME, level), ME, level, wanted)) == OWN
 
 
@@ -88,7 +88,7 @@ def test_everybody_may_leave(level: Level) -> None:
     ("manager", "level", "expected"),
     [(M, V, TOO_LOW), (A, V, None), (A, A, None), (A, O, TOO_HIGH), (O, O, None)],
 )
-def test_nobody_gives_a_higher_level_than_the_own_one(
+def test_no_user_gives_a_higher_level_than_their_own(
     manager: Level, level: Level, expected: str | None
 ) -> None:
     assert refusal(lambda: require_may_give(Manager(ME, manager), level)) == expected

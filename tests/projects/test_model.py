@@ -85,7 +85,7 @@ def test_someone_who_only_views_changes_nothing_outside_of_organizations_either(
         principal({HERE: Level.VIEWER}).require_access(None, None, changes=True)
 
 
-def test_the_lowest_level_is_not_that_of_somebody_elses_organization() -> None:
+def test_the_lowest_level_is_not_that_of_another_organization() -> None:
     stranger = principal({HERE: Level.OWNER})
 
     principal({HERE: Level.VIEWER}).require_level(HERE, Level.VIEWER)

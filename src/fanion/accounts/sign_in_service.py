@@ -28,7 +28,7 @@ class InvalidCredentials(Invalid):
 
 class PasswordsOff(PermissionDenied):
     default_code = "password_sign_in_off"
-    default_detail = "Nobody signs in with a password here. Use your identity provider."
+    default_detail = "Sign-in with a password is switched off. Use your identity provider."
 
 
 @dataclass(frozen=True, slots=True)

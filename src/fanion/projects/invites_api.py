@@ -106,7 +106,7 @@ class InvitesApi(Controller):
         now = request.app.state.now()
         return page.of([_body(one, now) for one in rows], count)
 
-    @post("/", summary="Invite somebody", **FRESH)
+    @post("/", summary="Invite a user", **FRESH)
     async def create(
         self,
         request: ManagementRequest,
@@ -115,7 +115,7 @@ class InvitesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> InviteBody:
         """`link` joins the organization, once and within seven days; it is not shown again. A
-        former invite to the same address ends. Nobody gives a higher level than the own one."""
+        former invite to the same address ends. No user gives a higher level than their own."""
         found = await organizations.administered(request.principal, organization)
         [made] = await _create(request, organizations, found, [data], is_list=False)
         return made

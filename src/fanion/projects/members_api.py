@@ -55,7 +55,7 @@ class MembersApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> OrganizationMember:
         """Administrators change members below them, and give no higher level than their own.
-        Nobody changes the own level, and the last owner stays one. The member's sessions end."""
+        No user changes their own level, and the last owner stays one. The member's sessions end."""
         found = await organizations.of(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
         changed = await organizations.member_changes.change_level(

@@ -225,7 +225,7 @@ async def test_below_a_proxys_prefix_it_leads_there(plain: Workspace, site: Site
 
 
 async def refused(site: Site, browser: Browser, back: str) -> tuple[int, Any]:
-    """And nobody is signed in."""
+    """And no user is signed in."""
     answer = await browser.get(CALLBACK + back)
     assert "set-cookie" not in answer.headers
     assert not await is_signed_in(browser)
@@ -242,7 +242,7 @@ async def test_a_wrong_state_is_refused(site: Site, changed: str) -> None:
 
 
 async def test_a_state_belongs_to_its_browser(site: Site) -> None:
-    """Otherwise somebody could sign others in to an account of their own."""
+    """Otherwise an attacker could sign others in to an account of their own."""
     attacker, victim, other = site.browser(), site.browser(), site.browser()
     back = await site.agree(attacker)
     await site.begin(other)
@@ -396,7 +396,7 @@ async def test_a_user_who_does_not_agree_is_not_signed_in(site: Site, query: str
         {"email": None},
     ],
 )
-async def test_nobody_is_found_by_an_address_that_proves_nothing(
+async def test_no_user_is_found_by_an_address_that_proves_nothing(
     site: Site, claims: dict[str, Any]
 ) -> None:
     site.fake.info = {"sub": "ada"}
@@ -416,7 +416,7 @@ async def test_user_info_says_what_the_token_does_not(site: Site) -> None:
     assert await is_signed_in(browser)
 
 
-async def test_user_info_of_somebody_else_is_refused(site: Site) -> None:
+async def test_user_info_of_another_user_is_refused(site: Site) -> None:
     site.fake.info = {"sub": "boss", **VERIFIED}
     browser = site.browser()
     back = await site.agree(browser, email=None, email_verified=None)
@@ -472,7 +472,7 @@ async def test_a_provider_that_did_not_ask_again_proves_nothing_fresh(
     )
 
 
-async def test_somebody_else_gives_no_fresh_sign_in(site: Site) -> None:
+async def test_another_user_gives_no_fresh_sign_in(site: Site) -> None:
     await add_member(site.workspace.records, "ada")
     browser = site.browser()
     await site.sign_in(browser, sub="owner")
@@ -484,7 +484,7 @@ async def test_somebody_else_gives_no_fresh_sign_in(site: Site) -> None:
     assert (await browser.get(ME)).json()["email"] == OWNER_EMAIL
 
 
-async def test_without_a_session_nobody_signs_in_afresh(site: Site) -> None:
+async def test_without_a_session_no_user_signs_in_afresh(site: Site) -> None:
     browser = site.browser()
     without = await browser.get(f"{START}?reauthenticate=true")
     browser.cookies.set("fanion", "A" * 43)

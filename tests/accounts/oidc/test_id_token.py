@@ -1,4 +1,4 @@
-"""ID tokens: only what the provider has signed for this sign-in proves who somebody is."""
+"""ID tokens: only what the provider has signed for this sign-in proves who a user is."""
 
 from datetime import timedelta
 from typing import Any

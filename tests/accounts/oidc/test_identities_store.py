@@ -86,7 +86,7 @@ async def test_a_user_is_found_by_a_verified_address_and_then_by_the_subject(tea
         (replace(ADA, verified_email="bob@example.com"), SETTINGS),
     ],
 )
-async def test_nobody_is_found_otherwise(
+async def test_no_user_is_found_otherwise(
     team: Team, identity: OidcIdentity, settings: OidcSettings
 ) -> None:
     await team.add("ada")
@@ -99,7 +99,7 @@ async def test_nobody_is_found_otherwise(
 async def test_an_address_that_a_user_has_chosen_proves_nothing_until_it_is_verified(
     team: Team, is_verified: bool, is_found: bool
 ) -> None:
-    """Otherwise somebody could wait under the address of a colleague for that one's rights."""
+    """Otherwise a user could wait under the address of a colleague for the rights of that one."""
     mallory = await team.add("mallory")
     chosen = {"email": "ada@example.com", "email_chosen_by_owner": True}
     async with team.records.write() as connection:
@@ -114,7 +114,7 @@ async def test_an_address_that_a_user_has_chosen_proves_nothing_until_it_is_veri
     assert found == [mallory.user_id if is_found else None] * 2
 
 
-async def test_an_address_that_passed_to_somebody_else_opens_no_account(team: Team) -> None:
+async def test_an_address_that_passed_to_another_user_opens_no_account(team: Team) -> None:
     await team.add("ada")
     await team.sign_in()
 
@@ -122,7 +122,7 @@ async def test_an_address_that_passed_to_somebody_else_opens_no_account(team: Te
         assert await team.sign_in(replace(ADA, subject="somebody-else"), settings) is None
 
 
-async def test_the_subject_of_another_provider_is_somebody_else(team: Team) -> None:
+async def test_the_subject_of_another_provider_is_another_user(team: Team) -> None:
     ada = await team.add("ada")
     await team.sign_in()
     other = "https://other.example"
@@ -235,5 +235,5 @@ async def roles_of(roles: RoleStore, team: Team, email: str) -> set[str]:
     return {role.name for role in known if email in {member.user.email for member in role.members}}
 
 
-async def test_without_an_organization_nobody_signs_in(records: Records) -> None:
+async def test_without_an_organization_no_user_signs_in(records: Records) -> None:
     assert await IdentityStore(records, CREATING).user_of(ADA, NOW) is None

@@ -1,4 +1,4 @@
-"""Nobody takes the address by which the identity provider would find somebody else's account."""
+"""No user takes the address by which the identity provider would find another user's account."""
 
 from pathlib import Path
 from typing import Any

@@ -264,7 +264,7 @@ async def test_after_a_failure_the_provider_is_left_alone_for_a_while(
     assert (await provider.metadata()).issuer == fake.issuer
 
 
-async def test_nobody_listens(clock: Clock) -> None:
+async def test_a_provider_that_is_not_there_is_an_error(clock: Clock) -> None:
     async with open_provider(clock.now) as gone:
         settings = settings_of(gone)
     provider = Provider(settings, on_loopback, clock.seconds)

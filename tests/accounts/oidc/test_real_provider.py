@@ -226,7 +226,7 @@ async def _note_form(forms: list[str], request: httpx.Request) -> None:
         forms.append(parse_qs(request.content.decode())["prompt"][0])
 
 
-async def test_somebody_else_gives_no_fresh_sign_in(server: Server) -> None:
+async def test_another_user_gives_no_fresh_sign_in(server: Server) -> None:
     person = await server.person()
     await person.sign_in("owner")
 

@@ -55,7 +55,7 @@ class WrongAccount(PermissionDenied):
     """A fresh sign-in was asked for, and another user has signed in."""
 
     default_code = "oidc_wrong_account"
-    default_detail = "You signed in to the identity provider as somebody else."
+    default_detail = "You signed in to the identity provider as another user."
 
 
 class OidcOff(AppError):
