@@ -14,7 +14,7 @@ from tests.support import plain_http
 from tests.support.application import error
 from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, RealServer
+from tests.support.server import STOP_S, Keys, RealServer
 
 STARTING = error("server_error", "unavailable", "The server is still starting. Please retry.")
 
@@ -120,7 +120,7 @@ def test_what_was_captured_before_is_ingested_by_the_next_start(
     server.process.send_signal(number)
     assert opening.silent is not None
     opening.silent.close()
-    server.process.wait(timeout=30)
+    server.process.wait(timeout=STOP_S)
     server.settings = {}
     server.start()
 

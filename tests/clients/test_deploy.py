@@ -25,7 +25,7 @@ PUBLIC, MANAGEMENT = "fanion.example.com", "manage.fanion.example.com"
 SHARED = "example.com"  # with other things on it: Fanion lies below /fanion
 NGINX_SAMPLES = ("nginx.conf", "nginx-path.conf")
 CADDY_SAMPLES = ("Caddyfile", "Caddyfile-path")
-CHECK_S = 30
+CHECK_S = 120
 # Loopback has more addresses than one: this distinguishes a client's from a proxy's.
 CLIENT = "127.0.0.2"
 CLAIMED = {

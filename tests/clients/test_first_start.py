@@ -40,7 +40,7 @@ from tests.support.management import password_matches
 from tests.support.preloaded import is_readable, run_fanion
 from tests.support.server import RealServer, free_port
 
-GREETED_S = 30
+GREETED_S = 120
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 ANY = UUID(int=1)
 FIRST_START = FirstStart(
@@ -51,7 +51,7 @@ FIRST_START = FirstStart(
     ),
     "https://fanion.example.com/api/sign_in_links/s3cret/",
 )
-RUN_S = 60
+RUN_S = 120
 
 
 @dataclass(frozen=True)
