@@ -73,6 +73,7 @@ def test_a_person_is_found_by_the_keyboard_alone(
 
     with console.keyboard_only():
         console.press("Control+k")
+        expect(page.get_by_role("combobox", name="Command menu")).to_be_focused()
         page.keyboard.type("ann@corp")
         expect(page.get_by_role("option", name="ann@corp.example")).to_be_visible()
         console.press("Enter")

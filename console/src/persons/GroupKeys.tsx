@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
+import { groupTypesQuery } from "@/groups";
 import { api, dataOf } from "@/lib/api";
 import { Combobox, type OptionSource } from "@/ui/Combobox";
 import { words } from "@/words/persons";
-import { groupTypesQuery } from "./queries";
 
 const FOUND_MAX = 20;
 

@@ -39,7 +39,7 @@ export function PersonActions({ person }: { person: Person }) {
       >
         {words.remove.action}
       </Button>
-      <DeleteDialog person={person} isOpen={isDeleting} onOpenChange={setDeleting} />
+      <DeleteDialog person={person} isOpen={isDeleting} onClose={() => setDeleting(false)} />
       {search.merge !== undefined && canEdit && (
         <MergeDialog
           person={person}
@@ -55,10 +55,10 @@ export function PersonActions({ person }: { person: Person }) {
 interface DeleteProps {
   person: Person;
   isOpen: boolean;
-  onOpenChange: (isOpen: boolean) => void;
+  onClose: () => void;
 }
 
-function DeleteDialog({ person, isOpen, onOpenChange }: DeleteProps) {
+function DeleteDialog({ person, isOpen, onClose }: DeleteProps) {
   const projectId = useProjectId();
   const queries = useQueryClient();
   const navigate = route.useNavigate();
@@ -84,7 +84,7 @@ function DeleteDialog({ person, isOpen, onOpenChange }: DeleteProps) {
   return (
     <ConfirmTyped
       isOpen={isOpen}
-      onClose={() => onOpenChange(false)}
+      onClose={onClose}
       title={WORDS.title}
       name={typedName(person)}
       submit={WORDS.submit}

@@ -1,61 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { RefreshCw } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
-import { Badge } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
-import { SearchInput, SelectField } from "@/ui/Field";
-import { Visible } from "@/ui/properties";
+import { SelectField } from "@/ui/Field";
 import { Loaded, Skeleton } from "@/ui/States";
-import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/persons";
+import { FlagTable } from "./FlagTable";
 import { GroupKeys } from "./GroupKeys";
-import { type FlagNow, flagsNowQuery, type Person } from "./queries";
+import { flagsNowQuery, type Person } from "./queries";
 import type { PersonSearch } from "./routes";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 const WORDS = words.flags;
-
-const answerOf = ({ value }: FlagNow): string =>
-  value === true ? WORDS.on : value === false ? WORDS.off : value;
-
-export function reasonOf({ reason, condition }: Pick<FlagNow, "reason" | "condition">): string {
-  const place = condition === null ? WORDS.aCondition : WORDS.condition(condition + 1);
-  return WORDS.reasons[reason]?.(place) ?? reason;
-}
-
-const COLUMNS: readonly Column<FlagNow>[] = [
-  {
-    id: "flag",
-    header: WORDS.flag,
-    grow: true,
-    fixed: true,
-    sortable: true,
-    cell: ({ key }) => <Visible text={key} />,
-    text: ({ key }) => key,
-  },
-  {
-    id: "value",
-    header: WORDS.value,
-    sortable: true,
-    cell: (flag) => (
-      <Badge tone={flag.value === false ? "neutral" : "good"}>
-        <Visible text={answerOf(flag)} />
-      </Badge>
-    ),
-    text: answerOf,
-  },
-  {
-    id: "why",
-    header: WORDS.why,
-    grow: true,
-    wrap: true,
-    sortable: true,
-    cell: reasonOf,
-    text: reasonOf,
-  },
-];
 
 /** What an SDK would be answered for this person now, and why. */
 export function PersonFlags({ person }: { person: Person }) {
@@ -93,29 +51,10 @@ function Evaluated({ person, distinctId }: { person: Person; distinctId: string 
       </div>
       {flags.isPending && <Skeleton rows={4} />}
       {!flags.isPending && (
-        <Loaded query={flags}>{(rows) => <FlagTable projectId={projectId} flags={rows} />}</Loaded>
+        <Loaded query={flags}>
+          {(rows) => <FlagTable projectId={projectId} flags={rows} empty={WORDS.empty} />}
+        </Loaded>
       )}
     </div>
-  );
-}
-
-export function FlagTable({ projectId, flags }: { projectId: string; flags: readonly FlagNow[] }) {
-  const [text, setText] = useState("");
-  const wanted = text.trim().toLowerCase();
-  const rows = useMemo(
-    () => flags.filter(({ key, name }) => `${key} ${name}`.toLowerCase().includes(wanted)),
-    [flags, wanted],
-  );
-  return (
-    <DataTable<FlagNow>
-      name="person-flags"
-      label={WORDS.label}
-      columns={COLUMNS}
-      rows={rows}
-      rowId={({ key }) => key}
-      hrefOf={({ id }) => `/project/${projectId}/flags/${id ?? ""}`}
-      toolbar={<SearchInput label={WORDS.search} value={text} onChange={setText} />}
-      empty={WORDS.empty}
-    />
   );
 }

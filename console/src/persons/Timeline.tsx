@@ -1,12 +1,12 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
+import { eventOptions } from "@/events";
 import { Button } from "@/ui/Button";
 import { Combobox } from "@/ui/Combobox";
 import { Select } from "@/ui/Field";
 import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/persons";
-import { eventOptions } from "./eventOptions";
 import { type Person, timelineQuery } from "./queries";
 import { type PersonSearch, TIMELINE_KINDS } from "./routes";
 import { SessionCard } from "./SessionCard";

@@ -1,5 +1,7 @@
 // What other features may use of this one.
 
+export { columnsOf as personColumns } from "./columns";
+export { FlagTable } from "./FlagTable";
 export { emailOf } from "./names";
 export { PersonPicker } from "./PersonPicker";
-export { groupTypesQuery, type Person } from "./queries";
+export { flagsNowQuery, type Person, personQuery } from "./queries";

@@ -189,10 +189,19 @@ export interface FlagNow {
   key: string;
   id: number | undefined;
   name: string;
-  isActive: boolean;
   value: boolean | string;
   reason: string;
   condition: number | null;
+  /** null: the flag is of persons */
+  groupTypeIndex: number | null;
+}
+
+function groupTypeOf(filters: object | undefined): number | null {
+  const { aggregation_group_type_index: index } = {
+    aggregation_group_type_index: null,
+    ...filters,
+  };
+  return typeof index === "number" ? index : null;
 }
 
 /** All flags, as they are for a distinct id at this moment. */
@@ -225,26 +234,13 @@ export const flagsNowQuery = (
         key,
         id: known.get(key)?.id,
         name: known.get(key)?.name ?? "",
-        isActive: known.get(key)?.active ?? false,
         value,
         reason: evaluation.reason,
         condition: evaluation.condition_index,
+        groupTypeIndex: groupTypeOf(known.get(key)?.filters),
       }));
     },
     placeholderData: keepPreviousData,
-  });
-
-export const groupTypesQuery = (projectId: string) =>
-  queryOptions({
-    queryKey: ["groups", projectId, "types"],
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET("/api/projects/{project_id}/groups_types/", {
-          params: { path: { project_id: projectId } },
-          signal,
-        }),
-      ),
-    staleTime: 60_000,
   });
 
 export const personActivityQuery = (projectId: string, personId: string, page: number) =>

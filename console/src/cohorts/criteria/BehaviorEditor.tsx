@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { useProjectId } from "@/app/session";
+import { eventOptions } from "@/events";
 import { PropertyFilterList } from "@/filters";
-import { eventOptions } from "@/lib/eventOptions";
 import { Combobox } from "@/ui/Combobox";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/cohorts";

@@ -1,0 +1,77 @@
+import { useMemo, useState } from "react";
+import { Badge } from "@/ui/Badge";
+import { SearchInput } from "@/ui/Field";
+import { Visible } from "@/ui/properties";
+import { type Column, DataTable } from "@/ui/table";
+import { words } from "@/words/persons";
+import type { FlagNow } from "./queries";
+
+const WORDS = words.flags;
+
+const answerOf = ({ value }: FlagNow): string =>
+  value === true ? WORDS.on : value === false ? WORDS.off : value;
+
+function reasonOf({ reason, condition }: Pick<FlagNow, "reason" | "condition">): string {
+  const place = condition === null ? WORDS.aCondition : WORDS.condition(condition + 1);
+  return WORDS.reasons[reason]?.(place) ?? reason;
+}
+
+const COLUMNS: readonly Column<FlagNow>[] = [
+  {
+    id: "flag",
+    header: WORDS.flag,
+    grow: true,
+    fixed: true,
+    sortable: true,
+    cell: ({ key }) => <Visible text={key} />,
+    text: ({ key }) => key,
+  },
+  {
+    id: "value",
+    header: WORDS.value,
+    sortable: true,
+    cell: (flag) => (
+      <Badge tone={flag.value === false ? "neutral" : "good"}>
+        <Visible text={answerOf(flag)} />
+      </Badge>
+    ),
+    text: answerOf,
+  },
+  {
+    id: "why",
+    header: WORDS.why,
+    grow: true,
+    wrap: true,
+    sortable: true,
+    cell: reasonOf,
+    text: reasonOf,
+  },
+];
+
+interface Props {
+  projectId: string;
+  flags: readonly FlagNow[];
+  empty: string;
+}
+
+/** Flags with their answers for somebody, and why. */
+export function FlagTable({ projectId, flags, empty }: Props) {
+  const [text, setText] = useState("");
+  const wanted = text.trim().toLowerCase();
+  const rows = useMemo(
+    () => flags.filter(({ key, name }) => `${key} ${name}`.toLowerCase().includes(wanted)),
+    [flags, wanted],
+  );
+  return (
+    <DataTable<FlagNow>
+      name="person-flags"
+      label={WORDS.label}
+      columns={COLUMNS}
+      rows={rows}
+      rowId={({ key }) => key}
+      hrefOf={({ id }) => `/project/${projectId}/flags/${id ?? ""}`}
+      toolbar={<SearchInput label={WORDS.search} value={text} onChange={setText} />}
+      empty={empty}
+    />
+  );
+}
