@@ -4,7 +4,7 @@ import { words } from "@/words/charts";
 import { BarsSvg } from "./BarsSvg";
 import { Figure } from "./Figure";
 import { Legend } from "./Legend";
-import { nameOf, type TimeSeriesProps } from "./TimeSeries";
+import { activeFirst, nameOf, type TimeSeriesProps } from "./TimeSeries";
 import { useCursor } from "./useCursor";
 import { useWidth } from "./useWidth";
 
@@ -29,7 +29,9 @@ export function Bars(props: BarsProps) {
   const totalOf = (index: number) => series.reduce((sum, one) => sum + (one.values[index] ?? 0), 0);
   const spoken = [
     words.valueOf(words.total, format(totalOf(cursor.index))),
-    ...series.map((one) => words.valueOf(one.name, format(one.values[cursor.index] ?? 0))),
+    ...activeFirst(series, cursor.series).map((one) =>
+      words.valueOf(one.name, format(one.values[cursor.index] ?? 0)),
+    ),
   ];
   const hasData = times.some((_, index) => totalOf(index) > 0);
 
@@ -86,6 +88,7 @@ export function Bars(props: BarsProps) {
             index={cursor.index}
             when={when}
             format={format}
+            active={onOpen && cursor.isSet ? cursor.series : null}
             kind="layer"
             hatchOf={isHatched}
           />

@@ -95,19 +95,22 @@ export function BarsSvg(props: Props) {
               fill="transparent"
               onMouseEnter={() => props.onCursor(index, 0)}
             />
-            {labels.has(index) && (
-              <text
-                x={EDGE.left + index * step + step / 2}
-                y={height - 6}
-                textAnchor="middle"
-                className="fill-ink-3"
-              >
-                {axisName(time, props.interval, props.zone)}
-              </text>
-            )}
           </g>
         );
       })}
+      {times.map((time, index) =>
+        labels.has(index) ? (
+          <text
+            key={time.getTime()}
+            x={EDGE.left + index * step + step / 2}
+            y={height - 6}
+            textAnchor="middle"
+            className="fill-ink-3"
+          >
+            {axisName(time, props.interval, props.zone)}
+          </text>
+        ) : null,
+      )}
     </svg>
   );
 }

@@ -1,4 +1,5 @@
 import { formatNumber } from "@/lib/format";
+import { classes } from "@/ui/classes";
 import { words } from "@/words/charts";
 import { type Mark, markOf, type Series } from "./series";
 
@@ -8,13 +9,23 @@ interface Props {
   index: number;
   when: string;
   format?: ((value: number) => string) | undefined;
+  /** Place of the series that enter opens; null while the keys are not used. */
+  active: number | null;
   /** Lines have dashes, layers have hatching. */
   kind: "line" | "layer";
   hatchOf?: (place: number) => boolean;
 }
 
 /** Names and values of the series at the cursor; said aloud when the keys move it. */
-export function Legend({ series, index, when, format = formatNumber, kind, hatchOf }: Props) {
+export function Legend({
+  series,
+  index,
+  when,
+  format = formatNumber,
+  active,
+  kind,
+  hatchOf,
+}: Props) {
   return (
     <div className="mt-1 flex flex-wrap items-baseline gap-x-4 gap-y-0.5 text-sm">
       <span className="min-w-24 text-ink-3">{when}</span>
@@ -23,7 +34,14 @@ export function Legend({ series, index, when, format = formatNumber, kind, hatch
         return (
           <span key={one.key ?? one.name} className="inline-flex max-w-full items-baseline gap-1.5">
             <Sample mark={markOf(one, place)} kind={kind} isHatched={hatchOf?.(place) ?? false} />
-            <bdi className="truncate text-ink-2">{one.name}</bdi>
+            <bdi
+              className={classes(
+                "truncate",
+                place === active ? "text-ink underline" : "text-ink-2",
+              )}
+            >
+              {one.name}
+            </bdi>
             <span className="font-medium tabular-nums">
               {value === null ? words.none : format(value)}
             </span>

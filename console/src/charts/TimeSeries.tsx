@@ -44,7 +44,7 @@ export function TimeSeries(props: TimeSeriesProps) {
   });
   const whenOf = (index: number) => nameOf(props, index);
   const when = whenOf(cursor.index);
-  const values = series.map((one) => {
+  const values = activeFirst(series, cursor.series).map((one) => {
     const value = one.values[cursor.index] ?? null;
     return words.valueOf(one.name, value === null ? words.none : format(value));
   });
@@ -101,7 +101,14 @@ export function TimeSeries(props: TimeSeriesProps) {
               />
             </Suspense>
           </div>
-          <Legend series={series} index={cursor.index} when={when} format={format} kind="line" />
+          <Legend
+            series={series}
+            index={cursor.index}
+            when={when}
+            format={format}
+            active={onOpen && cursor.isSet ? cursor.series : null}
+            kind="line"
+          />
           {threshold && (
             <p className="text-sm text-ink-3">
               {words.threshold(threshold.name, format(threshold.value))}
@@ -111,6 +118,12 @@ export function TimeSeries(props: TimeSeriesProps) {
       )}
     </Figure>
   );
+}
+
+/** The series that enter opens is said first. */
+export function activeFirst(series: readonly Series[], place: number): Series[] {
+  const active = series[place];
+  return active === undefined ? [...series] : [active, ...series.filter((one) => one !== active)];
 }
 
 export function nameOf(

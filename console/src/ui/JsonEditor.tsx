@@ -16,6 +16,8 @@ export interface JsonEditorProps {
   isCompact?: boolean;
   disabled?: boolean;
   hint?: string;
+  /** What the server says about it. */
+  error?: string | undefined;
   placeholder?: string;
 }
 
@@ -41,9 +43,10 @@ export function JsonEditor(props: JsonEditorProps) {
     if (problem === null && !isEmpty) format();
   };
 
+  const wrong = problem !== null || props.error !== undefined;
   const lines = value.split("\n").length;
   const rows = Math.min(ROWS.max, Math.max(isCompact ? ROWS.compact : ROWS.normal, lines));
-  const message = problem ?? (isEmpty ? props.hint : (props.hint ?? words.jsonOk));
+  const message = problem ?? props.error ?? (isEmpty ? props.hint : (props.hint ?? words.jsonOk));
   return (
     <div className="flex min-w-0 flex-col gap-1">
       <label htmlFor={id} className={isCompact ? "sr-only" : "font-medium"}>
@@ -58,7 +61,7 @@ export function JsonEditor(props: JsonEditorProps) {
         spellCheck={false}
         autoCapitalize="off"
         autoComplete="off"
-        aria-invalid={problem !== null || undefined}
+        aria-invalid={wrong || undefined}
         aria-describedby={`${id}-state`}
         onChange={(event) => change(event.target.value)}
         onKeyDown={onKeyDown}
@@ -68,7 +71,7 @@ export function JsonEditor(props: JsonEditorProps) {
         <span
           id={`${id}-state`}
           aria-live="polite"
-          className={problem ? "text-bad" : isCompact ? "sr-only" : "text-ink-3"}
+          className={wrong ? "text-bad" : isCompact ? "sr-only" : "text-ink-3"}
         >
           {message}
         </span>
