@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeChange } from "@/activity/describe";
+import { type ActivityEntry, actorOf, deedsOf, describeChange } from "@/activity/describe";
 import { plainName } from "@/ui/properties/names";
 import { cut, textParts, webAddress } from "@/ui/properties/safeText";
 
@@ -55,9 +55,33 @@ test("changes are told in words", () => {
   assert.equal(change("deleted", true, false), "restored it");
   assert.equal(change("name", "a", "b"), "changed the name from “a” to “b”");
   assert.equal(change("tags", null, ["x", "y"]), "set the tags to “x”, “y”");
+  assert.equal(change("level", 1, 8), "changed the level from member to administrator");
   assert.equal(change("name", "a", null), "removed the name “a”");
   assert.equal(
     change("filters", { a: 1, b: 2 }, { a: 2, b: 3 }),
     "changed the conditions in 2 places",
   );
+});
+
+test("a sign-in is told with its circumstances, an unknown activity by its name", () => {
+  const entry = (activity: string): ActivityEntry => ({
+    user: { first_name: "Ann", email: "ann@example.com" },
+    activity,
+    scope: "User",
+    item_id: "1",
+    created_at: "2030-01-01T00:00:00Z",
+    detail: {
+      name: "ann@example.com",
+      short_id: null,
+      trigger: null,
+      changes: [
+        { type: "User", action: "created", field: "method", before: null, after: "password" },
+        { type: "User", action: "created", field: "address", before: null, after: "203.0.113.4" },
+      ],
+    },
+  });
+
+  assert.deepEqual(deedsOf(entry("logged_in")), ["signed in (password, 203.0.113.4)"]);
+  assert.deepEqual(deedsOf(entry("gone_fishing")), ["gone fishing · account"]);
+  assert.equal(actorOf(entry("logged_in")), "Ann");
 });

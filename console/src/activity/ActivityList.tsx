@@ -55,7 +55,9 @@ function Entry({
   const changes = entry.detail.changes ?? [];
   const deeds = deedsOf(entry);
   const headline = (deeds.length === 1 ? deeds[0] : undefined) ?? headlineOf(entry);
-  const hasRestore = onRestore !== undefined && (canRestore?.(entry) ?? changes.length > 0);
+  const hasRestore =
+    onRestore !== undefined &&
+    (canRestore?.(entry) ?? (entry.activity === "updated" && changes.length > 0));
   return (
     <li className="border-b border-line py-2 last:border-b-0">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">

@@ -20,8 +20,8 @@ export function deedsOf(entry: ActivityEntry): string[] {
   return changes.map(describeChange);
 }
 
-/** The kind of change and of the item: "changed the flag". */
-export function headlineOf({ activity, scope }: ActivityEntry): string {
+/** The kind of change and of the item: "changed the flag"; "signed in (password)". */
+export function headlineOf({ activity, scope, detail }: ActivityEntry): string {
   const what = words.scopes[scope] ?? scope;
   switch (activity) {
     case "created":
@@ -29,13 +29,19 @@ export function headlineOf({ activity, scope }: ActivityEntry): string {
     case "deleted":
     case "imported":
       return words[activity](what);
-    case "people_merged_into":
-    case "logged_in":
-    case "logged_out":
-      return words[activity];
-    default:
-      return words.did(activity, what);
   }
+  const deed = words.activities[activity];
+  if (deed === undefined) return words.did(activity, what);
+  const values = scope === "User" ? circumstancesOf(detail.changes ?? []) : "";
+  return values === "" ? deed : words.circumstances(deed, values);
+}
+
+/** Such as the method and the address of a sign-in. */
+function circumstancesOf(changes: readonly Change[]): string {
+  return changes
+    .map(({ after }) => after)
+    .filter((value) => typeof value === "string" || typeof value === "number")
+    .join(", ");
 }
 
 const TEXT_SHOWN = 80;
@@ -44,13 +50,18 @@ export function describeChange({ field, before, after }: Change): string {
   if (field === "active") return after === true ? words.turnedOn : words.turnedOff;
   if (field === "deleted") return after === true ? words.removed : words.restored;
   const name = words.fields[field] ?? field.replaceAll("_", " ");
-  const [from, to] = [short(before), short(after)];
+  const [from, to] =
+    field === "level" ? [levelOf(before), levelOf(after)] : [short(before), short(after)];
   if (from === null || to === null) {
     return words.changed(name, Math.max(1, jsonDifferences(before, after).length));
   }
   if (isNothing(before)) return words.set(name, to);
   if (isNothing(after)) return words.unset(name, from);
   return words.changedFromTo(name, from, to);
+}
+
+function levelOf(level: unknown): string {
+  return words.levels[String(level)] ?? String(level ?? "");
 }
 
 /** In a sentence; null for what is too long or nested. */
