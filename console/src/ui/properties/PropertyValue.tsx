@@ -39,7 +39,7 @@ function Nested(props: { members: Member[]; summary: string; depth: number }) {
   const [count, setCount] = useState(MEMBERS_SHOWN);
   if (depth >= DEPTH_MAX) return <Muted text={words.tooDeep} />;
   return (
-    <div className="min-w-0">
+    <div className="inline-block min-w-0 max-w-full align-top">
       <button
         type="button"
         aria-expanded={isOpen}

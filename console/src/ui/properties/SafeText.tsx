@@ -28,7 +28,7 @@ export function SafeText({ text, length = LENGTH_SHOWN }: { text: string; length
       {isCut && (
         <button
           type="button"
-          className="ms-1.5 text-sm text-accent-text hover:underline"
+          className="ms-1.5 text-start text-sm text-accent-text hover:underline"
           onClick={() => setIsWhole(!isWhole)}
         >
           {isWhole ? words.showLess : words.showAll(text.length)}

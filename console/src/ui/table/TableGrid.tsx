@@ -80,9 +80,13 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
   const lastIndex = virtualizer.range?.endIndex ?? 0;
   const isNearEnd = rows.length > 0 && lastIndex >= rows.length - ROWS_BEFORE_END;
   const loadMore = more?.hasMore && !more.isLoading ? more.load : undefined;
+  // Once for the same rows: what failed is tried again by the button alone.
+  const asked = useRef<typeof rows | null>(null);
   useEffect(() => {
-    if (isNearEnd) loadMore?.();
-  }, [isNearEnd, loadMore]);
+    if (!isNearEnd || loadMore === undefined || asked.current === rows) return;
+    asked.current = rows;
+    loadMore();
+  }, [isNearEnd, loadMore, rows]);
 
   const onKeyDown = useRowKeys({
     count: rows.length,
