@@ -16,6 +16,7 @@ export interface PlotData {
 const PARTIAL_DASH = [4, 4];
 const THRESHOLD_DASH = [8, 4];
 const LINE_WIDTH = 2;
+const POINT_SIZE = 6;
 const AXIS_WIDTH = 52;
 const LABELS_HEIGHT = 28;
 
@@ -48,11 +49,11 @@ export function plotOptions(
       stroke: color(token),
       width: LINE_WIDTH,
       dash: [...dash],
-      points: { show: data.times.length <= 2 },
+      points: { show: true, size: POINT_SIZE, filter: alone },
     };
   });
   const dashed = data.isPartial
-    ? lines.map((line): uPlot.Series => ({ ...line, dash: PARTIAL_DASH, points: { show: false } }))
+    ? lines.map((line): uPlot.Series => ({ ...line, dash: PARTIAL_DASH }))
     : [];
   const level: uPlot.Series[] = data.threshold
     ? [{ stroke: color("--bad"), width: 1.5, dash: THRESHOLD_DASH, points: { show: false } }]
@@ -92,6 +93,15 @@ export function plotOptions(
     ],
     hooks: { setCursor: [(plot) => plot.cursor.event && onMove(plot.cursor.idx ?? null)] },
   };
+}
+
+/** Places of values without neighbours: no line shows them. */
+function alone(plot: uPlot, place: number): number[] {
+  const values = plot.data[place] ?? [];
+  const isThere = (index: number) => values[index] !== null && values[index] !== undefined;
+  return Array.from(values, (_, index) => index).filter(
+    (index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1),
+  );
 }
 
 /** From zero, as counts are; a little above the highest. */
