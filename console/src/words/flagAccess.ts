@@ -23,7 +23,7 @@ export const words = {
   noneExist: "There are no roles yet: an administrator makes them in the organization's settings.",
   give: "Give",
   take: "Take away",
-  takeFrom: (role: string) => `Take the flag away from ${role}`,
+  takeFrom: (role: string) => `Take away from ${role}`,
   given: (role: string) => `${role} may change this flag.`,
   taken: (role: string) => `${role} may not change this flag by itself any more.`,
   members: (names: string) => `Members: ${names}`,
