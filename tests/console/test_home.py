@@ -10,6 +10,14 @@ from tests.console.installation import Installation
 from tests.console.project import Project
 from tests.console.screen import Console
 
+# posthog-js sends nothing from a browser that says that it is driven by a program.
+PLAIN_BROWSER = """
+Object.defineProperties(Navigator.prototype, {
+  userAgent: { get: () => "Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0.0.0 Safari/537.36" },
+  userAgentData: { get: () => undefined },
+  webdriver: { get: () => false },
+})"""
+
 
 def snippet(page: Page, tab: str) -> str:
     page.get_by_role("tab", name=tab).click()

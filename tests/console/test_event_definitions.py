@@ -1,0 +1,155 @@
+"""Events and properties: their volume, values and uses, and what users say of them."""
+
+from playwright.sync_api import Locator, Page, expect
+
+from fanion.projects.model import Level
+from tests.console.conftest import Visit
+from tests.console.installation import Installation
+from tests.console.project import Project, has
+from tests.console.screen import Console
+from tests.support.awaited import until
+
+
+def names(page: Page) -> Locator:
+    return page.get_by_role("grid", name="Events").get_by_role("link")
+
+
+def definition(project: Project, name: str) -> str:
+    (found,) = project.get("/event_definitions/", search=name)["results"]
+    return str(found["id"])
+
+
+def test_events_are_listed_with_their_volume(console: Console, project: Project) -> None:
+    project.events("paid", "ann", "bob", "cem")
+    project.events("$pageview", "ann")
+    project.events("<b>left</b>", "ann", "bob")
+    hidden = definition(project, "left")
+    page = console.page
+
+    console.open(project.at("events"))
+
+    expect(names(page)).to_have_text(["paid", "<b>left</b>", "$pageview"])
+    row = page.get_by_role("row").filter(has_text="paid")
+    expect(row).to_contain_text("3")
+    expect(row.get_by_role("img", name="paid per day, last 30 days")).to_be_visible()
+    page.get_by_role("columnheader", name="Event", exact=True).get_by_role("button").click()
+    expect(names(page)).to_have_text(["$pageview", "<b>left</b>", "paid"])
+    page.get_by_role("combobox", name="Kind").select_option(label="Own events")
+    expect(names(page)).to_have_text(["<b>left</b>", "paid"])
+    page.get_by_role("searchbox").fill("pa")
+    expect(names(page)).to_have_text(["paid"])
+    assert "q=pa" in page.url
+    console.expect_accessible()
+
+    project.patch(f"/event_definitions/{hidden}/marks/", hidden=True)
+    console.open(project.at("events"))
+    expect(names(page)).to_have_text(["paid", "$pageview"])
+    page.get_by_role("combobox", name="Marks").select_option(label="Hidden")
+    expect(names(page)).to_have_text(["<b>left</b>"])
+    with console.at_width(360):
+        pass
+
+
+def test_an_event_in_detail(console: Console, project: Project) -> None:
+    project.events("paid", "ann", "bob", plan="pro", amount=3)
+    project.events("paid", "cem", plan="<b>free</b>", amount=4)
+    behavior = {
+        "type": "behavioral",
+        "value": "performed_event",
+        "key": "paid",
+        "event_type": "events",
+        "time_value": 30,
+        "time_interval": "day",
+    }
+    project.cohort("Buyers", behavior)
+    project.cohort("Others", has("paid", "yes"))
+    page = console.page
+    console.open(project.at("events"))
+
+    page.get_by_role("link", name="paid").click()
+
+    expect(page.get_by_text("3 events in the last 30 days")).to_be_visible()
+    properties = page.get_by_role("list", name="Properties of the event")
+    expect(properties.get_by_role("button", name="amount")).to_contain_text("Number")
+    properties.get_by_role("button", name="plan").click()
+    values = page.get_by_role("list", name="Values of plan").get_by_role("listitem")
+    expect(values).to_have_text(["pro2", "<b>free</b>1"])
+    expect(page.get_by_role("region", name="Cohorts")).to_have_text("CohortsBuyers")
+    page.get_by_role("switch", name="Verified").click()
+    page.get_by_role("combobox", name="Tags").fill("money")
+    console.press("Enter")
+    expect(page.get_by_text("Nobody has changed it.")).to_have_count(0)
+    console.settle()
+    console.expect_accessible()
+    with console.at_width(360):
+        pass
+
+    place = f"/event_definitions/{definition(project, 'paid')}/"
+    assert project.get(f"{place}marks/") == {"hidden": False, "verified": True}
+    until(lambda: project.get(place)["tags"] == ["money"], "the tag is not stored")
+
+
+def test_a_definition_is_deleted_once_its_name_is_typed(console: Console, project: Project) -> None:
+    project.events("paid", "ann")
+    page = console.page
+    console.open(project.at(f"events/{definition(project, 'paid')}"))
+
+    page.get_by_role("button", name="Delete the definition").click()
+    dialog = page.get_by_role("dialog")
+    console.expect_accessible()
+    dialog.get_by_role("textbox").fill("paid")
+    dialog.get_by_role("button", name="Delete the definition").click()
+
+    expect(page.get_by_text("No event has come yet")).to_be_visible()
+    assert project.get("/event_definitions/")["count"] == 0
+
+
+def test_a_viewer_changes_nothing(
+    visit: Visit, installation: Installation, project: Project
+) -> None:
+    project.events("paid", "ann")
+    console = visit(installation.member("Vic", Level.VIEWER))
+
+    console.open(project.at(f"events/{definition(project, 'paid')}"))
+
+    page = console.page
+    for name in ("Verified", "Hidden", "Announce by webhook"):
+        expect(page.get_by_role("switch", name=name)).to_be_disabled()
+    expect(page.get_by_role("button", name="Delete the definition")).to_be_disabled()
+
+
+def test_properties_have_types_and_values(console: Console, project: Project) -> None:
+    project.persons(ann={"plan": "pro"}, bob={"plan": 3})
+    project.events("paid", "ann", "bob", amount=7)
+    page = console.page
+    console.open(project.at("properties"))
+
+    grid = page.get_by_role("grid", name="Properties of events")
+    expect(grid.get_by_role("row").filter(has_text="amount")).to_contain_text("Number")
+    grid.get_by_role("button", name="amount").click()
+    dialog = page.get_by_role("dialog", name="amount")
+    expect(dialog.get_by_role("list", name="Values of amount")).to_have_text("72")
+    expect(dialog.get_by_role("link", name="paid")).to_be_visible()
+    assert "open=amount" in page.url
+    console.expect_accessible()
+    console.press("Escape")
+    page.get_by_role("tab", name="Of persons").click()
+    persons = page.get_by_role("grid", name="Properties of persons")
+    expect(persons.get_by_role("row").filter(has_text="plan")).to_contain_text("100 %")
+    expect(page.get_by_text("Seen at the newest 2 persons")).to_be_visible()
+    console.settle()
+
+
+def test_the_command_menu_finds_events(console: Console, project: Project) -> None:
+    project.events("paid", "ann")
+    page = console.page
+    console.open(project.at())
+
+    with console.keyboard_only():
+        console.press("Control+k")
+        page.keyboard.type("paid")
+        expect(page.get_by_role("option", name="paid: watch it live")).to_be_visible()
+        console.press("Enter")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("paid")
+    console.settle()
