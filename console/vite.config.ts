@@ -27,6 +27,13 @@ export default defineConfig({
     // A page's policy allows no data: addresses.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        // What every screen needs is one file: of each combination of screens that share a module
+        // the bundler makes one, and a first visit asked for thirty before it showed anything.
+        codeSplitting: { groups: [{ name: "shell", tags: ["$initial"] }] },
+      },
+    },
   },
   // The server replaces it in each page that it renders.
   html: { cspNonce: "__NONCE__" },
