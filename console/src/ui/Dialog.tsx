@@ -48,12 +48,18 @@ export function Dialog({ isOpen, onClose, title, description, wide, children }: 
   );
 }
 
-/** The first field, or the dialog itself: not the button that closes it. */
+const FIELD = "input, select, textarea";
+// Of a dialog that only shows what will be done; what cannot be taken back is never a key away.
+const CONFIRMS = "data-confirms";
+
+/** The first field, what confirms, or the dialog itself: not the button that closes it. */
 function focusFirstField(event: Event): void {
   event.preventDefault();
   if (!(event.currentTarget instanceof HTMLElement)) return;
-  const field = event.currentTarget.querySelector<HTMLElement>("input, select, textarea");
-  (field ?? event.currentTarget).focus();
+  const found =
+    event.currentTarget.querySelector<HTMLElement>(FIELD) ??
+    event.currentTarget.querySelector<HTMLElement>(`[${CONFIRMS}]`);
+  (found ?? event.currentTarget).focus();
 }
 
 interface FormDialogProps extends DialogProps {
@@ -96,6 +102,7 @@ export function FormDialog(props: FormDialogProps) {
             look={isDanger ? "danger" : "primary"}
             isBusy={isBusy}
             disabled={!canSubmit}
+            {...(isDanger ? {} : { [CONFIRMS]: "" })}
           >
             {submit}
           </Button>
