@@ -59,7 +59,7 @@ export function Copyable({ text, what }: { text: string; what: string }) {
 /** Lines of a program, with a button that copies them. */
 export function Code({ text, what, label }: { text: string; what: string; label?: string }) {
   return (
-    <div className="relative rounded-md border border-line bg-sunken text-left">
+    <div className="relative max-w-full rounded-md border border-line bg-sunken text-left">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so that keys must reach it */}
       <section tabIndex={0} aria-label={label ?? what} className="overflow-x-auto p-3 pr-12">
         <pre className="font-mono text-[0.85rem]">{text}</pre>

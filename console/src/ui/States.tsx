@@ -18,7 +18,9 @@ export function Empty({ icon: Icon, title, children }: EmptyProps) {
       {Icon && <Icon aria-hidden className="size-8 text-ink-3" />}
       <h2 className="font-semibold text-lg">{title}</h2>
       {children && (
-        <div className="flex max-w-xl flex-col items-center gap-3 text-ink-2">{children}</div>
+        <div className="flex w-full max-w-xl flex-col items-center gap-3 text-ink-2">
+          {children}
+        </div>
       )}
     </div>
   );
