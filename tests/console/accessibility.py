@@ -9,10 +9,10 @@ from playwright.sync_api import Page
 
 AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
 RUN = "async () => (await axe.run(document, { resultTypes: ['violations'] })).violations"
-# Colours that are on their way to others are no colours of the page.
-ENDED = """() => Promise.all(document.getAnimations()
+# Once another theme is drawn: colours that are on their way to others are no colours of the page.
+ENDED = """() => new Promise(requestAnimationFrame).then(() => Promise.all(document.getAnimations()
   .filter(one => one.effect?.getComputedTiming().endTime !== Infinity)
-  .map(one => one.finished.catch(() => null)))"""
+  .map(one => one.finished.catch(() => null))))"""
 
 
 def violations(page: Page) -> list[str]:

@@ -1,15 +1,32 @@
-"""Very many rows, written as the server writes them: through the API they would take minutes."""
+"""Very many rows in a new project, written as the server writes them, but at once."""
 
-from datetime import UTC, datetime, timedelta
-from uuid import UUID, uuid5
+from datetime import UTC, datetime
+from uuid import UUID
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, text
 
-from fanion.db.schema.tables import feature_flags, person_distinct_ids, persons
+from fanion.db.schema.tables import feature_flags, persons
 from fanion.projects.store import move_flag_version
 from tests.console.project import Project, has, when
 
-NAMESPACE = UUID("6f6f1f2e-3f57-5d58-9d0e-6f9a3c1b7a11")
+# Of the first person, each with another number.
+COPIES = """
+  WITH RECURSIVE numbers(number) AS (
+         SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :last)
+INSERT INTO persons
+       (project_id, uuid, properties, is_identified, created_at, version, email)
+SELECT project_id,
+       substr(uuid, 1, 16) || printf('%016x', number),
+       replace(properties, '00000', printf('%05d', number)),
+       is_identified, created_at, version,
+       replace(email, '00000', printf('%05d', number))
+  FROM numbers, persons
+ WHERE project_id = :project_id
+"""
+DISTINCT_IDS = """
+INSERT INTO person_distinct_ids (project_id, distinct_id, person_id)
+SELECT project_id, email, id FROM persons WHERE project_id = :project_id
+"""
 
 
 def add_flags(project: Project, count: int) -> None:
@@ -34,25 +51,19 @@ def add_flags(project: Project, count: int) -> None:
 
 
 def add_persons(project: Project, count: int) -> None:
-    """With an address each: `many-00017@example.com`."""
-    now = datetime.now(UTC)
+    """With an address each: `many-00017@example.com`, which is their distinct id too."""
     with project.records() as connection:
-        rows = [
-            {
-                "project_id": project.id,
-                "uuid": uuid5(NAMESPACE, f"{project.id} {number}"),
-                "properties": {"email": f"many-{number:05}@example.com", "plan": "pro"},
-                "is_identified": True,
-                "created_at": now - timedelta(seconds=number),
-                "version": 1,
-                "email": f"many-{number:05}@example.com",
-            }
-            for number in range(count)
-        ]
-        connection.execute(insert(persons), rows)
-        found = select(persons.c.id, persons.c.email).where(persons.c.project_id == project.id)
-        ids = [
-            {"project_id": project.id, "distinct_id": email, "person_id": person_id}
-            for person_id, email in connection.execute(found)
-        ]
-        connection.execute(insert(person_distinct_ids), ids)
+        first = {
+            "project_id": project.id,
+            "uuid": UUID(int=project.id << 64),
+            "properties": {"email": "many-00000@example.com", "plan": "pro"},
+            "is_identified": True,
+            "created_at": datetime.now(UTC),
+            "version": 1,
+            "email": "many-00000@example.com",
+        }
+        connection.execute(insert(persons), [first])
+        numbers = {"project_id": project.id, "last": count - 1}
+        if count > 1:
+            connection.execute(text(COPIES), numbers)
+        connection.execute(text(DISTINCT_IDS), numbers)
