@@ -39,9 +39,12 @@ export function useOptions(
   });
   if (!("load" in given))
     return { options: matching(given, search), isLoading: false, isError: false };
+  const found = query.data ?? NONE;
+  const isBehind = query.isPlaceholderData || typed !== search.trim();
   return {
-    options: query.data ?? NONE,
-    isLoading: query.isFetching || typed !== search.trim(),
+    // Those of an earlier text may not be taken for what is typed now.
+    options: isBehind ? matching(found, search) : found,
+    isLoading: query.isFetching || isBehind,
     isError: query.isError,
   };
 }

@@ -23,7 +23,7 @@ export function useCombobox(props: ComboboxProps, listId: string) {
   const labelOf = (value: string) => props.labelOf?.(value) ?? labels.get(value) ?? value;
 
   const rows = rowsOf(options, search, props.freeEntry ?? false);
-  const activeIndex = active ?? (search.trim() === "" ? null : firstChoice(rows));
+  const activeIndex = active ?? (search.trim() === "" ? null : firstChoice(rows, search.trim()));
   const isChosen = (value: string) =>
     props.multiple ? props.value.includes(value) : props.value === value;
 
@@ -140,9 +140,9 @@ function rowsOf(
   return freeEntry && text !== "" && !isKnown ? [...rows, { kind: "free", value: text }] : rows;
 }
 
-/** Enter takes the first option; with free entry what was typed, unless it is an option. */
-function firstChoice(rows: readonly OptionRow[]): number | null {
-  const free = rows.findIndex((row) => row.kind === "free");
-  if (free >= 0) return free;
+/** Enter takes what was typed where it is an option or may be taken, else the first option. */
+function firstChoice(rows: readonly OptionRow[], text: string): number | null {
+  const same = rows.findIndex((row) => row.value === text);
+  if (same >= 0) return same;
   return rows.length === 0 ? null : 0;
 }
