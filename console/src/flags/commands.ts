@@ -6,6 +6,7 @@ import { words } from "@/words/flagList";
 import { switchFlag } from "./changes";
 import { type FlagList, flagListQuery } from "./listQueries";
 import type { FlagBody } from "./model";
+import { TRY_IT } from "./search";
 
 const TEXTS = words.commands;
 const FLAGS_MAX = 6;
@@ -56,7 +57,7 @@ const commandsOf =
       id: `flag why ${id}`,
       title: TEXTS.why(key),
       icon: CircleHelp,
-      to: `${page}?tab=targeting`,
+      to: `${page}#${TRY_IT}`,
     };
     return [open, ...(flag.can_edit ? [change] : []), why];
   };

@@ -1,6 +1,9 @@
 const TABS = ["targeting", "rollout", "usage", "activity", "access"] as const;
 export type FlagTab = (typeof TABS)[number];
 
+/** The hash of an address that begins with trying the flag. */
+export const TRY_IT = "try";
+
 export interface FlagSearch {
   tab?: FlagTab;
   /** For whom the flag is tried: a distinct id or an e-mail address. */

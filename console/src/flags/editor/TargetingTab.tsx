@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useMemo, useRef, useState } from "react";
+import { useLocation } from "@tanstack/react-router";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { formatDateTime } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import { Notice } from "@/ui/Badge";
@@ -8,6 +9,7 @@ import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagEditor";
 import { type Flag, readRules } from "../model";
 import { flagQuery, isConflict, type UnsavedFlag, useChangeFlag } from "../queries";
+import { TRY_IT } from "../search";
 import type { Names } from "../sentence";
 import { ConflictDialog } from "./ConflictDialog";
 import { differences } from "./changes";
@@ -47,6 +49,10 @@ export function TargetingTab(props: TargetingTabProps) {
   const isReady = problems.length === 0;
   const unsaved = useUnsaved(flag, editor, isReady);
   const changing = useWhoChanges(projectId, editor.isDirty && flag.active ? unsaved : null);
+  const isToTry = useLocation({ select: ({ hash }) => hash === TRY_IT });
+  useEffect(() => {
+    if (isToTry) tryInput.current?.focus();
+  }, [isToTry]);
   useShortcuts([
     { keys: ".", label: words.json, group: "do", run: () => onDialog("json") },
     { keys: "t", label: words.tryIt, group: "do", run: () => tryInput.current?.focus() },
