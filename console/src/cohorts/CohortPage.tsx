@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy } from "react";
 import { useProjectId } from "@/app/session";
 import { Badge, Notice } from "@/ui/Badge";
 import { LINK, Page } from "@/ui/Page";
@@ -9,15 +10,23 @@ import { type Tab, Tabs } from "@/ui/Tabs";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/cohorts";
 import { CohortActions } from "./CohortActions";
-import { CohortActivity } from "./CohortActivity";
-import { CohortExplanation } from "./CohortExplanation";
-import { CohortHistory } from "./CohortHistory";
 import { CohortMembers } from "./CohortMembers";
 import { CohortState } from "./CohortState";
 import { CohortUsage } from "./CohortUsage";
-import { CriteriaTab } from "./CriteriaTab";
 import { type Cohort, cohortQuery } from "./queries";
 import type { CohortTab } from "./routes";
+
+// Loaded with their tabs.
+const CriteriaTab = lazy(async () => ({ default: (await import("./CriteriaTab")).CriteriaTab }));
+const CohortExplanation = lazy(async () => ({
+  default: (await import("./CohortExplanation")).CohortExplanation,
+}));
+const CohortHistory = lazy(async () => ({
+  default: (await import("./CohortHistory")).CohortHistory,
+}));
+const CohortActivity = lazy(async () => ({
+  default: (await import("./CohortActivity")).CohortActivity,
+}));
 
 const route = getRouteApi("/signed-in/project/$projectId/cohorts/$cohortId");
 

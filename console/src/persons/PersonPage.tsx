@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy } from "react";
 import { useProjectId } from "@/app/session";
 import { Badge } from "@/ui/Badge";
 import { Copyable } from "@/ui/Copy";
@@ -11,14 +12,18 @@ import { Time } from "@/ui/Time";
 import { words } from "@/words/persons";
 import { fullNameOf } from "./names";
 import { PersonActions } from "./PersonActions";
-import { PersonActivity } from "./PersonActivity";
 import { PersonCohorts } from "./PersonCohorts";
-import { PersonFlags } from "./PersonFlags";
 import { PersonIds } from "./PersonIds";
 import { PersonProperties } from "./PersonProperties";
 import { type Person, personQuery } from "./queries";
 import type { PersonTab } from "./routes";
 import { Timeline } from "./Timeline";
+
+// Loaded with their tabs.
+const PersonActivity = lazy(async () => ({
+  default: (await import("./PersonActivity")).PersonActivity,
+}));
+const PersonFlags = lazy(async () => ({ default: (await import("./PersonFlags")).PersonFlags }));
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 

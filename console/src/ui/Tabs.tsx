@@ -1,5 +1,6 @@
 import { Tabs as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, Suspense } from "react";
+import { Skeleton } from "@/ui/States";
 
 export interface Tab<T extends string> {
   id: T;
@@ -17,7 +18,7 @@ interface TabsProps<T extends string> {
   onSelect: (id: T) => void;
 }
 
-/** Only the content of the selected tab is drawn. */
+/** Only the content of the selected tab is drawn; it may be loaded then (`lazy`). */
 export function Tabs<T extends string>({ label, tabs, selected, onSelect }: TabsProps<T>) {
   const select = (id: string) => {
     const tab = tabs.find((one) => one.id === id);
@@ -44,7 +45,7 @@ export function Tabs<T extends string>({ label, tabs, selected, onSelect }: Tabs
       </Radix.List>
       {tabs.map((tab) => (
         <Radix.Content key={tab.id} value={tab.id} tabIndex={-1} className="outline-none">
-          {tab.content}
+          <Suspense fallback={<Skeleton />}>{tab.content}</Suspense>
         </Radix.Content>
       ))}
     </Radix.Root>
