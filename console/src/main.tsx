@@ -6,6 +6,7 @@ import "@/app/app.css";
 import { setStyleNonce } from "@/app/nonce";
 import { queryClient } from "@/app/queries";
 import { router } from "@/app/router";
+import { reloadAfterUpgrade } from "@/app/upgrade";
 import { startShortcuts } from "@/lib/shortcuts";
 import { startTheme } from "@/lib/theme";
 import { Toasts } from "@/ui/Toast";
@@ -15,6 +16,7 @@ const TOOLTIP_DELAY_MS = 400;
 const root = document.getElementById("root");
 
 setStyleNonce();
+reloadAfterUpgrade();
 startTheme();
 startShortcuts();
 if (root !== null) {

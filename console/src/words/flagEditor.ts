@@ -61,7 +61,7 @@ export const words = {
   // Conditions
   conditions: "Who gets it",
   conditionsHint:
-    "The first condition that lets someone in decides. Whoever is in none gets false.",
+    "Conditions are checked from the top, and the first that lets a person in decides. People whom none lets in get false.",
   conditionList: "Conditions",
   condition: (place: number) => `Condition ${place}`,
   matchesIf: "Match",
@@ -110,7 +110,7 @@ export const words = {
   // Variants
   variants: "What they get",
   variantsHint:
-    "How those who are let in are split. This lets nobody in and keeps nobody out: the conditions do.",
+    "How people who get the flag are divided among its values. Who gets it is decided above, by the conditions.",
   kind: "The flag is",
   boolean: "true or false",
   multivariate: "one of several variants",
