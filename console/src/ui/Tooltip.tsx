@@ -7,8 +7,15 @@ import { overlayContainer } from "@/ui/overlay";
 export function Tooltip({ text, children }: { text: ReactNode; children: ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   const trigger = useRef<HTMLButtonElement>(null);
+  const closing = useRef<ReturnType<typeof setTimeout>>(undefined);
+  // An element that goes while the focus is on its way to another makes a dialog take the focus.
+  const change = (isOpening: boolean) => {
+    clearTimeout(closing.current);
+    if (isOpening) setOpen(true);
+    else closing.current = setTimeout(() => setOpen(false));
+  };
   return (
-    <Radix.Root open={isOpen} onOpenChange={setOpen}>
+    <Radix.Root open={isOpen} onOpenChange={change}>
       <Radix.Trigger asChild ref={trigger}>
         {children}
       </Radix.Trigger>
