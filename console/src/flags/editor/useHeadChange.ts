@@ -19,15 +19,16 @@ export function useHeadChange(projectId: string, flag: Flag) {
   const queries = useQueryClient();
   const key = flagKeys.one(projectId, flag.id);
   const show = (next: Flag) => queries.setQueryData(key, next);
+  const shown = () => queries.getQueryData<Flag>(key) ?? flag;
 
-  const change = async (from: Flag, wanted: HeadChange): Promise<Flag> => {
+  const change = async (version: number, wanted: HeadChange, former: Flag): Promise<Flag> => {
     try {
-      return await changeFlag(projectId, from.id, withVersion(wanted, from.version));
+      return await changeFlag(projectId, flag.id, withVersion(wanted, version));
     } catch (error) {
       if (!isConflict(error)) throw error;
-      const now = await queries.fetchQuery({ ...flagQuery(projectId, from.id), staleTime: 0 });
-      if (!isSame(partOf(now, wanted), partOf(from, wanted))) throw error;
-      return changeFlag(projectId, from.id, withVersion(wanted, now.version));
+      const now = await queries.fetchQuery({ ...flagQuery(projectId, flag.id), staleTime: 0 });
+      if (!isSame(partOf(now, wanted), partOf(former, wanted))) throw error;
+      return changeFlag(projectId, flag.id, withVersion(wanted, now.version));
     }
   };
   const settle = async (next: Flag) => {
@@ -38,10 +39,13 @@ export function useHeadChange(projectId: string, flag: Flag) {
     });
   };
   return useMutation({
-    mutationFn: ({ change: wanted }: Asked) => change(flag, wanted),
+    // One after another: each is based on the version that the one before has made.
+    scope: { id: `flag ${flag.id}` },
+    mutationFn: ({ change: wanted }: Asked) => change(shown().version, wanted, flag),
     onMutate: ({ change: wanted }) => {
-      show({ ...flag, ...wanted });
-      return { before: flag };
+      const before = shown();
+      show({ ...before, ...wanted });
+      return { before };
     },
     onError: (error, _, context) => {
       if (context !== undefined) show(context.before);
@@ -51,7 +55,7 @@ export function useHeadChange(projectId: string, flag: Flag) {
     onSuccess: async (next, { change: wanted, said }, { before }) => {
       toast({
         text: said,
-        undo: async () => settle(await change(next, partOf(before, wanted))),
+        undo: async () => settle(await change(shown().version, partOf(before, wanted), next)),
       });
       await settle(next);
     },
