@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
-import { api, dataOf } from "@/lib/api";
+import { eventOptions } from "@/events";
 import { useSettled } from "@/lib/hooks";
-import { Combobox, type OptionSource } from "@/ui/Combobox";
+import { Combobox } from "@/ui/Combobox";
 import { FormDialog } from "@/ui/Dialog";
 import { SelectField, TextField } from "@/ui/Field";
 import { words } from "@/words/flagRollout";
@@ -50,7 +50,7 @@ export function RollbackDialog({ initial, isBusy, error, onClose, onSave }: Prop
         hint={TEXTS.eventHint}
         value={draft.event}
         onChange={(event) => change({ event })}
-        options={useEventOptions()}
+        options={eventOptions(useProjectId())}
         freeEntry
       />
       <div className="grid gap-3 sm:grid-cols-3">
@@ -100,23 +100,4 @@ function completeOf(draft: Draft): Rollback | null {
     return null;
   }
   return { ...draft, event, threshold };
-}
-
-const EVENTS_MAX = 50;
-
-/** Names of events that the project has seen. */
-function useEventOptions(): OptionSource {
-  const projectId = useProjectId();
-  return {
-    key: ["event names", projectId],
-    load: async (search, signal) => {
-      const page = await dataOf(
-        api.GET("/api/projects/{project_id}/event_definitions/", {
-          params: { path: { project_id: projectId }, query: { search, limit: EVENTS_MAX } },
-          signal,
-        }),
-      );
-      return page.results.map(({ name }) => ({ value: name }));
-    },
-  };
 }
