@@ -83,7 +83,7 @@ export function BehaviorEditor({ leaf, kind, onChange, disabled }: Props) {
     <>
       <Select
         aria-label={WORDS.negation}
-        className="w-auto!"
+        className="w-auto! max-w-full"
         value={leaf.negation === true ? "not" : "did"}
         options={[
           { value: "did", label: WORDS.did },

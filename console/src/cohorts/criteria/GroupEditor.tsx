@@ -33,7 +33,7 @@ export function GroupEditor(props: Props) {
         <span>{WORDS.match}</span>
         <Select
           aria-label={`${WORDS.match} (${label})`}
-          className="w-auto!"
+          className="w-auto! max-w-full"
           value={group.type}
           options={[
             { value: "AND", label: WORDS.all },
@@ -80,8 +80,8 @@ function Parts({ group, onChange, depth = "", disabled = false }: Props) {
         const remove = () => onChange(removed(group, at));
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no other name than their place
-          <li key={at} className="flex min-w-0 items-start gap-2">
-            <span className="w-8 shrink-0 pt-1.5 text-right text-ink-3 text-sm">
+          <li key={at} className="flex min-w-0 flex-col gap-1 sm:flex-row sm:items-start sm:gap-2">
+            <span className="shrink-0 text-ink-3 text-sm sm:w-8 sm:pt-1.5 sm:text-right">
               {at === 0 ? "" : group.type === "AND" ? WORDS.and : WORDS.or}
             </span>
             <div className="min-w-0 grow">

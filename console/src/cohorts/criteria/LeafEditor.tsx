@@ -31,7 +31,7 @@ export function LeafEditor({ leaf, place, onChange, onRemove, disabled }: Props)
           <>
             <Select
               aria-label={WORDS.kind}
-              className="w-auto!"
+              className="w-auto! max-w-full"
               value={kind}
               options={KINDS.map((value) => ({ value, label: WORDS.kindNames[value] }))}
               onChange={(next) => onChange(withKind(leaf, next))}

@@ -43,7 +43,7 @@ export function CountField({ leaf, onChange }: Props) {
     <>
       <Select
         aria-label={WORDS.countOperator}
-        className="w-auto!"
+        className="w-auto! max-w-full"
         value={operator}
         options={COUNT_OPERATORS.map((value) => ({ value, label: WORDS.operators[value] }))}
         onChange={(chosen) => onChange({ ...leaf, operator: chosen })}
@@ -91,7 +91,7 @@ function UnitSelect({ label, unit, onChange }: UnitProps) {
   return (
     <Select
       aria-label={label}
-      className="w-auto!"
+      className="w-auto! max-w-full"
       value={unit}
       options={UNITS.map((value) => ({ value, label: WORDS.units[value] }))}
       onChange={onChange}
@@ -107,7 +107,7 @@ export function EventWindow({ leaf, onChange }: Props) {
     <span className="flex flex-wrap items-center gap-2">
       <Select
         aria-label={WORDS.window}
-        className="w-auto!"
+        className="w-auto! max-w-full"
         value={isSince ? "since" : "last"}
         options={[
           { value: "last", label: WORDS.windows.last },
