@@ -56,7 +56,7 @@ def test_a_person_is_found_by_email_with_the_last_session_in_two_clicks(
     page = console.page
 
     with console.clicks_at_most(2):
-        page.get_by_role("link", name="Persons", exact=True).click()
+        page.get_by_role("navigation").get_by_role("link", name="Persons").click()
         page.get_by_role("searchbox", name="Search for persons").fill("ann@c")
         page.get_by_role("link", name="ann@corp.example").click()
 

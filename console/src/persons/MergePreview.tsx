@@ -62,7 +62,7 @@ function Persons({ preview }: { preview: MergePreview }) {
     <table className="w-full">
       <thead>
         <tr className="text-ink-2 text-sm">
-          {[WORDS.person, "", WORDS.events, WORDS.ids, WORDS.created].map((header) => (
+          {[WORDS.person, WORDS.outcome, WORDS.events, WORDS.ids, WORDS.created].map((header) => (
             <th key={header} scope="col" className={CELL}>
               {header}
             </th>

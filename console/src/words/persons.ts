@@ -57,6 +57,7 @@ export const words = {
     find: "E-mail address, or a whole id",
     chosen: "Merged into it",
     remove: (name: string) => `Leave ${name} out`,
+    outcome: "Outcome",
     remains: "Remains",
     goes: "Is merged",
     person: "Person",
