@@ -17,6 +17,9 @@ interface LiveFiltersProps {
   /** Shown now: what they have is offered. */
   events: readonly LiveEvent[];
   earlier: readonly LiveEvent[];
+  /** Of this browser; "" for none. */
+  ownId: string;
+  onOwnId: (id: string) => void;
 }
 
 const NONE: ChangedFilters = {
@@ -29,7 +32,8 @@ const NONE: ChangedFilters = {
 };
 type ChangedFilters = Parameters<ChangeSearch>[0];
 
-export function LiveFilters({ search, onChange, events, earlier }: LiveFiltersProps) {
+export function LiveFilters(props: LiveFiltersProps) {
+  const { search, onChange, events, earlier } = props;
   const projectId = useProjectId();
   const people = useMemo(() => {
     const ids = new Set([...events, ...earlier].slice(0, 200).map((event) => event.distinct_id));
@@ -87,7 +91,13 @@ export function LiveFilters({ search, onChange, events, earlier }: LiveFiltersPr
           />
         </div>
       )}
-      <Mine isOn={search.mine === true} onChange={onChange} events={events} />
+      <Mine
+        isOn={search.mine === true}
+        ownId={props.ownId}
+        onOwnId={props.onOwnId}
+        onChange={onChange}
+        events={events}
+      />
       {hasFilter && (
         <Button look="quiet" icon={X} onClick={() => onChange(NONE)}>
           {words.clearFilters}

@@ -20,7 +20,7 @@ import { useLiveSearch } from "./useLiveSearch";
 export default function LivePage() {
   const [search, change] = useLiveSearch();
   const [isPaused, setPaused] = useState(false);
-  const [ownId] = useOwnId();
+  const [ownId, setOwnId] = useOwnId();
   const filter = filterOf(search, ownId);
   const feed = useFeed({
     filter: { event: filter.event, distinct_id: filter.distinct_id, person_id: filter.person_id },
@@ -79,7 +79,14 @@ export default function LivePage() {
         </>
       }
     >
-      <LiveFilters search={search} onChange={change} events={feed.events} earlier={before} />
+      <LiveFilters
+        search={search}
+        onChange={change}
+        events={feed.events}
+        earlier={before}
+        ownId={ownId}
+        onOwnId={setOwnId}
+      />
       <StreamState feed={feed} isPaused={isPaused} isHeld={isHeld} />
       {isEmpty ? (
         <NoEvents isFiltered={Object.keys(filter).length > 0} />

@@ -7,27 +7,28 @@ import { Popover } from "@/ui/Popover";
 import { Visible } from "@/ui/properties";
 import { words } from "@/words/live";
 import type { LiveEvent } from "./liveEvent";
-import { candidates, useOwnId } from "./ownId";
+import { candidates } from "./ownId";
 import type { ChangeSearch } from "./useLiveSearch";
 
 interface MineProps {
   isOn: boolean;
+  ownId: string;
+  onOwnId: (id: string) => void;
   onChange: ChangeSearch;
   events: readonly LiveEvent[];
 }
 
 /** "Only mine": at first it asks which events these are. */
-export function Mine({ isOn, onChange, events }: MineProps) {
-  const [ownId, setOwnId] = useOwnId();
+export function Mine({ isOn, ownId, onOwnId, onChange, events }: MineProps) {
   const [isOpen, setOpen] = useState(false);
   const use = (id: string) => {
-    setOwnId(id);
+    onOwnId(id);
     setOpen(false);
     // One distinct id or the other.
     onChange({ mine: true, distinct_id: undefined });
   };
   const forget = () => {
-    setOwnId("");
+    onOwnId("");
     setOpen(false);
     onChange({ mine: undefined });
   };
