@@ -17,7 +17,7 @@ export function snippet(sdk: Sdk, token: string, url: string): string {
   const [key, host] = [JSON.stringify(token), JSON.stringify(url)];
   switch (sdk) {
     case "html":
-      return `<script src=${JSON.stringify(`${url}/static/array.js`)}></script>
+      return `<script src=${JSON.stringify(`${url}/array/${token}/array.js`)}></script>
 <script>
   posthog.init(${key}, { api_host: ${host} })
   posthog.capture("signed up")
