@@ -45,7 +45,8 @@ export const deadLettersQuery = (projectId: string) =>
 
 export const letterBodyQuery = (projectId: string, letterId: number) =>
   queryOptions({
-    queryKey: ["ingestion", projectId, "letters", letterId, "body"],
+    // Apart from the others: it stays as it is when they are asked for again.
+    queryKey: ["dead letter", projectId, letterId, "body"],
     queryFn: ({ signal }) =>
       dataOf(
         api.GET("/api/projects/{project_id}/ingestion/dead_letters/{letter_id}/body/", {
