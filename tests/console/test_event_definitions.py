@@ -141,16 +141,16 @@ def test_properties_have_types_and_values(console: Console, project: Project) ->
 
 
 def test_the_command_menu_finds_events(console: Console, project: Project) -> None:
-    project.events("paid", "ann")
+    project.events("voucher used", "ann")
     page = console.page
     console.open(project.at())
 
     with console.keyboard_only():
         console.press("Control+k")
         expect(page.get_by_role("combobox", name="Command menu")).to_be_focused()
-        page.keyboard.type("paid")
-        expect(page.get_by_role("option", name="paid: watch it live")).to_be_visible()
+        page.keyboard.type("voucher")
+        expect(page.get_by_role("option", name="voucher used: watch it live")).to_be_visible()
         console.press("Enter")
 
-    expect(page.get_by_role("heading", level=1)).to_have_text("paid")
+    expect(page.get_by_role("heading", level=1)).to_have_text("voucher used")
     console.settle()
