@@ -193,7 +193,7 @@ async def test_query_parameters_of_members_are_validated(
 @pytest.mark.parametrize(
     ("query", "attr"),
     [
-        ({"insight": "TRENDS", "filter_test_accounts": "true"}, "filter_test_accounts"),
+        ({"insight": "TRENDS", "filter_test_accounts": "maybe"}, "filter_test_accounts"),
         ({"insight": "TRENDS", "entity_idd": "a"}, "entity_idd"),
         ({"entity_id": "a"}, "insight"),
     ],

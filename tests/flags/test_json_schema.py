@@ -315,6 +315,7 @@ REFUSED_TRENDS: dict[str, Json] = {
     "many events": trend(events=[{"id": "paid"}] * 11),
     "a breakdown by cohort": trend(breakdown="7", breakdown_type="cohort"),
     "a comparison of a word": trend(compare="maybe"),
+    "test accounts of a word": trend(filter_test_accounts="maybe"),
 }
 # Of the names that parsing passes over, and the check of questions does not.
 NAMES = {"a range of mistyped name", "series", "an event by event", "op"}

@@ -54,6 +54,7 @@ def first_project(workspace: Workspace, **changes: Any) -> dict[str, Any]:
         "timezone": "UTC",
         "organization": str(FIRST_ORGANIZATION),
         "ingestion": NO_WISHES,
+        "test_account_filters": [],
     } | changes
 
 
@@ -78,6 +79,7 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
         "timezone": "Europe/Berlin",
         "organization": str(FIRST_ORGANIZATION),
         "ingestion": NO_WISHES,
+        "test_account_filters": [],
     }
     assert body["api_token"].startswith("phc_")
     again = await workspace.client.get(f"/api/projects/{found.id}/")

@@ -73,7 +73,7 @@ WITH_FILE = _with_file(CohortFields)
 # Parameters of insights that are not supported here: only their off values are accepted.
 UNUSED_ACTOR_PARAMETERS = frozenset(
     {
-        *("filter_test_accounts", "new_entity", "entity_math", "entity_order", "compare"),
+        *("new_entity", "entity_math", "entity_order", "compare"),
         *("aggregation_group_type_index", "smoothing_intervals", "sampling_factor"),
     }
 )
@@ -83,6 +83,7 @@ _ACTORS = {
     "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`.",
     "events": "The insight's events, as JSON.",
     "properties": "Conditions on all events, as JSON.",
+    "filter_test_accounts": "`true`: with the project's `test_account_filters` too.",
     "entity_id": "The event to use; by default the first of `events`.",
     "entity_type": "`events`.",
     "date_from": "As `-7d`, a date or a time.",

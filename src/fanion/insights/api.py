@@ -33,11 +33,11 @@ from fanion.insights.validation import (
     check_insight_filters,
     cohorts_of,
     is_trends,
-    no_such_cohort,
 )
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Level, Project
 from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.properties.validation import no_such_cohort
 from fanion.rest.endpoints import ObjectId, refused, takes
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (

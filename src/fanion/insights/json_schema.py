@@ -103,6 +103,10 @@ def _trend_fields() -> dict[str, JsonSchema]:
             "description": "Events to count.",
         },
         "properties": _filter("Conditions on all events."),
+        "filter_test_accounts": {
+            **switch,
+            "description": "With the project's `test_account_filters` too.",
+        },
         "date_from": {
             **bound,
             "default": FROM_DEFAULT,

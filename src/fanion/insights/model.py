@@ -112,9 +112,15 @@ def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> di
     return {**filters, **own}
 
 
-def filters_hash(filters: Mapping[str, Any], zone: str) -> str:
-    """Identifies filters, independent of the order of keys."""
-    return sha256(_encode([filters, zone])).hexdigest()[:40]
+def filters_hash(
+    filters: Mapping[str, Any], zone: str, *, within: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Identifies filters, independent of the order of keys. within: conditions of the project that
+    they ask for"""
+    identified: list[Any] = [filters, zone]
+    if within:
+        identified.append(within)
+    return sha256(_encode(identified)).hexdigest()[:40]
 
 
 def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:

@@ -13,7 +13,7 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.insights import insight_results
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, filters_hash, is_fresh
-from fanion.insights.trends.query import TrendsQuery, parse_trends
+from fanion.insights.trends.query import TrendsQuery, excludes_test_accounts, parse_trends
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project
 
@@ -84,6 +84,12 @@ def _put(
 Filters = Mapping[str, Any]
 
 
+def _key(project: Project, filters: Filters) -> str:
+    """Another one as soon as the project's conditions on test accounts are others."""
+    within = project.test_account_filters if excludes_test_accounts(filters) else ()
+    return filters_hash(filters, project.timezone, within=within)
+
+
 class ResultCache:
     """Concurrent requests for the same result wait for one calculation.
 
@@ -100,7 +106,7 @@ class ResultCache:
         self, project: Project, asked: Sequence[Filters], now: datetime
     ) -> Sequence[CachedResult]:
         """For each of the filters the last result, not older than RESULT_MAX_AGE."""
-        hashes = [filters_hash(filters, project.timezone) for filters in asked]
+        hashes = [_key(project, filters) for filters in asked]
         found = await self._store.get(project.id, hashes, now) if hashes else {}
         return [found.get(one, NO_RESULT) for one in hashes]
 
@@ -121,7 +127,7 @@ class ResultCache:
     async def _calculate_once(
         self, project: Project, filters: Filters, query: TrendsQuery, now: datetime
     ) -> CachedResult:
-        key = project.id, filters_hash(filters, project.timezone)
+        key = project.id, _key(project, filters)
         task = self._running.get(key)
         if task is None:
             task = asyncio.create_task(self._calculate(project, query, key[1], now))

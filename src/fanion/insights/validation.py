@@ -68,14 +68,6 @@ def cohorts_of(filters: Mapping[str, Any], at: str = "") -> Mapping[int, str]:
     }
 
 
-def no_such_cohort(cohort_id: int, at: str) -> Invalid:
-    return Invalid(
-        f"Cohort with id {cohort_id} does not exist",
-        code="cohort_does_not_exist",
-        attr=f"{at}__value",
-    )
-
-
 def is_trends(filters: Mapping[str, Any]) -> bool:
     kind = filters.get("insight") or _TRENDS
     return isinstance(kind, str) and kind.upper() == _TRENDS

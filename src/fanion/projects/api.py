@@ -17,6 +17,7 @@ from litestar.params import RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
+from fanion.projects.account_filters import check_account_filters
 from fanion.projects.cache import Projects
 from fanion.projects.model import (
     FORMER_VALID_S,
@@ -40,6 +41,15 @@ Rate = Annotated[float, Meta(ge=0.1, le=1e12, description="For each server; null
 WORDS_MAX = 100  # every event is compared with each of them
 Words = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=200)]], Meta(max_length=WORDS_MAX)
+]
+
+
+AccountFilters = Annotated[
+    list[dict[str, Any]],
+    Meta(
+        description="Conditions on events, persons and cohorts. With `filter_test_accounts` a "
+        "trend counts only events that fulfil all of them."
+    ),
 ]
 
 
@@ -74,6 +84,7 @@ class NewProject(Struct, kw_only=True, forbid_unknown_fields=True):
     unsupported: ClassVar[Mapping[str, str]] = {
         **UNSUPPORTED_OF_PROJECT,
         "ingestion": "Change it once the project is created.",
+        "test_account_filters": "Change them once the project is created.",
     }
 
     name: ProjectName
@@ -87,6 +98,7 @@ class ProjectChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     name: ProjectName | UnsetType = UNSET
     timezone: Timezone | UnsetType = UNSET
     ingestion: IngestionChanges | UnsetType = UNSET
+    test_account_filters: AccountFilters | UnsetType = UNSET
 
 
 class TokenReset(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -107,6 +119,7 @@ class ProjectBody(Struct, kw_only=True):
     timezone: str
     organization: UUID
     ingestion: IngestionBody
+    test_account_filters: AccountFilters
     former_api_tokens: Annotated[
         list[FormerTokenBody], Meta(description="Replaced keys that are still valid.")
     ]
@@ -161,6 +174,7 @@ class ProjectsApi(Controller):
             changes["ingestion"] = _ingestion_changes(data.ingestion)
         if "timezone" in changes:
             _require_timezone(changes["timezone"])
+        check_account_filters(changes.get("test_account_filters", ()))
         now, user = request.app.state.now(), request.principal.user
         return project_body(await projects.change(request.project.id, changes, now, user.id), now)
 
@@ -216,4 +230,5 @@ def project_body(project: Project, now: datetime) -> ProjectBody:
         timezone=project.timezone,
         organization=project.organization_id,
         ingestion=msgspec.convert(project.ingestion, IngestionBody, from_attributes=True),
+        test_account_filters=[dict(one) for one in project.test_account_filters],
     )

@@ -117,6 +117,7 @@ class Project:
     """api_token: public, sent with every captured event; timezone: IANA name
 
     former_tokens: the first to expire first; expired ones may be among them
+    test_account_filters: conditions as sent, all of which an event of no test account fulfils
     """
 
     id: int
@@ -128,6 +129,7 @@ class Project:
     created_at: datetime
     ingestion: IngestionSettings = DEFAULT_INGESTION
     former_tokens: tuple[FormerToken, ...] = ()
+    test_account_filters: tuple[Mapping[str, Any], ...] = ()
 
     def tokens(self, now: datetime) -> tuple[str, ...]:
         """The current token and the former ones that are valid."""

@@ -34,6 +34,7 @@ from fanion.db.schema.tables import (
     projects,
 )
 from fanion.errors import Invalid
+from fanion.projects.account_filters_store import require_cohorts
 from fanion.projects.auth.keys import KEY_BYTES, mask, project_token
 from fanion.projects.model import (
     DEFAULT_INGESTION,
@@ -44,7 +45,7 @@ from fanion.projects.model import (
     Project,
 )
 
-_LOGGED = ("name", "timezone", "api_token", "ingestion")
+_LOGGED = ("name", "timezone", "api_token", "ingestion", "test_account_filters")
 _former = former_project_tokens.c
 # One row for each former token of a project; one row for a project without any.
 _PROJECTS = select(
@@ -56,6 +57,7 @@ _PROJECTS = select(
     projects.c.timezone,
     projects.c.created_at,
     projects.c.ingestion,
+    projects.c.test_account_filters,
     _former.token.label("former_token"),
     _former.valid_until.label("former_valid_until"),
 ).select_from(projects.outerjoin(former_project_tokens, _former.project_id == projects.c.id))
@@ -139,8 +141,10 @@ class ProjectStore:
         now: datetime,
         user_id: int | None = None,
     ) -> Project | None:
-        """changes: `name`, `timezone` and, of `ingestion`, the settings that change
+        """changes: `name`, `timezone`, `test_account_filters` and, of `ingestion`, the settings
+                 that change
         user_id: by whom; None for the operator
+        raises:  Invalid for a cohort that does not exist
         """
         changes = dict(changes)
         wanted = changes.pop("ingestion", None)
@@ -150,6 +154,8 @@ class ProjectStore:
                 return None
             if wanted:
                 changes["ingestion"] = _ingestion(before.ingestion, wanted)
+            if filters := changes.get("test_account_filters"):
+                await connection.run_sync(require_cohorts, before, filters)
             if changes:
                 await connection.execute(
                     update(projects).where(projects.c.id == project_id).values(**changes)
@@ -231,6 +237,7 @@ def _logged(project: Project) -> dict[str, Any]:
         "timezone": project.timezone,
         "api_token": mask(project.api_token),
         "ingestion": to_builtins(project.ingestion),
+        "test_account_filters": list(project.test_account_filters),
     }
 
 
@@ -302,7 +309,10 @@ def _read(rows: Iterable[Any]) -> dict[int, Project]:
     for row in rows:
         values = row._asdict()
         token, until = values.pop("former_token"), values.pop("former_valid_until")
-        found[row.id] = values | {"ingestion": read_ingestion(values["ingestion"])}
+        found[row.id] = values | {
+            "ingestion": read_ingestion(values["ingestion"]),
+            "test_account_filters": tuple(values["test_account_filters"] or ()),
+        }
         theirs = former.setdefault(row.id, [])
         if token is not None:
             theirs.append(FormerToken(token, until))

@@ -104,6 +104,14 @@ def check_index(index: object, at: str) -> None:
     )
 
 
+def no_such_cohort(cohort_id: int, at: str) -> Invalid:
+    return Invalid(
+        f"Cohort with id {cohort_id} does not exist",
+        code="cohort_does_not_exist",
+        attr=f"{at}__value",
+    )
+
+
 def _check_value(operator: str, kind: ValueKind, value: Any, at: str) -> None:
     if not is_value_of(kind, value):
         raise Invalid(

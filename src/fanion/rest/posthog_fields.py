@@ -34,7 +34,6 @@ _ON_CLIENTS = "Set it where the client starts."
 UNSUPPORTED_OF_PROJECT: Mapping[str, str] = {
     "anonymize_ips": "Set ingestion.anonymize_ips.",
     "week_start_day": "Weeks begin on Sunday.",
-    "test_account_filters": "Put conditions into the insights.",
     "product_description": "",
     **dict.fromkeys(
         (

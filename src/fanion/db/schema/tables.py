@@ -83,6 +83,8 @@ projects = Table(
     Column("created_at", UtcDateTime, nullable=False),
     # What differs from the defaults of projects.model.IngestionSettings.
     Column("ingestion", Json, nullable=True),
+    # Conditions as sent; null for none.
+    Column("test_account_filters", Json, nullable=True),
     sqlite_autoincrement=True,
 )
 

@@ -32,6 +32,7 @@ LISTS = ("events", "actions", "properties")
 PARAMETERS = (
     "insight",
     *LISTS,
+    "filter_test_accounts",
     "entity_id",
     "entity_type",
     "date_from",

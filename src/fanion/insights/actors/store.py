@@ -34,7 +34,7 @@ from fanion.insights.actors.query import (
 from fanion.insights.date_range import RangeClock
 from fanion.insights.series import Breakdown, Series
 from fanion.insights.series_sql import NONE, InsightStatement, SeriesConditions, SeriesQuery
-from fanion.insights.trends.query import parse_trends
+from fanion.insights.trends.query import for_project, parse_trends
 from fanion.insights.trends.store import Trends
 from fanion.insights.validation import check_insight_filters
 from fanion.projects.cache import Projects
@@ -136,7 +136,9 @@ class Actors:
         """raises: Invalid"""
         pending = msgspec.json.decode(text, type=_PendingQuery)
         actors = parse_actors_query(pending.asked)
-        query = actors.trends
+        project = await self.projects.by_id(project_id)
+        own = () if project is None else project.test_account_filters
+        query = for_project(actors.trends, own)
         clock = RangeClock(pending.now, await self.projects.zone_of(project_id))
         if query.since.is_all:
             series = (*query.series, actors.series)

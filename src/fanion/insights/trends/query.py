@@ -3,8 +3,8 @@
 source: cohorts.md sections 20 to 23
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fanion.errors import Invalid
@@ -26,7 +26,7 @@ from fanion.insights.series import (
     parse_filter,
     parse_series,
 )
-from fanion.properties.filters import Node
+from fanion.properties.filters import ConditionGroup, Node
 from fanion.rest.posthog_insight_fields import DISPLAYS, DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 
 VALUES_MAX = 25  # of a breakdown; the rest is one entry
@@ -56,6 +56,7 @@ _UNSUPPORTED_DISPLAYS = DISPLAYS - DISPLAYS_OF_SERIES - DISPLAYS_OF_TOTALS
 class TrendsQuery:
     """totals:      one number for the whole range instead of one for each interval
     is_explicit: the range is not rounded
+    filter_test_accounts: whether the project's conditions on test accounts count too
     """
 
     series: tuple[Series, ...]
@@ -67,6 +68,7 @@ class TrendsQuery:
     totals: bool
     compare: bool
     is_explicit: bool = False
+    filter_test_accounts: bool = False
 
     @property
     def effective_interval(self) -> Interval:
@@ -85,6 +87,24 @@ class TrendsQuery:
     def cohort_ids(self) -> list[int]:
         """The cohorts that filters name, each once."""
         return cohort_ids([self.properties, *(one.properties for one in self.series)])
+
+
+def for_project(query: TrendsQuery, test_account_filters: Sequence[Any]) -> TrendsQuery:
+    """The query with the conditions of the project that it asks for. raises: Invalid
+
+    source: insights.md section 2b
+    """
+    if not query.filter_test_accounts:
+        return query
+    own = parse_filter(list(test_account_filters), "filter_test_accounts")
+    both = tuple(node for node in (query.properties, own) if node is not None)
+    properties = ConditionGroup("AND", both) if both else None
+    return replace(query, properties=properties, filter_test_accounts=False)
+
+
+def excludes_test_accounts(filters: Mapping[str, Any]) -> bool:
+    """filters: not yet validated"""
+    return filters.get("filter_test_accounts") in _TRUE
 
 
 def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
@@ -110,6 +130,7 @@ def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
         totals=isinstance(display, str) and display in DISPLAYS_OF_TOTALS,
         compare=_is_true(filters, "compare"),
         is_explicit=_is_true(filters, "explicit_date"),
+        filter_test_accounts=_is_true(filters, "filter_test_accounts"),
     )
 
 

@@ -26,7 +26,7 @@ from fanion.insights.series_sql import (
     largest_values,
     trend_statement,
 )
-from fanion.insights.trends.query import VALUES_MAX, TrendsQuery
+from fanion.insights.trends.query import VALUES_MAX, TrendsQuery, for_project
 from fanion.projects.model import Project
 from fanion.properties.cohort_sql import micros
 
@@ -72,6 +72,7 @@ class Trends:
         self, project: Project, query: TrendsQuery, now: datetime
     ) -> list[dict[str, Any]]:
         """One entry for each series and value. source: cohorts.md section 23"""
+        query = for_project(query, project.test_account_filters)
         zone = ZoneInfo(project.timezone)
         first = await self.first_event(project.id, query.series) if query.since.is_all else None
         span = query.span(RangeClock(now, zone, first))
@@ -95,6 +96,7 @@ class Trends:
         """
         if not query.series:
             return 0.0
+        query = for_project(query, project.test_account_filters)
         run = await self.put_cohorts(project.id, query.cohort_ids())
         days = cut(span, "day", ZoneInfo(project.timezone))
         one = replace(query, interval="day", totals=False, compare=False)

@@ -16,6 +16,7 @@ from fanion.flags.validation.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.validation.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
 from fanion.insights.json_schema import EXAMPLES as OF_INSIGHTS
 from fanion.insights.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
+from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.properties.json_schema import JsonSchema, object_of, reference
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES
 
@@ -48,6 +49,11 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("Previewed", "filters"): reference(CRITERIA),
     ("NewInsight", "filters"): _or_null(INSIGHT_FILTERS),
     ("InsightChanges", "filters"): reference(INSIGHT_FILTERS),
+    ("ProjectChanges", "test_account_filters"): {
+        "type": "array",
+        "items": reference("InsightCondition"),
+        "maxItems": ACCOUNT_FILTERS_MAX,
+    },
 }
 # By component; the HTML page shows the first.
 _EXAMPLES: Mapping[str, Sequence[Any]] = {

@@ -1,0 +1,59 @@
+"""Conditions of a project that leave out test accounts.
+
+source: insights.md section 2b
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fanion.errors import Invalid
+from fanion.properties.filters import COHORT_TYPES, InCohort, parse_leaf
+from fanion.properties.operators import VALUES_MAX
+from fanion.properties.validation import check_comparison, check_names
+from fanion.rest.unknown_fields import no_choice
+
+ACCOUNT_FILTERS_MAX: Final = 50  # each is evaluated for every event that a trend counts
+FIELD: Final = "test_account_filters"
+# What trends calculate.
+_TYPES = frozenset({"event", "person"}) | COHORT_TYPES
+
+Condition = Mapping[str, Any]
+
+
+def check_account_filters(conditions: Sequence[Condition]) -> None:
+    """raises: Invalid"""
+    if len(conditions) > ACCOUNT_FILTERS_MAX:
+        raise Invalid(
+            f"Ensure this field has no more than {ACCOUNT_FILTERS_MAX} elements.",
+            code="max_length",
+            attr=FIELD,
+        )
+    for place, condition in enumerate(conditions):
+        _check(condition, f"{FIELD}__{place}")
+
+
+def cohorts_of(conditions: Sequence[Condition]) -> Mapping[int, str]:
+    """The cohorts that valid conditions name: id → place of the condition."""
+    leaves = [parse_leaf(one) for one in conditions]
+    return {
+        leaf.cohort_id: f"{FIELD}__{place}"
+        for place, leaf in enumerate(leaves)
+        if isinstance(leaf, InCohort)
+    }
+
+
+def _check(condition: Condition, at: str) -> None:
+    """raises: Invalid"""
+    check_names(condition, at)
+    kind = condition.get("type") or "event"
+    if not isinstance(kind, str) or kind not in _TYPES:
+        raise no_choice(kind, _TYPES, f"{at}__type")
+    check_comparison(condition, at)
+    value = condition.get("value")
+    if isinstance(value, list) and len(value) > VALUES_MAX:
+        detail = f"A condition cannot have more than {VALUES_MAX} values."
+        raise Invalid(detail, attr=f"{at}__value")
+    try:
+        parse_leaf(condition)
+    except ValueError as error:
+        raise Invalid(f"The condition cannot be read: {error}.", attr=at) from None

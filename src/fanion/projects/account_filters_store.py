@@ -1,0 +1,31 @@
+"""Cohorts that the conditions of a project on test accounts name."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from fanion.db.schema.cohorts import cohorts
+from fanion.projects.account_filters import cohorts_of
+from fanion.projects.model import Project
+from fanion.properties.validation import no_such_cohort
+
+
+def require_cohorts(
+    connection: Connection, project: Project, conditions: Sequence[Mapping[str, Any]]
+) -> None:
+    """Cohorts that the stored conditions name pass, though they may have been deleted since.
+
+    raises: Invalid
+    """
+    known = cohorts_of(project.test_account_filters)
+    named = {one: at for one, at in cohorts_of(conditions).items() if one not in known}
+    if not named:
+        return
+    present = select(cohorts.c.id).where(
+        cohorts.c.project_id == project.id, cohorts.c.deleted.is_(False), cohorts.c.id.in_(named)
+    )
+    found = set(connection.scalars(present))
+    for cohort_id, at in named.items():
+        if cohort_id not in found:
+            raise no_such_cohort(cohort_id, at)
