@@ -5,3 +5,4 @@ import "./filters";
 import "./json";
 import "./text";
 import "./time";
+import "./flags";

@@ -60,7 +60,7 @@ def test_a_share_is_raised_and_says_first_who_changes(
     console.press("Control+s")
     dialog = console.page.get_by_role("dialog")
     expect(dialog).to_contain_text("0 % of people whose plan is pro")
-    expect(dialog).to_contain_text("All 30 people were evaluated.")
+    expect(dialog).to_contain_text("Each of 30 people was evaluated.")
     console.settle()
     console.expect_accessible()
     dialog.get_by_role("button", name="Save").click()
@@ -264,3 +264,33 @@ def test_a_viewer_sees_everything_and_changes_nothing(
     expect(viewer.page.get_by_label("Share of condition 1", exact=True)).to_be_disabled()
     expect(viewer.page.get_by_role("button", name="Add a condition")).to_have_count(0)
     expect(condition(viewer, 1)).to_contain_text("matches 20 of 30 people")
+
+
+def test_a_flag_for_groups_is_counted_and_tried_by_group(
+    console: Console, project: Project
+) -> None:
+    names: Json = {"$group_type": "company"}
+    for key, plan in {"acme": "pro", "blue": "free"}.items():
+        named = {**names, "$group_key": key, "$group_set": {"plan": plan}}
+        project.capture({"event": "$groupidentify", "distinct_id": "x", "properties": named})
+    of_plan = has("plan", "pro", "exact", "group") | {"group_type_index": 0}
+    holdout = [{"properties": [], "rollout_percentage": 0, "variant": "held"}]
+    index = {"aggregation_group_type_index": 0, "holdout_groups": holdout}
+    flag = project.flag("by-company", when(of_plan, rollout=0), filters=index)
+    console.open(project.at(f"flags/{flag['id']}?try=x"))
+    page = console.page
+
+    page.get_by_label("Key of the company").fill("acme")
+    page.get_by_label("Share of condition 1", exact=True).fill("100")
+    expect(condition(console, 1)).to_contain_text("matches 1 of 2 groups")
+    expect(page.get_by_role("region", name="Unsaved", exact=True)).to_contain_text("true")
+    page.get_by_text("More settings").click()
+    page.get_by_label("Evaluated by").select_option("server SDKs")
+    expect(page.get_by_role("region", name="Unsaved changes")).to_contain_text("1 group goes from")
+    save(console)
+
+    expect(page.get_by_text("Version 2")).to_be_visible()
+    now = saved(project, flag)
+    assert now["evaluation_runtime"] == "server"
+    assert now["filters"]["holdout_groups"] == holdout
+    assert now["filters"]["groups"][0]["rollout_percentage"] == 100

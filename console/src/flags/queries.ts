@@ -1,22 +1,13 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import type { FetchOptions } from "openapi-fetch";
 import { api, dataOf } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
-import type { components, paths } from "@/lib/schema";
-import { type Flag, type FlagBody, isObject, isObjects } from "./model";
+import type { components } from "@/lib/schema";
+import type { Flag, FlagBody } from "./model";
+import type { FlagChanges, NewFlag, UnsavedEvaluation, UnsavedFlag } from "./requests";
 
-type Flags = paths["/api/projects/{project_id}/feature_flags/"];
-type OneFlag = paths["/api/projects/{project_id}/feature_flags/{flag_id}/"];
-type Reach = paths["/api/projects/{project_id}/feature_flags/reach/"];
-type Reasons = paths["/api/projects/{project_id}/feature_flags/evaluation_reasons/"];
-type BodyOf<T> = NonNullable<FetchOptions<T>["body"]>;
+export { filtersToSend } from "./requests";
+export type { FlagChanges, NewFlag, UnsavedEvaluation, UnsavedFlag };
 
-export type FlagChanges = BodyOf<OneFlag["patch"]>;
-export type NewFlag = BodyOf<Flags["post"]>;
-export type UnsavedFlag = BodyOf<Reach["post"]>;
-export type UnsavedEvaluation = BodyOf<Reasons["post"]>;
-/** As requests take them. */
-export type FlagFilters = NonNullable<FlagChanges["filters"]>;
 export type FlagReach = components["schemas"]["FlagReach"];
 export type ChangePreview = components["schemas"]["FlagChangePreview"];
 export type UnsavedReasons = components["schemas"]["UnsavedReasons"];
@@ -71,15 +62,6 @@ export function createFlag(projectId: string, flag: NewFlag): Promise<Flag> {
     }),
   );
 }
-
-/** The server checks the rest. throws: Error for what has no conditions at all */
-export function filtersToSend(filters: unknown): FlagFilters {
-  if (!isFilters(filters)) throw new Error("filters have no groups");
-  return filters;
-}
-
-const isFilters = (found: unknown): found is FlagFilters =>
-  isObject(found) && isObjects(found.groups);
 
 export const isConflict = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 409 && error.attr === "version";

@@ -30,7 +30,7 @@ export function rulesSentence(rules: Rules | null, names: Names = {}): string {
 
 export function sentenceText(parts: readonly SentencePart[]): string {
   const joined = parts.map((part) => part.text).join(" ");
-  return joined.replaceAll(/ ([,;])/g, "$1");
+  return joined.replaceAll(/ ([,;)])/g, "$1").replaceAll("( ", "(");
 }
 
 /** What the rules of a flag say, in one sentence that is always true.

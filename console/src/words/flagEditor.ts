@@ -211,6 +211,7 @@ export const words = {
 
   // Save
   unsavedBar: "Unsaved changes",
+  keptHere: "Kept in this browser, also when you leave.",
   keptSince: (time: string) => `Your changes of ${time} are still here.`,
   takenOver: "Someone has changed this flag meanwhile. What does not collide is taken over.",
   collides: "Someone has changed the same part of this flag.",
@@ -248,7 +249,8 @@ export const words = {
     others: (count: number, isGroup: boolean) =>
       `${subjects(count, isGroup)} more get another value`,
     back: (count: number) => `${formatNumber(count)} the other way`,
-    exact: (total: number, isGroup: boolean) => `All ${subjects(total, isGroup)} were evaluated.`,
+    exact: (total: number, isGroup: boolean) =>
+      `Each of ${subjects(total, isGroup)} was evaluated.`,
     sampled: (sampled: number, total: number, isGroup: boolean) =>
       `Estimated from ${formatNumber(sampled)} of ${subjects(total, isGroup)}.`,
     counting: "Counting who gets another value…",

@@ -20,7 +20,10 @@ export function SaveBar({ problems, changing, isOn, onReview, onDiscard }: SaveB
       className="sticky bottom-0 z-20 -mx-4 flex flex-wrap items-center gap-x-4 gap-y-2 border-line border-t bg-panel px-4 py-3 shadow-float sm:mx-0 sm:rounded-t-lg sm:border-x"
     >
       <div className="min-w-0 grow basis-64" aria-live="polite">
-        <h2 className="font-semibold">{words.unsavedBar}</h2>
+        <h2>
+          <strong className="font-semibold">{words.unsavedBar}</strong>
+          <span className="ml-2 text-ink-3 text-sm">{words.keptHere}</span>
+        </h2>
         {problems.length > 0 ? (
           <Problems problems={problems} />
         ) : (

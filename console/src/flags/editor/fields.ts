@@ -1,5 +1,5 @@
 import { type Flag, isObject, isSame, type JsonObject } from "../model";
-import { type FlagChanges, filtersToSend } from "../queries";
+import { type FlagChanges, filtersToSend } from "../requests";
 
 /** What of a flag is changed here and saved together. Names are the API's. */
 export interface Fields {
