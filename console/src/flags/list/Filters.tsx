@@ -77,7 +77,7 @@ interface ChoiceProps<T extends string> {
 
 function Choice<T extends string>({ label, ...select }: ChoiceProps<T>) {
   return (
-    <span className="w-36">
+    <span className="w-40">
       <Select aria-label={label} {...select} />
     </span>
   );

@@ -127,7 +127,7 @@ function Steps({ steps, hasShare, onChange }: StepsProps) {
               onChange={({ target }) =>
                 change(step.id, { share: target.value === "" ? null : target.valueAsNumber })
               }
-              className="w-48"
+              className="w-60"
             />
           )}
           <DateTimeInput

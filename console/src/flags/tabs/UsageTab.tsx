@@ -44,7 +44,7 @@ export function UsageTab({ flag }: { flag: Flag }) {
       <RemovalCard flag={flag} />
       <Snippets flag={flag} />
       <div className="flex items-center gap-2 lg:col-span-2">
-        <h2 className="font-semibold">{words.over}</h2>
+        <h2 className="whitespace-nowrap font-semibold">{words.over}</h2>
         {choice}
       </div>
       <Card title={words.calls.title} description={words.calls.hint}>
