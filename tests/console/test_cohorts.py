@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from fanion.projects.model import Level
 from tests.console.conftest import Visit
@@ -106,7 +106,7 @@ def test_a_file_of_members_is_recognised_and_rejected_rows_are_told(
     page.get_by_role("textbox", name="Name", exact=True).fill("Invited")
     page.get_by_role("radio", name="Static A list").check()
     table = b'name,E-Mail\n"Miller, Ann",ann@corp.example\nNobody,nobody@corp.example\n'
-    file = {"name": "invited.csv", "mimeType": "text/csv", "buffer": table}
+    file: FilePayload = {"name": "invited.csv", "mimeType": "text/csv", "buffer": table}
     page.get_by_label("Drop a CSV file here").set_input_files(file)
 
     expect(page.get_by_text("Column “E-Mail” is read")).to_be_visible()
