@@ -75,12 +75,20 @@ export function Examples({ label, examples }: { label: string; examples: readonl
         <li key={place} className="border-line border-b py-1.5 last:border-b-0">
           <span className="flex flex-wrap gap-x-3">
             <Time at={one.received_at} />
-            <Sent name={words.reasons.event} value={one.event} otherwise={words.reasons.noEvent} />
-            <Sent
-              name={words.reasons.distinctId}
-              value={one.distinct_id}
-              otherwise={words.reasons.noDistinctId}
-            />
+            {isOfEvent(one) && (
+              <>
+                <Sent
+                  name={words.reasons.event}
+                  value={one.event}
+                  otherwise={words.reasons.noEvent}
+                />
+                <Sent
+                  name={words.reasons.distinctId}
+                  value={one.distinct_id}
+                  otherwise={words.reasons.noDistinctId}
+                />
+              </>
+            )}
           </span>
           <span className="text-ink-2">
             <SafeText text={one.detail} />
@@ -89,6 +97,11 @@ export function Examples({ label, examples }: { label: string; examples: readonl
       ))}
     </ul>
   );
+}
+
+/** Of a dead letter the request is known, and none of its events. */
+function isOfEvent({ event, distinct_id: distinctId, uuid }: Example): boolean {
+  return [event, distinctId, uuid].some((one) => one !== null);
 }
 
 interface SentProps {

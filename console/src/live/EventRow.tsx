@@ -56,7 +56,7 @@ export const EventRow = memo(function EventRow(props: EventRowProps) {
         <td className={CELL}>
           <Visible text={personName(event)} />
         </td>
-        <td className={classes(CELL, "hidden text-ink-2 md:table-cell")}>
+        <td className={classes(CELL, "text-ink-2 max-md:px-0")}>
           <Visible text={placeOf(event)} />
         </td>
       </tr>

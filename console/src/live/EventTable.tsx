@@ -43,12 +43,19 @@ export function EventTable(props: EventTableProps) {
         aria-label={words.list}
         className="w-full table-fixed border-separate border-spacing-0 rounded-lg border border-line bg-panel"
       >
+        {/* A narrow window has no room for the last, which details span all the same. */}
+        <colgroup>
+          <col className="w-24" />
+          <col />
+          <col />
+          <col className="w-0 md:w-auto" />
+        </colgroup>
         <thead>
           <tr className="text-ink-2 text-sm">
-            <Heading className="w-24">{words.time}</Heading>
+            <Heading>{words.time}</Heading>
             <Heading>{words.event}</Heading>
             <Heading>{words.person}</Heading>
-            <Heading className="hidden md:table-cell">{words.place}</Heading>
+            <Heading className="max-md:px-0">{words.place}</Heading>
           </tr>
         </thead>
         <tbody>
@@ -102,7 +109,7 @@ function Heading({ className = "", children }: { className?: string; children: R
   return (
     <th
       scope="col"
-      className={`border-line border-b px-3 py-1.5 text-left font-medium ${className}`}
+      className={`truncate border-line border-b px-3 py-1.5 text-left font-medium ${className}`}
     >
       {children}
     </th>
