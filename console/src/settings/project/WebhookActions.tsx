@@ -11,13 +11,12 @@ import { useSecretRotation, useWebhookChange, useWebhookDeletion } from "./webho
 
 const T = words.webhooks;
 
-export function WebhookSwitch({ webhook, isAdmin }: { webhook: Webhook; isAdmin: boolean }) {
+export function WebhookSwitch({ webhook }: { webhook: Webhook }) {
   const change = useWebhookChange(webhook.id);
   return (
     <Switch
       label={T.activeOf(webhook.url)}
       isOn={change.isPending ? (change.variables.active ?? webhook.active) : webhook.active}
-      disabled={!isAdmin}
       onChange={(active) => change.mutate({ active }, { onError: toastError })}
     />
   );

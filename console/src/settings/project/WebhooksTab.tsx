@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Plus, Webhook as WebhookIcon } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useIsAdmin, useProjectId } from "@/app/session";
+import { Notice } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { Card } from "@/ui/Page";
 import { Empty, Loaded } from "@/ui/States";
@@ -19,12 +20,16 @@ const T = words.webhooks;
 /** What is open beside the list. "new": a webhook that is being made. */
 type Open = { edited: Webhook | "new" } | { deliveriesOf: Webhook } | null;
 
+/** Only administrators may see them: an address may hold a secret of its receiver. */
 export function WebhooksTab() {
+  return useIsAdmin() ? <Webhooks /> : <Notice>{words.onlyAdmins}</Notice>;
+}
+
+function Webhooks() {
   const webhooks = useQuery(webhooksQuery(useProjectId()));
-  const isAdmin = useIsAdmin();
   const [open, setOpen] = useState<Open>(null);
   const [secret, setSecret] = useState<string | null>(null);
-  const columns = useColumns(isAdmin, setOpen, setSecret);
+  const columns = useColumns(setOpen, setSecret);
   const close = () => setOpen(null);
   return (
     <Card
@@ -32,13 +37,7 @@ export function WebhooksTab() {
       title={T.label}
       description={T.emptyHint}
       actions={
-        <Button
-          look="primary"
-          icon={Plus}
-          disabled={!isAdmin}
-          title={isAdmin ? undefined : words.onlyAdmins}
-          onClick={() => setOpen({ edited: "new" })}
-        >
+        <Button look="primary" icon={Plus} onClick={() => setOpen({ edited: "new" })}>
           {T.create}
         </Button>
       }
@@ -79,7 +78,6 @@ const eventsOf = (webhook: Webhook): string =>
   webhook.events.length === 0 ? T.allEvents : webhook.events.join(", ");
 
 function useColumns(
-  isAdmin: boolean,
   onOpen: (open: Open) => void,
   onSecret: (secret: string) => void,
 ): readonly Column<Webhook>[] {
@@ -108,7 +106,7 @@ function useColumns(
         header: T.active,
         width: 90,
         text: (webhook) => webhook.active,
-        cell: (webhook) => <WebhookSwitch webhook={webhook} isAdmin={isAdmin} />,
+        cell: (webhook) => <WebhookSwitch webhook={webhook} />,
       },
       {
         id: "actions",
@@ -120,17 +118,15 @@ function useColumns(
             <Button small onClick={() => onOpen({ deliveriesOf: webhook })}>
               {T.deliveries}
             </Button>
-            {isAdmin && (
-              <WebhookActions
-                webhook={webhook}
-                onEdit={() => onOpen({ edited: webhook })}
-                onSecret={onSecret}
-              />
-            )}
+            <WebhookActions
+              webhook={webhook}
+              onEdit={() => onOpen({ edited: webhook })}
+              onSecret={onSecret}
+            />
           </span>
         ),
       },
     ],
-    [isAdmin, onOpen, onSecret],
+    [onOpen, onSecret],
   );
 }
