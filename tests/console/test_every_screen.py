@@ -1,0 +1,71 @@
+"""What holds on each screen, with values that attack among those that it shows."""
+
+import re
+
+import pytest
+from playwright.sync_api import Route
+
+from tests.console.conftest import Visit
+from tests.console.harmless import expect_harmless
+from tests.console.screen import Console
+from tests.console.screens import SCREENS, Screen
+from tests.console.showcase import Showcase
+
+PHONE, ZOOM = 360, 200
+# Of a screen with everything around it, on a first visit: with HTTP/1.1 six go at a time.
+REQUESTS_MAX, NODES_MAX = 50, 3_000
+
+every_screen = pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
+
+OF_A_PROJECT = re.compile(r"/api/projects/\d+/")
+NODES = "() => document.querySelectorAll('*').length"
+MOVES = """() => document.getAnimations().filter(one => {
+  const { duration, iterations } = one.effect.getComputedTiming();
+  return duration > 10 || iterations === Infinity;
+}).map(one => `${one.animationName ?? one.transitionProperty}: ${one.effect.target.outerHTML}`)"""
+
+
+@every_screen
+def test_a_screen_is_accessible_harmless_and_fits(
+    console: Console, showcase: Showcase, screen: Screen
+) -> None:
+    screen.show(console, showcase)
+
+    assert console.page.get_by_role("heading", level=1, include_hidden=True).count() == 1
+    assert console.watch.count() <= REQUESTS_MAX
+    assert console.page.evaluate(NODES) <= NODES_MAX
+    expect_harmless(console.page)
+    console.expect_accessible()
+    with console.at_width(PHONE):
+        pass
+    with console.at_zoom(ZOOM):
+        pass
+
+
+@pytest.mark.parametrize("name", ["flags", "persons", "settings-general", "cohorts"])
+def test_nothing_moves_for_who_wants_it_so(console: Console, showcase: Showcase, name: str) -> None:
+    """Neither while a screen loads, nor when the command menu opens."""
+    [screen] = [one for one in SCREENS if one.name == name]
+    held: list[Route] = []
+    console.page.emulate_media(reduced_motion="reduce")
+    console.page.route(OF_A_PROJECT, lambda route: held.append(route))
+
+    console.page.goto(console.origin + screen.path(showcase))
+    console.page.locator('[aria-busy="true"]').first.wait_for()
+    assert console.page.evaluate(MOVES) == []
+    console.page.unroute(OF_A_PROJECT)
+    for route in held:
+        route.continue_()
+    console.settle()
+    console.press("Control+k")
+    console.page.get_by_role("dialog").wait_for()
+    assert console.page.evaluate(MOVES) == []
+
+
+def test_a_viewer_is_shown_each_screen_too(visit: Visit, showcase: Showcase) -> None:
+    """Of all, since who may only look must not meet an answer that refuses."""
+    console = visit(showcase.members["Vera"])
+
+    for screen in SCREENS:
+        screen.show(console, showcase)
+        assert console.page.get_by_role("alert").all_inner_texts() == [], screen.name
