@@ -103,6 +103,10 @@ async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -
     old = {"properties": [{"key": "plan", "value": "old", "type": "person"}]}
     await site.post("/cohorts/", groups=[old])
     await calculated()
+    staff = {"type": "person", "key": "email", "operator": "not_icontains", "value": "@our.org"}
+    await site.patch(
+        "/", test_account_filters=[staff, {**in_cohort(friends["id"]), "operator": "not_in"}]
+    )
     insight = await site.post(
         "/insights/",
         name="Seen",

@@ -461,3 +461,31 @@ async def test_property_types_that_are_known_stay(home: Home) -> None:
         "Numeric",
         ["other", "seen"],
     )
+
+
+async def test_conditions_on_test_accounts_are_replaced_and_an_older_document_leaves_them(
+    home: Home,
+) -> None:
+    members = {"cohorts": [{"key": "staff", "is_static": True}]}
+    outside = {"type": "cohort", "key": "id", "operator": "not_in", "value": {"cohort": "staff"}}
+    plan = {"key": "plan", "operator": "is_not", "value": "test"}
+    await home.api.patch("/", json={"test_account_filters": [plan]})
+
+    older = await imported(home, {})
+    report = await imported(home, {**members, "test_account_filters": [outside, plan]})
+    again = await imported(home, {**members, "test_account_filters": [outside, plan]})
+
+    assert outcomes(older, "updated", "unchanged") == []
+    [updated] = outcomes(report, "updated")
+    assert (updated.kind, updated.name, updated.why) == (
+        "project",
+        "test accounts",
+        "test_account_filters",
+    )
+    assert outcomes(again, "created", "updated") == []
+    [cohort] = (await home.get("/cohorts/"))["results"]
+    home.site.running.public.flags.projects.forget(home.project_id)
+    stored = (await home.get("/"))["test_account_filters"]
+    assert stored == [{**outside, "value": cohort["id"]}, plan]
+    entries = [one for one in await activity(home) if one["scope"] == "Project"]
+    assert [one["detail"]["changes"][0]["field"] for one in entries] == ["test_account_filters"] * 2

@@ -186,12 +186,12 @@ async def test_what_is_no_address_key_or_project_is_refused(
             pass
 
 
-def project(**lists: Any) -> Callable[[Asked], Answer]:
-    """A server with these lists, and nothing else."""
+def project(settings: dict[str, Any] | None = None, **lists: Any) -> Callable[[Asked], Answer]:
+    """A server with these lists, and nothing else. settings: in the body of the project"""
 
     def script(asked: Asked) -> Answer:
         if asked.path == "/api/projects/1/":
-            return Answer(200, {"id": 1, "organization": "o"})
+            return Answer(200, {"id": 1, "organization": "o", **(settings or {})})
         name = asked.path.removeprefix("/api/projects/1/").strip("/")
         found = lists.get(name)
         if found is None:
@@ -206,9 +206,9 @@ def on(*leaves: Any) -> dict[str, Any]:
     return {"groups": [{"properties": list(leaves)}]}
 
 
-async def read(**lists: Any) -> tuple[Any, Report]:
+async def read(settings: dict[str, Any] | None = None, **lists: Any) -> tuple[Any, Report]:
     report = Report()
-    async with opened(project(**lists)) as (source, _, _):
+    async with opened(project(settings, **lists)) as (source, _, _):
         return await read_source(source, report), report
 
 
@@ -282,6 +282,21 @@ async def test_a_missing_cohort_matches_no_person() -> None:
     assert (cohort.key, cohort.deleted) == ("missing cohort 12", True)
     assert document.flags[0].created_at == datetime(2024, 1, 1, tzinfo=UTC)
     assert ObjectOutcome("flag", "a", "skipped") not in report.outcomes
+
+
+async def test_conditions_on_test_accounts_come_along() -> None:
+    outside = {"type": "cohort", "key": "id", "operator": "not_in", "value": 12}
+    odd = {"type": "hogql", "key": "1 = 1"}
+    staff = {"id": 12, "name": "Staff", "filters": {"properties": {"type": "AND", "values": []}}}
+
+    document, report = await read(
+        {"test_account_filters": [odd, outside]}, feature_flags=[], cohorts=[staff]
+    )
+
+    assert document.test_account_filters == [{**outside, "value": {"cohort": "Staff"}}]
+    [skipped] = [one for one in report.outcomes if one.kind == "test account filter"]
+    assert (skipped.name, skipped.result) == ("1", "skipped")
+    assert skipped.why.startswith('type: "hogql" is not a valid choice.')
 
 
 async def test_flags_must_be_readable() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.transfer.document import (
     CohortEntry,
     Document,
@@ -60,6 +61,7 @@ def test_a_document_is_read_as_it_was_written() -> None:
     document = Document(
         flags=[FlagEntry(key="beta", filters=groups())],
         cohorts=[CohortEntry(key="vip", is_static=True, members=[["a", "b"]])],
+        test_account_filters=[in_cohort({"cohort": "vip"})],
     )
 
     assert read_document(write_document(document)) == document
@@ -311,3 +313,42 @@ def test_what_the_project_has_is_not_checked_again() -> None:
 
     assert list(find_faults(document, stored)) == []
     assert len(list(find_faults(document))) == 1
+
+
+@pytest.mark.parametrize("wrong", [{}, None, "a", [1]])
+def test_conditions_on_test_accounts_are_a_list_of_objects(wrong: Any) -> None:
+    with pytest.raises(DocumentError, match="`test_account_filters` must be a list of objects"):
+        read(test_account_filters=wrong)
+
+
+def test_a_document_without_conditions_on_test_accounts_can_be_read_by_earlier_versions() -> None:
+    assert b"test_account_filters" not in write_document(Document())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"key": "a", "vlaue": 1}, 'vlaue: Unknown field "vlaue". Did you mean "value"?'),
+        (in_cohort({"cohort": "vip"}), "cohort 'vip' is not in the document"),
+        (in_cohort(5), 'cohort 5 must be given by key, as {"cohort": "…"}'),
+        ({"type": "hogql", "key": "1"}, 'type: "hogql" is not a valid choice.'),
+    ],
+)
+def test_a_condition_on_test_accounts_that_cannot_be_used_is_a_fault(
+    wrong: Json, said: str
+) -> None:
+    fine = {"key": "a", "value": 1}
+
+    found = first_fault(test_account_filters=[fine, wrong])
+
+    assert found.startswith(f"test account filter 2: {said}")
+
+
+def test_there_are_not_more_conditions_on_test_accounts_than_the_api_takes() -> None:
+    conditions = [{"key": "a", "value": 1}] * (ACCOUNT_FILTERS_MAX + 1)
+
+    assert first_fault(test_account_filters=conditions[1:]) == ""
+    assert first_fault(test_account_filters=conditions) == (
+        f"test account filter {ACCOUNT_FILTERS_MAX + 1}: a project can have at most "
+        f"{ACCOUNT_FILTERS_MAX} of them"
+    )

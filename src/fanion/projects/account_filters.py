@@ -29,21 +29,11 @@ def check_account_filters(conditions: Sequence[Condition]) -> None:
             attr=FIELD,
         )
     for place, condition in enumerate(conditions):
-        _check(condition, f"{FIELD}__{place}")
+        check_account_filter(condition, f"{FIELD}__{place}")
 
 
-def cohorts_of(conditions: Sequence[Condition]) -> Mapping[int, str]:
-    """The cohorts that valid conditions name: id → place of the condition."""
-    leaves = [parse_leaf(one) for one in conditions]
-    return {
-        leaf.cohort_id: f"{FIELD}__{place}"
-        for place, leaf in enumerate(leaves)
-        if isinstance(leaf, InCohort)
-    }
-
-
-def _check(condition: Condition, at: str) -> None:
-    """raises: Invalid"""
+def check_account_filter(condition: Condition, at: str) -> None:
+    """at: its place, in the form of `attr`. raises: Invalid"""
     check_names(condition, at)
     kind = condition.get("type") or "event"
     if not isinstance(kind, str) or kind not in _TYPES:
@@ -57,3 +47,13 @@ def _check(condition: Condition, at: str) -> None:
         parse_leaf(condition)
     except ValueError as error:
         raise Invalid(f"The condition cannot be read: {error}.", attr=at) from None
+
+
+def cohorts_of(conditions: Sequence[Condition]) -> Mapping[int, str]:
+    """The cohorts that valid conditions name: id → place of the condition."""
+    leaves = [parse_leaf(one) for one in conditions]
+    return {
+        leaf.cohort_id: f"{FIELD}__{place}"
+        for place, leaf in enumerate(leaves)
+        if isinstance(leaf, InCohort)
+    }

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -204,6 +205,21 @@ def _record(
     if before is not None:
         differing = changes("Project", _logged(before), _logged(after), _LOGGED)
     record_project_change(connection, after, differing, user_id, now)
+
+
+def set_account_filters(
+    connection: Connection,
+    project_id: int,
+    conditions: Sequence[Mapping[str, Any]],
+    user_id: int | None,
+    now: datetime,
+) -> None:
+    """conditions: valid ones; user_id: as `ProjectStore.change`"""
+    before = load_projects(connection, [project_id])[project_id]
+    statement = update(projects).where(projects.c.id == project_id)
+    connection.execute(statement.values(test_account_filters=conditions))
+    after = replace(before, test_account_filters=tuple(conditions))
+    _record(connection, before, after, user_id, now)
 
 
 def record_project_change(

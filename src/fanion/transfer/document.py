@@ -20,6 +20,7 @@ from fanion.rest.body_reader import is_deep
 
 FORMAT = "fanion-project"
 VERSION = 1
+ACCOUNT_FILTERS = "test_account_filters"
 NESTING_MAX = 120  # that of the API, and the lists around its objects
 
 Time = Annotated[datetime, Meta(tz=True)]
@@ -136,7 +137,10 @@ class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """Every list in the order in which its entries are imported."""
+    """Every list in the order in which its entries are imported.
+
+    test_account_filters: of the project; none leave those of the project imported into
+    """
 
     group_types: list[GroupTypeEntry] = []
     event_definitions: list[EventDefinitionEntry] = []
@@ -146,6 +150,7 @@ class Document(Struct, frozen=True, kw_only=True):
     dashboards: list[DashboardEntry] = []
     roles: list[RoleEntry] = []
     flags: list[FlagEntry] = []
+    test_account_filters: list[dict[str, Any]] = []
 
 
 # Lists of a document: type of an entry, its kind for messages, and the field that identifies it.
@@ -165,6 +170,9 @@ def write_document(document: Document) -> bytes:
     """The same text for the same project: time and place of the export are not part of it."""
     head = {"format": FORMAT, "version": VERSION}
     body = {name: getattr(document, name) for name in SECTIONS}
+    # Left out when empty: earlier versions refuse names that they do not know.
+    if document.test_account_filters:
+        body[ACCOUNT_FILTERS] = document.test_account_filters
     return msgspec.json.format(msgspec.json.encode({**head, **body}), indent=2) + b"\n"
 
 
@@ -178,10 +186,12 @@ def read_document(raw: bytes) -> Document:
         raise DocumentError(
             f"`version` of the document is {version!r}; only {VERSION} is supported"
         )
+    conditions = _conditions(found.pop(ACCOUNT_FILTERS, []))
     for name in found:
         if name not in SECTIONS:
             raise DocumentError(f"`{name}` is not a field of the document")
-    return Document(**{name: _entries(name, entries) for name, entries in found.items()})
+    sections = {name: _entries(name, entries) for name, entries in found.items()}
+    return Document(**sections, test_account_filters=conditions)
 
 
 def label_of(section: str, entry: DocumentEntry) -> str:
@@ -201,6 +211,12 @@ def _decoded(raw: bytes) -> dict[str, Any]:
     if is_deep(found, NESTING_MAX):
         raise DocumentError("the document is nested too deeply")
     return found
+
+
+def _conditions(raw: object) -> list[dict[str, Any]]:
+    if not isinstance(raw, list) or not all(isinstance(one, dict) for one in raw):
+        raise DocumentError(f"`{ACCOUNT_FILTERS}` must be a list of objects")
+    return raw
 
 
 def _entries(section: str, raw: object) -> list[Any]:

@@ -13,7 +13,13 @@ from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.events import event_marks, event_properties, property_definitions
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
-from fanion.db.schema.tables import event_definitions, feature_flags, person_distinct_ids, users
+from fanion.db.schema.tables import (
+    event_definitions,
+    feature_flags,
+    person_distinct_ids,
+    projects,
+    users,
+)
 from fanion.events.definitions.model import PropertyType
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
@@ -96,6 +102,7 @@ def read_project(
         roles=counted(_roles(connection, organization_id)),
         flags=counted(_flags(connection, project_id)),
         usage_dashboards=_usage_dashboards(connection, project_id),
+        test_account_filters=_account_filters(connection, project_id),
     )
 
 
@@ -272,6 +279,11 @@ def _flags(connection: Connection, project_id: int) -> list[SnapshotFlag]:
         given[flag_id].append(name)
     rows = connection.execute(select(feature_flags).where(*live).order_by(_flag.id))
     return [_stored_flag(row, given[row.id]) for row in rows]
+
+
+def _account_filters(connection: Connection, project_id: int) -> Sequence[dict[str, Any]]:
+    one = projects.c.id == project_id
+    return connection.scalar(select(projects.c.test_account_filters).where(one)) or ()
 
 
 def _usage_dashboards(connection: Connection, project_id: int) -> set[int]:

@@ -109,6 +109,7 @@ class Stored:
     roles: Sequence[RoleEntry] = ()
     flags: Sequence[SnapshotFlag] = ()
     usage_dashboards: Collection[int] = ()
+    test_account_filters: Sequence[Mapping[str, Any]] = ()
 
     @property
     def own_dashboards(self) -> list[SnapshotDashboard]:
@@ -164,6 +165,7 @@ def document_of(stored: Stored) -> Document:
     names = names_of(stored, keys)
     flags = [flag_entry(flag, names, keys) for flag in stored.flags]
     insights = _insights(stored, names)
+    account_filters = named(list(stored.test_account_filters), names)
     insight_ids = set(insights)
     return Document(
         group_types=[
@@ -180,6 +182,7 @@ def document_of(stored: Stored) -> Document:
         ],
         roles=sorted(stored.roles, key=lambda one: one.name.casefold()),
         flags=sorted(flags, key=lambda one: one.key),
+        test_account_filters=account_filters,
     )
 
 
@@ -191,6 +194,7 @@ def unknown_cohorts(stored: Stored) -> set[int]:
         named(flag.rollback_conditions, names)
     for insight in stored.insights:
         named(insight.filters, names)
+    named(list(stored.test_account_filters), names)
     for cohort in stored.cohorts:
         named([cohort.filters, cohort.groups], names)
     return set(names.missing)

@@ -13,10 +13,11 @@ from fanion.db.drivers import TransactionConflict
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects
 from fanion.flags.storage.integrity import flags_without_answer
+from fanion.flags.validation.filters import same
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
 from fanion.groups.store import write_groups
-from fanion.projects.store import move_flag_version
-from fanion.transfer.document import Document, DocumentError
+from fanion.projects.store import move_flag_version, set_account_filters
+from fanion.transfer.document import ACCOUNT_FILTERS, Document, DocumentError
 from fanion.transfer.export_store import read_project
 from fanion.transfer.importing.cohorts import import_cohorts
 from fanion.transfer.importing.definitions import (
@@ -27,6 +28,7 @@ from fanion.transfer.importing.flags import import_flags, import_roles
 from fanion.transfer.importing.insights import import_dashboards, import_insights
 from fanion.transfer.importing.target import ImportTarget, matched_keys
 from fanion.transfer.importing.validation import StoredDefinitions, find_faults, normalised
+from fanion.transfer.references import named, numbered
 from fanion.transfer.report import ObjectOutcome, Report, ignored
 from fanion.transfer.snapshot import cohort_entry, flag_entry, insight_entry, names_of
 
@@ -120,6 +122,7 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     import_event_definitions(target)
     import_property_definitions(target)
     import_cohorts(target)
+    _import_account_filters(target)
     import_insights(target)
     import_dashboards(target)
     import_roles(target)
@@ -132,6 +135,20 @@ def _require_answers(target: ImportTarget, working: set[str]) -> None:
     for key, why in flags_without_answer(target.connection, target.project_id).items():
         if key in working:
             raise DocumentError(f"flag {key}: the import would break this flag ({why})")
+
+
+def _import_account_filters(target: ImportTarget) -> None:
+    wanted = target.document.test_account_filters
+    if not wanted:
+        return
+    stored = named(list(target.stored.test_account_filters), target.names)
+    fields = [] if same(stored, wanted) else [ACCOUNT_FILTERS]
+    target.report.compared("project", "test accounts", fields)
+    if fields:
+        author, conditions = target.author, numbered(wanted, target.ids)
+        set_account_filters(
+            target.connection, target.project_id, conditions, author.user_id, author.now
+        )
 
 
 def _import_group_types(target: ImportTarget) -> None:

@@ -1,7 +1,7 @@
 """Validates a document before an import writes anything."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,9 +17,11 @@ from fanion.flags.validation.filters import check_filters, check_key, same
 from fanion.insights.model import RESTRICTION_LEVELS
 from fanion.insights.store import TILES_MAX
 from fanion.insights.validation import check_dashboard_filters, check_insight_filters
+from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX, check_account_filter
 from fanion.projects.model import folded
 from fanion.rest.validation import normal_tags
 from fanion.transfer.document import (
+    ACCOUNT_FILTERS,
     SECTIONS,
     CohortEntry,
     DashboardEntry,
@@ -58,6 +60,7 @@ class StoredDefinitions:
     dashboards: Mapping[str, Mapping[str, Any]]
 
 
+_ACCOUNT_FILTER = "test account filter"
 NOTHING_STORED = StoredDefinitions({}, {}, {}, {})
 
 
@@ -128,6 +131,7 @@ def find_faults(
         if flag.key in flag_loops:
             text = "filters: flags cannot depend on each other in a loop"
             yield Fault("flags", place, f"{label_of('flags', flag)}: {text}")
+    yield from _account_filter_faults(document.test_account_filters, ids)
 
 
 def without_faults(document: Document, report: Report) -> Document:
@@ -138,6 +142,10 @@ def without_faults(document: Document, report: Report) -> Document:
     """
     while found := {(one.section, one.place): one for one in _all_faults(document)}:
         for (section, place), fault in found.items():
+            if section == ACCOUNT_FILTERS:
+                kind, label = _ACCOUNT_FILTER, f"{_ACCOUNT_FILTER} {place + 1}"
+                report.skipped(kind, str(place + 1), fault.text.removeprefix(f"{label}: "))
+                continue
             name, why = _split(label_of(section, getattr(document, section)[place]), fault.text)
             report.skipped(SECTIONS[section][1], name, why)
         document = _reduced(document, set(found))
@@ -166,7 +174,7 @@ def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
             for place, entry in enumerate(getattr(document, section))
             if (section, place) not in left_out
         ]
-        for section in SECTIONS
+        for section in (*SECTIONS, ACCOUNT_FILTERS)
     }
     rest = structs.replace(document, **remaining)
     insights = {one.short_id for one in rest.insights}
@@ -207,6 +215,26 @@ def _fault(section: str, place: int, entry: Any, check: Callable[[Any], None]) -
     except Invalid as error:
         field = f"{error.attr}: " if error.attr else ""
         yield Fault(section, place, f"{label_of(section, entry)}: {field}{error.detail}")
+
+
+def _account_filter_faults(conditions: Sequence[Mapping[str, Any]], ids: Ids) -> Iterator[Fault]:
+    for place, condition in enumerate(conditions):
+        text = _account_filter_fault(condition, ids)
+        if text is None and place >= ACCOUNT_FILTERS_MAX:
+            text = f"a project can have at most {ACCOUNT_FILTERS_MAX} of them"
+        if text is not None:
+            yield Fault(ACCOUNT_FILTERS, place, f"{_ACCOUNT_FILTER} {place + 1}: {text}")
+
+
+def _account_filter_fault(condition: Mapping[str, Any], ids: Ids) -> str | None:
+    try:
+        check_account_filter(numbered(condition, ids), "")
+    except ValueError as error:
+        return str(error)
+    except Invalid as error:
+        field = (error.attr or "").strip("_")
+        return f"{field}: {error.detail}" if field else error.detail
+    return None
 
 
 def _duplicates(document: Document) -> Iterator[Fault]:

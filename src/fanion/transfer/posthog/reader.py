@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fanion.transfer.document import Document, RoleEntry
+from fanion.transfer.document import ACCOUNT_FILTERS, Document, RoleEntry
 from fanion.transfer.importing.validation import normalised, without_faults
 from fanion.transfer.posthog.client import Source, SourceError, SourceStatusError
 from fanion.transfer.posthog.schemas import (
@@ -57,6 +57,11 @@ async def read_source(
     return await _SourceReader(source, report, on_read).document()
 
 
+def _account_filters(project: Any) -> list[dict[str, Any]]:
+    found = project.get(ACCOUNT_FILTERS) if isinstance(project, dict) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
 @dataclass
 class _SourceReader:
     source: Source
@@ -75,6 +80,7 @@ class _SourceReader:
             insights=await self._insights(),
             roles=await self._roles(project),
             usage_dashboards={one.usage_dashboard for one in flags if one.usage_dashboard},
+            test_account_filters=_account_filters(project),
         )
         self.stored = replace(self.stored, flags=[await self._with_roles(one) for one in flags])
         await self._read_dashboards()
