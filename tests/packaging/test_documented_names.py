@@ -29,7 +29,7 @@ MODULE = re.compile(r"(fanion|tests)(\.[a-z]\w*)+")
 TOTAL = "_total"
 # Identifiers that are not ours: of systems, engines, earlier and other programs, and examples.
 FOREIGN = {
-    "FANION_TEST_CLICKHOUSE_URL", "Pss", "Replicated", "Rss", "SO_REUSEPORT", "TMPDIR",
+    "FANION_TEST_CLICKHOUSE_URL", "Pss", "Replicated", "Rss", "SO_REUSEPORT",
     "_part_offset", "all_tasks", "add_release_condition", "authentication_failed", "commit_delay",
     "filters__groups__0__rollout", "invalid_personal_key", "malformed_data", "old_parts_lifetime",
     "properties__0__operator", "tiles__0__colour", "update_variants",
