@@ -8,6 +8,8 @@ from tests.console.showcase import Showcase
 
 PROJECT_TABS = ("general", "keys", "ingestion", "webhooks")
 ACCOUNT_TABS = ("profile", "password", "factor", "sessions", "keys")
+FLAG_TABS = ("rollout", "usage", "activity", "access")
+PERSON_TABS = ("properties", "cohorts", "flags", "ids", "activity")
 ORGANIZATION_TABS = ("members", "invites", "roles", "signIn")
 Prepare = Callable[[Console], None]
 
@@ -30,27 +32,40 @@ class Screen:
         console.settle()
 
 
-def _plain(name: str, path: str) -> Screen:
-    return Screen(name, lambda _: path)
+def _plain(name: str, path: str, prepare: Prepare = as_opened) -> Screen:
+    return Screen(name, lambda _: path, prepare)
 
 
 def _in_project(name: str, path: str, prepare: Prepare = as_opened) -> Screen:
     return Screen(name, lambda showcase: showcase.project.at(path), prepare)
 
 
-def _flag(name: str, key: str, prepare: Prepare = as_opened) -> Screen:
+def _flag(name: str, key: str, prepare: Prepare = as_opened, tab: str = "") -> Screen:
     def path(showcase: Showcase) -> str:
-        return showcase.project.at(f"flags/{showcase.flags[key]['id']}")
+        return showcase.project.at(f"flags/{showcase.flags[key]['id']}{f'?tab={tab}' * bool(tab)}")
 
     return Screen(name, path, prepare)
 
 
-def _person(name: str, distinct_id: Callable[[Showcase], str]) -> Screen:
+def _person(
+    name: str,
+    distinct_id: Callable[[Showcase], str],
+    prepare: Prepare = as_opened,
+    tab: str = "",
+) -> Screen:
     def path(showcase: Showcase) -> str:
         found = showcase.project.person(distinct_id(showcase))
-        return showcase.project.at(f"persons/{found['uuid']}")
+        return showcase.project.at(f"persons/{found['uuid']}{f'?tab={tab}' * bool(tab)}")
 
-    return Screen(name, path)
+    return Screen(name, path, prepare)
+
+
+def _somebody(showcase: Showcase) -> str:
+    return showcase.people[3]
+
+
+def _attacker(showcase: Showcase) -> str:
+    return showcase.hostile
 
 
 def _cohort(name: str, which: str) -> Screen:
@@ -70,6 +85,33 @@ def _definition(name: str, event: str) -> Screen:
 
 def _open_menu(console: Console) -> None:
     console.press("Control+k")
+    console.page.get_by_role("dialog").wait_for()
+
+
+def _pressing(name: str) -> Prepare:
+    """A button that opens a dialog."""
+
+    def press(console: Console) -> None:
+        console.page.get_by_role("button", name=name, exact=True).first.click()
+        console.page.get_by_role("dialog").or_(console.page.get_by_role("alertdialog")).wait_for()
+
+    return press
+
+
+def _edit_json(console: Console) -> None:
+    console.press(".")
+    console.page.get_by_role("dialog").wait_for()
+
+
+def _change_share(console: Console) -> None:
+    console.page.get_by_label("Share of condition 1", exact=True).fill("60")
+    console.page.get_by_role("region", name="Unsaved changes").wait_for()
+
+
+def _review(console: Console) -> None:
+    _change_share(console)
+    console.settle()
+    console.press("Control+s")
     console.page.get_by_role("dialog").wait_for()
 
 
@@ -94,9 +136,16 @@ SCREENS = (
     _flag("flag-scheduled", "gradual"),
     _flag("flag-dependent", "dependent"),
     _flag("flag-hostile", "a-key-that-is-as-long-as-keys-of-a-team-that-writes-sentences"),
+    *(_flag(f"flag-{tab}", "new-checkout", tab=tab) for tab in FLAG_TABS),
+    _flag("flag-json", "checkout-layout", _edit_json),
+    _flag("flag-unsaved", "new-checkout", _change_share),
+    _flag("flag-save", "new-checkout", _review),
     _in_project("persons", "persons"),
-    _person("person", lambda showcase: showcase.people[3]),
-    _person("person-hostile", lambda showcase: showcase.hostile),
+    _person("person", _somebody),
+    _person("person-hostile", _attacker),
+    *(_person(f"person-{tab}", _attacker, tab=tab) for tab in PERSON_TABS),
+    _person("person-merge", _somebody, _pressing("Merge with…")),
+    _person("person-delete", _somebody, _pressing("Delete…")),
     _in_project("groups", "groups"),
     _in_project("group", "groups/0/company-3"),
     _in_project("cohorts", "cohorts"),
@@ -110,5 +159,8 @@ SCREENS = (
     *(_in_project(f"settings-{tab}", f"settings?tab={tab}") for tab in PROJECT_TABS),
     *(_plain(f"account-{tab}", f"/account?tab={tab}") for tab in ACCOUNT_TABS),
     *(_plain(f"organization-{tab}", f"/organization?tab={tab}") for tab in ORGANIZATION_TABS),
+    _plain("invite", "/organization", _pressing("Invite")),
+    _plain("key-new", "/account?tab=keys", _pressing("New key")),
+    _in_project("webhook-new", "settings?tab=webhooks", _pressing("New webhook")),
     _in_project("not-found", "nowhere"),
 )

@@ -13,7 +13,7 @@ from tests.console.showcase import Showcase
 
 PHONE, ZOOM = 360, 200
 # Of a screen with everything around it, on a first visit: with HTTP/1.1 six go at a time.
-REQUESTS_MAX, NODES_MAX = 45, 3_000
+REQUESTS_MAX, NODES_MAX = 60, 3_000
 
 every_screen = pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
 
