@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tests.console.screen import Console
 from tests.console.showcase import Showcase
 
-PROJECT_TABS = ("general", "keys", "ingestion", "webhooks")
+PROJECT_TABS = ("general", "keys", "ingestion", "testAccounts", "webhooks")
 ACCOUNT_TABS = ("profile", "password", "factor", "sessions", "keys")
 FLAG_TABS = ("rollout", "usage", "activity", "access")
 PERSON_TABS = ("properties", "cohorts", "flags", "ids", "activity")

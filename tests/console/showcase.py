@@ -67,6 +67,7 @@ def make_showcase(installation: Installation) -> Showcase:
     cohorts = _cohorts(project, people)
     flags = showcase_flags.make_flags(project, cohorts, people)
     _mark_definitions(project)
+    _name_test_accounts(project, cohorts["static"])
     _manage(installation)
     project.await_cohorts()
     empty = installation.project("Nothing yet")
@@ -192,6 +193,12 @@ def _cohorts(project: Project, people: list[str]) -> dict[str, Json]:
         "static": project.static_cohort("Testers", *people[:20], "nobody-1", "nobody-2"),
         "hostile": project.cohort("<i>Cohort</i> " + "with a very long name " * 8, did),
     }
+
+
+def _name_test_accounts(project: Project, testers: Json) -> None:
+    outside = {"type": "cohort", "key": "id", "operator": "not_in", "value": testers["id"]}
+    staff = has("email", "@corner-shop.example", "not_icontains")
+    project.patch("/", test_account_filters=[staff, outside])
 
 
 def _mark_definitions(project: Project) -> None:

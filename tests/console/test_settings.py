@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
-from tests.console.project import Project
+from tests.console.project import Project, has
 from tests.console.screen import Console
 
 
@@ -179,6 +179,42 @@ def test_ingestion_rules_are_saved_and_a_wrong_one_is_named(
     assert rules["anonymize_ips"] is True
     assert rules["removed_properties"] == ["$ip", "password"]
     console.expect_accessible()
+
+
+def test_conditions_on_test_accounts_are_saved_and_a_wrong_one_is_named(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    project.persons(ann={"email": "ann@corp.example"})
+    staff = project.cohort("Staff", has("email", "x"))
+    console.open(project.at("settings?tab=testAccounts"))
+    expect(page.get_by_text("every event counts")).to_be_visible()
+
+    page.get_by_role("button", name="Add condition").click()
+    page.get_by_role("combobox", name="Property", exact=True).fill("email")
+    page.get_by_role("option", name="email").first.click()
+    page.get_by_role("combobox", name="Comparison").select_option("does not contain")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Give a value.")).to_be_visible()
+    page.get_by_role("textbox", name="Value").fill("@corp.example")
+    page.get_by_role("button", name="Save").click()
+    console.expect_toast("The conditions are saved")
+
+    page.get_by_role("button", name="Add condition").click()
+    page.get_by_role("combobox", name="Kind of condition").last.select_option("Cohort")
+    page.get_by_role("combobox", name="Comparison").last.select_option("is not in")
+    page.get_by_role("combobox", name="Cohort", exact=True).fill("Staff")
+    page.get_by_role("option", name="Staff").click()
+    project.patch(f"/cohorts/{staff['id']}/", deleted=True)
+    console.watch.expect_status(400, "/api/projects/")
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.get_by_text("Condition 2 cannot be saved:")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text(f"id {staff['id']} does not exist")
+    console.expect_accessible()
+    [stored] = project.get("/")["test_account_filters"]
+    assert (stored["type"], stored["operator"]) == ("person", "not_icontains")
+    assert (stored["key"], stored["value"]) == ("email", "@corp.example")
 
 
 def test_webhook_is_made_switched_off_and_deleted(console: Console, project: Project) -> None:

@@ -16,6 +16,7 @@ export {
   cohortCondition,
   eventConditions,
   groupConditions,
+  insightConditions,
   personConditions,
   readFilter,
   readFilters,

@@ -68,6 +68,12 @@ export function groupConditions(filters: readonly PropertyFilter[]): Schemas["Gr
   return filters.map((filter) => ({ ...filter }) as Schemas["GroupCondition"]);
 }
 
+export function insightConditions(
+  filters: readonly PropertyFilter[],
+): Schemas["InsightCondition"][] {
+  return filters.map((filter) => ({ ...filter }) as Schemas["InsightCondition"]);
+}
+
 export function cohortCondition(filter: PropertyFilter): Schemas["CohortCondition"] {
   return { ...filter } as Schemas["CohortCondition"];
 }

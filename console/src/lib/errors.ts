@@ -55,6 +55,13 @@ export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Of an error about an entry of a list field, the number of the entry, from 0. */
+export function placeOf(error: unknown, list: string): number | undefined {
+  if (!(error instanceof ApiError) || !error.attr?.startsWith(`${list}__`)) return undefined;
+  const place = Number.parseInt(error.attr.slice(list.length + 2), 10);
+  return Number.isNaN(place) ? undefined : place;
+}
+
 /** The error of one field, for its place in a form. */
 export function errorOf(error: unknown, attr: string): string | undefined {
   return error instanceof ApiError && error.attr === attr ? error.detail : undefined;

@@ -3,7 +3,7 @@ import { accountRoute, organizationRoute, projectRoute } from "@/app/parents";
 
 export const ACCOUNT_TABS = ["profile", "password", "factor", "sessions", "keys"] as const;
 export const ORGANIZATION_TABS = ["members", "invites", "roles", "signIn"] as const;
-export const PROJECT_TABS = ["general", "keys", "ingestion", "webhooks"] as const;
+export const PROJECT_TABS = ["general", "keys", "ingestion", "testAccounts", "webhooks"] as const;
 
 /** The tab of the address, if there is one of that name. */
 function tabOf<T extends string>(tabs: readonly T[]) {

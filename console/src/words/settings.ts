@@ -202,6 +202,7 @@ export const words = {
       general: "General",
       keys: "Keys",
       ingestion: "Ingestion rules",
+      testAccounts: "Test accounts",
       webhooks: "Webhooks",
     },
     name: "Name",
@@ -250,6 +251,16 @@ export const words = {
     unlimited: "unlimited",
     unlimitedHint: "Empty: as the server allows.",
     saved: "The rules are saved; they count from now on",
+  },
+  testAccounts: {
+    title: "Who is not a test account",
+    intro:
+      "An insight that leaves out test accounts counts only events that fulfil all of these conditions.",
+    empty:
+      "No conditions yet: every event counts. Often the e-mail address of your own staff is one.",
+    conditions: "Conditions on events that count",
+    wrong: (place: number) => `Condition ${place} cannot be saved:`,
+    saved: "The conditions are saved",
   },
   webhooks: {
     label: "Webhooks",

@@ -8,6 +8,7 @@ import { PROJECT_TABS } from "../routes";
 import { GeneralTab } from "./GeneralTab";
 import { IngestionTab } from "./IngestionTab";
 import { ProjectKeysTab } from "./ProjectKeysTab";
+import { TestAccountsTab } from "./TestAccountsTab";
 import { WebhooksTab } from "./WebhooksTab";
 
 const route = getRouteApi("/signed-in/project/$projectId/settings");
@@ -28,6 +29,7 @@ function Settings({ project }: { project: Project }) {
     general: <GeneralTab project={project} />,
     keys: <ProjectKeysTab project={project} />,
     ingestion: <IngestionTab project={project} />,
+    testAccounts: <TestAccountsTab project={project} />,
     webhooks: <WebhooksTab />,
   };
   return (
