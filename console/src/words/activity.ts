@@ -46,6 +46,7 @@ const fields = {
   rollback_conditions: "rollback conditions",
   roles: "roles",
   tags: "tags",
+  test_account_filters: "test accounts",
   timezone: "time zone",
   url: "address",
 } as const;
