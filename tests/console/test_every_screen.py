@@ -8,7 +8,7 @@ from playwright.sync_api import Route
 from tests.console.conftest import Visit
 from tests.console.harmless import expect_harmless
 from tests.console.screen import Console
-from tests.console.screens import SCREENS, Screen
+from tests.console.screens import SCREENS, Screen, as_opened
 from tests.console.showcase import Showcase
 
 PHONE, ZOOM = 360, 200
@@ -69,5 +69,6 @@ def test_a_viewer_is_shown_each_screen_too(visit: Visit, showcase: Showcase) -> 
     console = visit(showcase.members["Vera"])
 
     for screen in SCREENS:
-        screen.show(console, showcase)
-        assert console.page.get_by_role("alert").all_inner_texts() == [], screen.name
+        if screen.prepare is as_opened:  # the others are changed before they are looked at
+            screen.show(console, showcase)
+            assert console.page.get_by_role("alert").all_inner_texts() == [], screen.name

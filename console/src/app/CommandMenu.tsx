@@ -7,6 +7,7 @@ import { commandSources } from "@/app/commandSources";
 import { useCanEdit, useProjectId } from "@/app/session";
 import type { Command } from "@/lib/commands";
 import { useSettled } from "@/lib/hooks";
+import { prefix } from "@/lib/prefix";
 import { classes, FLOATING } from "@/ui/classes";
 import { toastError } from "@/ui/Toast";
 import { words } from "@/words/app";
@@ -20,7 +21,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const router = useRouter();
   const choose = async (command: Command) => {
     onClose();
-    if (command.to !== undefined) router.history.push(command.to);
+    if (command.to !== undefined) router.history.push(prefix + command.to);
     try {
       await command.run?.();
     } catch (error) {

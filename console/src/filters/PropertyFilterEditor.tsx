@@ -13,7 +13,7 @@ import {
   type Operator,
   type PropertyFilter,
 } from "./model";
-import { useGroupTypes } from "./names";
+import { useFilterNames, useGroupTypes } from "./names";
 import { operatorsOf, withOperator } from "./operators";
 import { AS_HIGH } from "./styles";
 import { ValueEditor } from "./ValueEditor";
@@ -37,6 +37,7 @@ export interface PropertyFilterEditorProps {
 export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
   const { filter, onChange, use, disabled = false, allowed = [filter.type] } = props;
   const projectId = useProjectId();
+  const names = useFilterNames([filter]);
   const [wasLeft, setWasLeft] = useState(false);
   const groupTypes = useGroupTypes(allowed.includes("group") && allowed.length > 1);
   const problems = props.showProblems || wasLeft ? filterProblems(filter, use) : {};
@@ -83,7 +84,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
                   })
             }
             value={filter.key === "" ? null : filter.key}
-            labelOf={plainName}
+            labelOf={filter.type === "flag" ? (key) => names.flag?.(key) ?? key : plainName}
             onChange={(key) => onChange(withKey(filter, key ?? ""))}
             error={problems.key}
             disabled={disabled}

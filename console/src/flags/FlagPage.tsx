@@ -10,8 +10,8 @@ import { draftName } from "./editor/drafts";
 import { FlagHead, HeadActions, KeyHeading } from "./editor/FlagHead";
 import { type OpenDialog, TargetingTab } from "./editor/TargetingTab";
 import { useHeadChange } from "./editor/useHeadChange";
-import type { Flag } from "./model";
-import { useNames } from "./names";
+import { type Flag, readRules } from "./model";
+import { useRuleNames } from "./names";
 import { flagQuery } from "./queries";
 import type { FlagTab } from "./search";
 
@@ -66,7 +66,7 @@ function FlagScreen({ flag }: { flag: Flag }) {
   const search = route.useSearch();
   const navigate = useNavigate();
   const isEditor = useCanEdit();
-  const names = useNames(projectId);
+  const names = useRuleNames(projectId, readRules(flag.filters));
   const me = useMe();
   const [dialog, setDialog] = useState<OpenDialog>(null);
   const canEdit = isEditor && flag.can_edit;

@@ -1,6 +1,8 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { useFilterNames } from "@/filters";
 import { api, dataOf } from "@/lib/api";
+import type { Rules } from "./model";
 import type { Names } from "./sentence";
 
 const COHORTS_MAX = 1000;
@@ -45,4 +47,14 @@ export function useNames(projectId: string): Names {
     }),
     [types, cohorts],
   );
+}
+
+/** As `useNames`, with the keys of the flags that rules ask for. */
+export function useRuleNames(projectId: string, rules: Rules | null): Names {
+  const names = useNames(projectId);
+  const asked = (rules?.conditions ?? [])
+    .flatMap((condition) => condition.properties)
+    .filter((property) => property.type === "flag");
+  const { flag } = useFilterNames(asked);
+  return { ...names, flags: new Map(asked.map(({ key }) => [key, flag?.(key) ?? key])) };
 }

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { useTitle } from "@/lib/hooks";
+import { prefix } from "@/lib/prefix";
 import { words as app } from "@/words/app";
 import { words } from "@/words/signin";
 import { SignInForm } from "./SignInForm";
@@ -15,7 +16,7 @@ export default function LoginPage() {
   const open = async () => {
     queries.clear();
     await router.invalidate();
-    router.history.push(ownPath(next));
+    router.history.push(prefix + ownPath(next));
   };
   return (
     <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center gap-5 px-4 py-10">

@@ -47,9 +47,10 @@ const FLUSH = "[&_[data-box]]:rounded-t-none [&_[data-box]]:border-x-0 [&_[data-
 
 /** A part of a screen with a heading of its own. */
 export function Card({ title, description, actions, isFlush, className, children }: CardProps) {
+  const hasHead = Boolean(title || description || actions);
   return (
     <section className={classes("min-w-0 rounded-lg border border-line bg-panel", className)}>
-      {(title || actions) && (
+      {hasHead && (
         <div className="flex flex-wrap items-start justify-between gap-2 px-4 pt-3 pb-2">
           <div className="min-w-0">
             {title && <h2 className="font-semibold">{title}</h2>}
@@ -62,7 +63,7 @@ export function Card({ title, description, actions, isFlush, className, children
         className={classes(
           isFlush && FLUSH,
           !isFlush && "px-4 pb-4",
-          !isFlush && !title && !actions && "pt-4",
+          !isFlush && !hasHead && "pt-4",
         )}
       >
         {children}
