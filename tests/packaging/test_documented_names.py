@@ -45,11 +45,13 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=relative)
 
 @cache
 def words() -> frozenset[str]:
-    """All identifiers of the program and its settings, of benchmarks, and of the console's build
-    and tests."""
+    """All identifiers of the program and its settings, of benchmarks, and of the console with its
+    build and tests."""
     folders = (SOURCE, ROOT / "bench", ROOT / "tests" / "console")
     files = [*(file for one in folders for file in one.rglob("*.py")), ROOT / "pyproject.toml"]
     files += [CONSOLE / "package.json", CONSOLE / "vite.config.ts", *CONSOLE.glob("*.py")]
+    # Without the types that checks generate, which name everything of the API.
+    files += [one for one in (CONSOLE / "src").rglob("*.ts*") if one.name != "schema.d.ts"]
     found = {word for file in files for word in re.findall(r"\w+", file.read_text())}
     return frozenset(found | SETTINGS)
 
@@ -81,7 +83,7 @@ def identifiers(page: Path) -> set[str]:
 
 
 def is_file(name: str) -> bool:
-    places = [root / name for root in (ROOT, SOURCE)]
+    places = [root / name for root in (ROOT, SOURCE, CONSOLE / "src")]
     return any(one.exists() or one.with_name(f"{one.name}.py").is_file() for one in places)
 
 
