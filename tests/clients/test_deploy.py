@@ -160,10 +160,11 @@ def behind(
 def below(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Behind]:
-    """Below a path."""
+    """Below a path, without the console: browsers get the landing page."""
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
-    with proxied(request.param, SHARED, "/fanion/_health", folder, ports, TRUSTING) as found:
+    settings = {"FANION_CONSOLE": "off", **TRUSTING}
+    with proxied(request.param, SHARED, "/fanion/_health", folder, ports, settings) as found:
         yield found
 
 

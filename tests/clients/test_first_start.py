@@ -99,7 +99,9 @@ def refused(done: Done, text: str) -> None:
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
     """A server that was started on an empty folder, without a terminal."""
-    server = RealServer(Path(tmp_path_factory.mktemp("first-start")) / "data")
+    # Without the console, in whose place browsers get the landing page.
+    settings = {"FANION_CONSOLE": "off"}
+    server = RealServer(Path(tmp_path_factory.mktemp("first-start")) / "data", settings)
     server.start()
     yield server
     server.close()

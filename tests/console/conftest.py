@@ -27,13 +27,14 @@ class Visit(Protocol):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Those that need a browser run one after another: the first one starts it."""
     for item in items:
-        if "chromium_browser" in getattr(item, "fixturenames", ()):
+        if is_in_browser(item):
             item.add_marker("browser")
     items.sort(key=lambda item: not is_in_browser(item))
 
 
 def is_in_browser(item: pytest.Item) -> bool:
-    return item.get_closest_marker("browser") is not None
+    """Of those here: other tests that drive a browser do so without Playwright."""
+    return "chromium_browser" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(wrapper=True)

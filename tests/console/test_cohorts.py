@@ -167,7 +167,7 @@ def test_the_list_says_who_uses_a_cohort_and_a_used_one_is_not_deleted(
     console.watch.expect_status(400, "/cohorts/")
     page.get_by_role("button", name="Delete", exact=True).click()
 
-    expect(page.get_by_text("This cohort is used in 1 active feature flag")).to_be_visible()
+    console.expect_toast("This cohort is used in 1 active feature flag")
 
 
 def test_a_viewer_changes_no_cohort(

@@ -30,10 +30,14 @@ def raise_share(console: Console, percent: int, condition: int = 1) -> None:
     expect(console.page.get_by_role("region", name="Unsaved changes")).to_be_visible()
 
 
-def save(console: Console) -> None:
+def save(console: Console, *, is_covered: bool = False) -> None:
+    """is_covered: another dialog may open before the button is pressed"""
     console.press("Control+s")
     dialog = console.page.get_by_role("dialog", name="Save the changes")
-    dialog.get_by_role("button", name="Save", exact=True).click()
+    if is_covered:
+        console.page.locator("button[type=submit][data-confirms]").dispatch_event("click")
+    else:
+        dialog.get_by_role("button", name="Save", exact=True).click()
 
 
 def shares(project: Project, flag: Json) -> list[float]:
@@ -51,7 +55,7 @@ def test_after_a_session_has_ended_the_same_save_goes_on(
     end_sessions(installation, account)
     console.watch.expect_status(401, "/api/")
 
-    save(console)
+    save(console, is_covered=True)
     again = console.page.get_by_role("dialog", name="Your session has ended")
     again.get_by_label("Password").fill(PASSWORD)
     console.expect_accessible()

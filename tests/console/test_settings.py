@@ -128,11 +128,11 @@ def test_role_is_made_filled_and_deleted(console: Console) -> None:
     page = console.page
     console.open("/organization?tab=roles")
     page.get_by_role("button", name="New role").click()
-    page.get_by_label("Name").fill("Release managers")
+    page.get_by_label("Name").fill("Night shift")
     page.get_by_role("dialog").get_by_role("button", name="New role").click()
-    role = page.get_by_role("listitem").filter(has_text="Release managers")
+    role = page.get_by_role("listitem").filter(has_text="Night shift")
 
-    role.get_by_label("Add a member to Release managers").select_option(index=1)
+    role.get_by_label("Add a member to Night shift").select_option(index=1)
     expect(role.get_by_role("button", name="Remove")).to_have_count(1)
     role.get_by_label("Feature flags").select_option("may view")
     console.expect_accessible()

@@ -96,8 +96,8 @@ def test_a_wheel_and_the_sources_carry_the_console(built: Path) -> None:
 
 def test_a_wheel_from_the_sources_needs_no_node(built: Path, tmp_path: Path) -> None:
     assert packed(built, "sdist").returncode == 0
-    with tarfile.open(only(built, "*.tar.gz")) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
+    (tmp_path / "unpacked").mkdir()
+    subprocess.run(["tar", "-xzf", only(built, "*.tar.gz")], cwd=tmp_path / "unpacked", check=True)
     [unpacked] = (tmp_path / "unpacked").iterdir()
 
     done = packed(unpacked, "wheel")

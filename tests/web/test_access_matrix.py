@@ -42,6 +42,7 @@ OBJECTS = {
     "ingestion": "event",
     "insights": "insight",
     "persons": "person",
+    "problems": "activity_log",
     "property_definitions": "property_definition",
     "reset_token": "project",
     "secret_key": "project",

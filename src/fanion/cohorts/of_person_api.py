@@ -44,4 +44,4 @@ class PersonCohortsApi(Controller):
         if person is None:
             raise NotFound
         found = await store.of_person(project_id, person.id)
-        return CohortsOfPerson(results=[cohort_body(one, basic=True) for one in found])
+        return CohortsOfPerson(results=[cohort_body(one) for one in found])
