@@ -10,16 +10,17 @@ from tests.console.project import Project, has
 from tests.console.screen import Console
 
 
-def test_name_of_the_account_is_changed(console: Console) -> None:
+def test_name_of_the_account_is_changed(visit: Visit, installation: Installation) -> None:
+    console = visit(installation.member("Nora"))
     console.open("/account")
     name = console.page.get_by_label("First name")
 
-    name.fill("Olga the First")
+    name.fill("Nora the First")
     console.page.get_by_role("button", name="Save").click()
     console.expect_toast("Saved")
     console.open("/account")
 
-    expect(name).to_have_value("Olga the First")
+    expect(name).to_have_value("Nora the First")
     console.expect_accessible()
 
 
