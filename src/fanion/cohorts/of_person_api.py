@@ -19,9 +19,7 @@ from fanion.projects.request_api import ManagementRequest, scoped
 
 
 class CohortsOfPerson(Struct, kw_only=True):
-    results: Annotated[
-        list[CohortBody], Meta(description="The newest first, without `filters` and `groups`.")
-    ]
+    results: Annotated[list[CohortBody], Meta(description="The newest first.")]
 
 
 class PersonCohortsApi(Controller):
