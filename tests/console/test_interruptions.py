@@ -1,7 +1,7 @@
 """Work that is not saved survives what comes between: the end of a session, a server that stops,
 and somebody else who changes the same flag."""
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from fanion.accounts.sessions.cookies import PLAIN_NAME
 from tests.console.conftest import Visit
@@ -30,14 +30,15 @@ def raise_share(console: Console, percent: int, condition: int = 1) -> None:
     expect(console.page.get_by_role("region", name="Unsaved changes")).to_be_visible()
 
 
-def save(console: Console, *, is_covered: bool = False) -> None:
-    """is_covered: another dialog may open before the button is pressed"""
+def open_save(console: Console) -> Locator:
     console.press("Control+s")
     dialog = console.page.get_by_role("dialog", name="Save the changes")
-    if is_covered:
-        console.page.locator("button[type=submit][data-confirms]").dispatch_event("click")
-    else:
-        dialog.get_by_role("button", name="Save", exact=True).click()
+    expect(dialog.get_by_role("button", name="Save", exact=True)).to_be_enabled()
+    return dialog
+
+
+def save(console: Console) -> None:
+    open_save(console).get_by_role("button", name="Save", exact=True).click()
 
 
 def shares(project: Project, flag: Json) -> list[float]:
@@ -52,10 +53,12 @@ def test_after_a_session_has_ended_the_same_save_goes_on(
     console = visit(account, anew=True)
     open_flag(console, project, flag)
     raise_share(console, 40)
+    open_save(console)
     end_sessions(installation, account)
     console.watch.expect_status(401, "/api/")
 
-    save(console, is_covered=True)
+    # What the screen asks for by itself may have opened the other dialog above this one already.
+    console.page.locator("button[type=submit][data-confirms]").dispatch_event("click")
     again = console.page.get_by_role("dialog", name="Your session has ended")
     again.get_by_label("Password").fill(PASSWORD)
     console.expect_accessible()

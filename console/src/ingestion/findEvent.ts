@@ -85,8 +85,8 @@ async function findEvent(
 
 /** null: no event has this id */
 async function eventOf(projectId: string, id: string, signal: AbortSignal): Promise<Event | null> {
-  try {
-    return await dataOf(
+  return orNull(
+    dataOf(
       api.GET("/api/projects/{project_id}/events/{event_id}/", {
         params: {
           path: { project_id: projectId, event_id: id },
@@ -94,7 +94,14 @@ async function eventOf(projectId: string, id: string, signal: AbortSignal): Prom
         },
         signal,
       }),
-    );
+    ),
+  );
+}
+
+/** null: there is none */
+async function orNull<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
@@ -116,11 +123,14 @@ async function lettersWith(
   );
   const bodies = await Promise.all(
     page.results.map((letter) =>
-      dataOf(
-        api.GET("/api/projects/{project_id}/ingestion/dead_letters/{letter_id}/body/", {
-          params: { path: { ...path, letter_id: letter.id } },
-          signal,
-        }),
+      // One that is ingested or deleted meanwhile has none any more.
+      orNull(
+        dataOf(
+          api.GET("/api/projects/{project_id}/ingestion/dead_letters/{letter_id}/body/", {
+            params: { path: { ...path, letter_id: letter.id } },
+            signal,
+          }),
+        ),
       ),
     ),
   );

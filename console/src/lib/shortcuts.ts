@@ -38,14 +38,9 @@ function nameOf(event: KeyboardEvent): string {
 function onKeyDown(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const pressed = nameOf(event);
-  // A dialog or a menu has its own keys; only combinations reach past it and past a field.
-  const isPlain = !pressed.startsWith("mod+");
-  if (
-    isPlain &&
-    (isTyping(event.target) || document.querySelector('[role="dialog"], [role="menu"]'))
-  ) {
-    return;
-  }
+  // A dialog or a menu has its own keys. Another one of the screen would open above it and hide it.
+  if (document.querySelector('[role="dialog"], [role="menu"]') !== null) return;
+  if (!pressed.startsWith("mod+") && isTyping(event.target)) return;
   const sequence = event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${pressed}` : "";
   const shortcuts = activeShortcuts();
   const found =
@@ -62,7 +57,8 @@ export function startShortcuts(): void {
   window.addEventListener("keydown", onKeyDown);
 }
 
-/** Of a screen, while it is drawn. Plain keys do nothing while the user types or a dialog is open. */
+/** Of a screen, while it is drawn. None acts while a dialog is open, plain keys not while the user
+ * types. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;
