@@ -16,8 +16,22 @@ from hypothesis import HealthCheck, settings
 
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
-from tests.support.events_engine import events, project_id
+from tests.support.events_engine import (
+    EVERY_ENGINE,
+    EVERY_LAYOUT,
+    chdb_events,
+    clickhouse_events,
+    clickhouse_server,
+    distributed_events,
+    engines_for,
+    events,
+    every_events,
+    every_layout,
+    project_id,
+    server_events,
+)
 from tests.support.lending import Lending
+from tests.support.memory_folder import write_to_memory
 from tests.support.postgres import (
     ENGINES,
     POSTGRESQL,
@@ -43,13 +57,20 @@ from tests.support.sites import (
 
 # Fixtures of the whole session: the embedded event engine has one folder a process.
 __all__ = [
+    "chdb_events",
+    "clickhouse_events",
+    "clickhouse_server",
+    "distributed_events",
     "events",
+    "every_events",
+    "every_layout",
     "home",
     "office",
     "postgres_office",
     "postgres_site",
     "postgres_workspace",
     "project_id",
+    "server_events",
     "shared_workspace",
     "site",
     "sqlite_office",
@@ -63,6 +84,10 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_configure() -> None:
+    write_to_memory()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-engine", action="store_true", help="run each test of the records store on both"
@@ -73,6 +98,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine" in metafunc.fixturenames:
         is_every = metafunc.config.getoption("--every-engine")
         metafunc.parametrize("engine", engines_of(metafunc.definition, is_every), indirect=True)
+    for name, stores in (("every_events", EVERY_ENGINE), ("every_layout", EVERY_LAYOUT)):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, engines_for(metafunc.function, stores), indirect=True)
 
 
 def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:

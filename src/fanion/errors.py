@@ -226,6 +226,13 @@ class ClientLeft(AppError):
     default_detail = "The client has disconnected."
 
 
+class QueryCancelled(AppError):
+    """Another request of the project has ended it."""
+
+    status, type, default_code = 400, "invalid_request", "query_cancelled"
+    default_detail = "The query was cancelled."
+
+
 class Unavailable(AppError):
     """A store is down or the accept log is full: try again after `retry_after_s`."""
 

@@ -103,9 +103,7 @@ async def test_stored_insights_that_validation_refuses_are_found(home: Home) -> 
     misspelt = await create_row(home, "/insights/", insights, filters=old)
     await create_row(home, "/insights/", insights, filters={"insight": "FUNNELS"})
     await create_row(home, "/insights/", insights, filters=old, deleted=True)
-    wide = await create_row(
-        home, "/dashboards/", dashboards, filters={"properties": [{"key": "a"}]}
-    )
+    wide = await create_row(home, "/dashboards/", dashboards, filters={"interval": "week"})
     await create_row(home, "/dashboards/", dashboards, filters={"date_from": "-30d"})
 
     found = await find_invalid_insights(home.site.records)
@@ -118,7 +116,7 @@ async def test_stored_insights_that_validation_refuses_are_found(home: Home) -> 
         ),
         (
             f"dashboard {wide}",
-            'filters__properties: "properties" is not supported. Set it in the filters of each '
+            'filters__interval: "interval" is not supported. Set it in the filters of each '
             "insight.",
         ),
     ]

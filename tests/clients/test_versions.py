@@ -80,6 +80,27 @@ def test_what_is_changed_then_outlives_another_start(
     assert returned.json()["key"] == "after"
 
 
+def test_stored_groups_have_properties_in_questions_about_events(
+    server: tuple[PreloadedServer, Record], client: httpx.Client
+) -> None:
+    """Comes last, since it adds an event."""
+    _, record = server
+    headers = {"authorization": f"Bearer {record.personal_api_key}"}
+    size = {"key": "size", "type": "group", "group_type_index": 0, "operator": "gt", "value": 10}
+    asked = {"events": [{"id": "met", "properties": [size]}], "refresh": True}
+    met = {"event": "met", "distinct_id": "ann", "properties": {"$groups": {"company": "acme"}}}
+
+    def counted() -> float:
+        path = f"/api/projects/{record.project_id}/insights/trend/"
+        answer = client.post(path, json=asked, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return float(answer.json()["result"][0]["count"])
+
+    client.post("/capture/", json={"api_key": record.project_api_key, **met})
+
+    until(lambda: counted() == 1, "the group has no properties")
+
+
 @pytest.mark.parametrize(
     ("expected", "found", "differences"),
     [

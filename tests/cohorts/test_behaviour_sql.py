@@ -382,61 +382,71 @@ EXAMPLES: list[tuple[Json, SamplePerson, bool]] = [
 
 @pytest.mark.parametrize(("leaf", "person", "expected"), EXAMPLES)
 async def test_worked_examples_of_the_reference(
-    events: EventStore, project_id: int, leaf: Json, person: SamplePerson, expected: bool
+    every_layout: EventStore, project_id: int, leaf: Json, person: SamplePerson, expected: bool
 ) -> None:
-    ids = await populate(events, project_id, [person])
+    ids = await populate(every_layout, project_id, [person])
 
-    found = await members(events, project_id, {"type": "AND", "values": [leaf]})
+    found = await members(every_layout, project_id, {"type": "AND", "values": [leaf]})
 
     assert (ids[0] in found) is expected
 
 
-async def test_periods_of_months_follow_the_calendar(events: EventStore, project_id: int) -> None:
-    ids = await populate(events, project_id, [days(5, 30, 62), days(5, 70)])
+async def test_periods_of_months_follow_the_calendar(
+    every_layout: EventStore, project_id: int
+) -> None:
+    ids = await populate(every_layout, project_id, [days(5, 30, 62), days(5, 70)])
     leaf = in_periods(3, 1, 3) | {"time_value": 1, "time_interval": "month"}
 
-    found = await members(events, project_id, {"type": "AND", "values": [leaf]})
+    found = await members(every_layout, project_id, {"type": "AND", "values": [leaf]})
 
     assert found == {ids[0]}
 
 
 async def test_a_date_without_a_zone_is_in_the_projects_zone(
-    events: EventStore, project_id: int
+    every_layout: EventStore, project_id: int
 ) -> None:
     """Midnight of the first of March in Tokyo was 21 hours before this noon in UTC."""
-    ids = await populate(events, project_id, [days(20 / 24), days(22 / 24)])
+    ids = await populate(every_layout, project_id, [days(20 / 24), days(22 / 24)])
     leaf = behavioral("performed_event", explicit_datetime="dStart")
     tree = {"type": "AND", "values": [leaf]}
     dated = {"type": "AND", "values": [{**leaf, "explicit_datetime": "2026-03-01"}]}
 
-    assert await members(events, project_id, tree, zone="Asia/Tokyo") == {ids[0]}
-    assert await members(events, project_id, dated, zone="Asia/Tokyo") == {ids[0]}
-    assert await members(events, project_id, tree) == set()
+    assert await members(every_layout, project_id, tree, zone="Asia/Tokyo") == {ids[0]}
+    assert await members(every_layout, project_id, dated, zone="Asia/Tokyo") == {ids[0]}
+    assert await members(every_layout, project_id, tree) == set()
 
 
 async def test_other_projects_and_removed_persons_do_not_count(
-    events: EventStore, project_id: int
+    every_layout: EventStore, project_id: int
 ) -> None:
-    ids = await populate(events, project_id, [SamplePerson("pro"), SamplePerson("pro")])
-    await populate(events, project_id + (1 << 40), [SamplePerson("pro", (Done("a", HOUR),))])
-    await events.mirror_persons([PersonRow(project_id, ids[1], b"{}", NOW, 2, is_deleted=True)])
+    ids = await populate(every_layout, project_id, [SamplePerson("pro"), SamplePerson("pro")])
+    await populate(every_layout, project_id + (1 << 40), [SamplePerson("pro", (Done("a", HOUR),))])
+    await every_layout.mirror_persons(
+        [PersonRow(project_id, ids[1], b"{}", NOW, 2, is_deleted=True)]
+    )
     tree = {"type": "OR", "values": [{"type": "person", "key": "plan", "value": "pro"}]}
 
-    found = await members(events, project_id, tree)
+    found = await members(every_layout, project_id, tree)
 
     assert found == {ids[0]}
     assert (
-        await members(events, project_id, {"type": "OR", "values": [behavioral("performed_event")]})
+        await members(
+            every_layout, project_id, {"type": "OR", "values": [behavioral("performed_event")]}
+        )
         == set()
     )
 
 
-async def test_names_of_events_are_values(events: EventStore, project_id: int) -> None:
+async def test_names_of_events_are_values(every_layout: EventStore, project_id: int) -> None:
     name = "a' OR 1 --\\ {v0:String} \n\0☃"
-    ids = await populate(events, project_id, [SamplePerson(None, (Done(name, HOUR),)), days(1)])
+    ids = await populate(
+        every_layout, project_id, [SamplePerson(None, (Done(name, HOUR),)), days(1)]
+    )
 
     found = await members(
-        events, project_id, {"type": "AND", "values": [behavioral("performed_event", key=name)]}
+        every_layout,
+        project_id,
+        {"type": "AND", "values": [behavioral("performed_event", key=name)]},
     )
 
     assert found == {ids[0]}

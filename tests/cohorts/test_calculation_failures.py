@@ -14,6 +14,7 @@ from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore, Found
+from fanion.insights.statements_service import Statements
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from tests.support.application import Home
@@ -44,8 +45,9 @@ def calculator(
     deleted = CohortTrashStore(records, timedelta(days=7))
     uploads = ImportStore(records, now)
     projects = Projects(ProjectStore(records))
+    ask = Statements(events).members
     return Calculator(
-        cohort_store(records), work, deleted, uploads, events, projects, now, every_s=900
+        cohort_store(records), work, deleted, uploads, events, projects, now, 900, ask
     )
 
 
@@ -121,7 +123,7 @@ class FailingEvents:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._events, name)
 
-    async def ask(self, *_: Any) -> Found:
+    async def ask(self, *_: Any, **_named: Any) -> Found:
         found: Found = await self._events.ask(self._statement, {}, 1)
         return found
 
@@ -159,9 +161,9 @@ class ObservedEvents:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._events, name)
 
-    async def ask(self, *statement: Any) -> Found:
+    async def ask(self, *statement: Any, **named: Any) -> Found:
         self.asked.set()
-        found: Found = await self._events.ask(*statement)
+        found: Found = await self._events.ask(*statement, **named)
         return found
 
 

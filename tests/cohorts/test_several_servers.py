@@ -16,6 +16,7 @@ from fanion.cohorts.members_store import CohortTrashStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
+from fanion.insights.statements_service import Statements
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from tests.support.stored_cohorts import LEASE_S, NOW, cohort, cohort_store
@@ -83,4 +84,5 @@ def calculator(records: Records, work: CohortLeaseStore, events: EventStore) -> 
         Projects(ProjectStore(records)),
         lambda: NOW,
         every_s=900,
+        ask=Statements(events).members,
     )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanion.events.event import Event, PersonRow
+from fanion.events.event import Event, GroupRow, PersonRow
 from fanion.events.storage.encoder import Batch, TextEncoder
 from fanion.events.storage.json_column import PATHS_MAX, JsonColumn
 from fanion.events.storage.native_encoder import PART_ROWS, NativeEncoder
@@ -32,6 +32,12 @@ PERSONS = """
     FROM persons FINAL
    WHERE project_id = {project:UInt64}
 ORDER BY person_id
+"""
+GROUPS = """
+  SELECT group_type_index, group_key, version, created_at, properties, toString(attributes)
+    FROM groups FINAL
+   WHERE project_id = {project:UInt64}
+ORDER BY group_key
 """
 Objects = Sequence[Mapping[str, Any]]
 
@@ -218,6 +224,32 @@ async def test_persons_have_the_columns_that_the_engine_makes_too(events: EventS
         await events.insert(encoder.batch((), persons), "")
 
         found.append(await events._read(PERSONS, {"project": project_id}))
+    ours, theirs, text = found
+    assert len(ours) == len(objects)
+    assert ours == theirs == text
+
+
+async def test_groups_have_the_columns_that_the_engine_makes_too(events: EventStore) -> None:
+    objects: Objects = [*PLAIN["kinds that change"], *LEFT.values()]
+    found = []
+    for encoder, with_values in ((NATIVE, True), (NATIVE, False), (TEXT, True)):
+        project_id = uuid4().int >> 66
+        rows = [
+            GroupRow(
+                project_id,
+                number % 5,
+                f"Ü\t{number:03}",
+                msgspec.json.encode(values),
+                NOON,
+                number,
+                values=values if with_values else None,
+            )
+            for number, values in enumerate(objects)
+        ]
+
+        await events.insert(Batch((), groups=encoder.group_blocks(rows)), "")
+
+        found.append(await events._read(GROUPS, {"project": project_id}))
     ours, theirs, text = found
     assert len(ours) == len(objects)
     assert ours == theirs == text

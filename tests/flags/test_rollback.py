@@ -47,7 +47,7 @@ def test_a_condition_holds_beyond_its_threshold(
 
     assert read is not None
     assert read.holds(average) is holds
-    assert read.metric.series[0].event == "$pageview"
+    assert read.metric.series[0].entity.event == "$pageview"
 
 
 @pytest.mark.parametrize("kind", ["sentry", "unknown", None, 5, ["insight"]])

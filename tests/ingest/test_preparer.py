@@ -185,6 +185,7 @@ async def test_events_of_a_deleted_person_are_left_out(
         person = await home.person("ann")
         answer = await home.api.delete(f"/persons/{person['id']}/?delete_events=true")
         assert answer.is_success
+        await until_it_helps(home, watched)  # it ends when there is nothing to do for a while
         before = watched.ahead
         await home.capture(
             {"event": "b", "distinct_id": "ann"}, {"event": "c", "distinct_id": "bob"}

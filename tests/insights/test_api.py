@@ -110,7 +110,12 @@ async def test_a_day_begins_in_the_projects_zone(home: Home) -> None:
 REFUSED: dict[str, tuple[Json, Json]] = {
     "another kind": (
         {"insight": "FUNNELS"},
-        error("validation_error", "invalid_input", "Only trends can be calculated.", "insight"),
+        error(
+            "validation_error",
+            "invalid_choice",
+            '"FUNNELS" is not a valid choice. Allowed are: LIFECYCLE, STICKINESS, TRENDS.',
+            "insight",
+        ),
     ),
     "a date": (
         {"date_from": "soon"},
@@ -226,7 +231,7 @@ async def test_an_insight_with_options_refused_now_can_still_be_renamed(
     home: Home,
 ) -> None:
     made = (await home.api.post("/insights/", json={"name": "a", "filters": CALLS})).json()
-    old = {**CALLS, "smoothing_intervals": 7}
+    old = {**CALLS, "breakdown_path_cleaning": True}
     async with home.site.records.write() as connection:
         await connection.execute(update(insights).values(filters=old))
 
@@ -240,8 +245,8 @@ async def test_an_insight_with_options_refused_now_can_still_be_renamed(
     assert changed.json() == error(
         "validation_error",
         "invalid_input",
-        "Trends with smoothing_intervals are not supported. Leave it out.",
-        "filters__smoothing_intervals",
+        "Trends with breakdown_path_cleaning are not supported. Leave it out.",
+        "filters__breakdown_path_cleaning",
     )
 
 

@@ -6,9 +6,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from fanion.insights.date_range import DateRange
+from fanion.insights.calculation_service import Analysis
+from fanion.insights.dates.intervals import DateRange
 from fanion.insights.trends.query import parse_trends
-from fanion.insights.trends.store import Trends
+from fanion.insights.trends.service import RollingAverage
 from fanion.projects.model import Project
 from tests.support.application import Home, Json
 from tests.support.cohorts import members
@@ -64,6 +65,30 @@ async def test_a_trend_leaves_out_test_accounts(shop: Home, asked: object) -> No
 async def test_a_trend_that_does_not_ask_for_it_counts_them(shop: Home, asked: object) -> None:
     assert await count(shop, filter_test_accounts=asked) == 3
     assert await count(shop) == 3
+
+
+async def test_a_trend_leaves_out_the_events_of_a_company(home: Home) -> None:
+    await home.capture(
+        {
+            "event": "$groupidentify",
+            "distinct_id": "d",
+            "properties": {
+                "$group_type": "company",
+                "$group_key": "us",
+                "$group_set": {"name": "Our company"},
+            },
+        }
+    )
+    ours, theirs, none = did("ann@a.com"), did("bob@b.com"), did("cid@c.com")
+    ours["properties"]["$groups"] = {"company": "us"}
+    theirs["properties"]["$groups"] = {"company": "not described"}
+    await home.capture(ours, theirs, none)
+    name = {"key": "name", "type": "group", "group_type_index": 0, "value": "Our company"}
+    await exclude(home, {**name, "operator": "is_not"})
+
+    assert await count(home, filter_test_accounts=True) == 2
+    assert await count(home) == 3
+    assert await count(home, properties=[name]) == 1
 
 
 async def test_all_conditions_hold_together_with_those_of_the_trend(shop: Home) -> None:
@@ -136,7 +161,7 @@ async def test_the_average_of_a_rollback_leaves_them_out(shop: Home) -> None:
     week = DateRange(NOW.replace(month=2, day=23), NOW)
     asked = parse_trends({**SEEN, "filter_test_accounts": True})
 
-    average = await Trends(shop.site.records, shop.site.running.events).rolling_average(
+    average = await RollingAverage(Analysis(shop.site.records, shop.site.running.events)).of(
         project, asked, week
     )
 

@@ -60,3 +60,31 @@ def test_schema_and_validation_agree_on_every_operator_and_value(kind: Any, valu
             QUESTION.validate(filters)
         elif "for operator" not in detail:
             assert not QUESTION.is_valid(filters), detail
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"insight": "FUNNELS", "events": [{"id": "a"}], "funnel_order_type": "strict"},
+        {"insight": "RETENTION", "period": "Week", "target_entity": {"id": "a"}},
+        {"insight": "STICKINESS", "events": [{"id": "a"}], "computed_as": "cumulative"},
+        {"insight": "LIFECYCLE", "events": [{"id": "a"}], "date_from": "-14d"},
+        {"insight": "PATHS", "include_event_types": ["$pageview"], "step_limit": 4},
+    ],
+    ids=lambda filters: str(filters["insight"]),
+)
+def test_other_kinds_fit_the_schema_and_their_words_are_checked(filters: Json) -> None:
+    assert refusal(filters) is None
+    QUESTION.validate(filters)
+
+    for name, wrong in (
+        ("funnel_order_type", "zzz"),
+        ("period", "Decade"),
+        ("computed_as", "zzz"),
+        ("step_limit", 0),
+        ("date_from", 5),
+    ):
+        if name in filters:
+            changed = {**filters, name: wrong}
+            assert refusal(changed) is not None
+            assert not QUESTION.is_valid(changed)

@@ -18,10 +18,12 @@ from fanion.db.schema.tables import persons
 from fanion.errors import Invalid
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
 from fanion.events.storage.store import EventStore
-from fanion.insights.date_range import DateRange
-from fanion.insights.series_sql import NONE, OTHER
+from fanion.insights.calculation_service import Analysis
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.kinds_service import Calculator
+from fanion.insights.sql.compiler import NONE, OTHER
 from fanion.insights.trends.query import parse_trends
-from fanion.insights.trends.store import Trends
+from fanion.insights.trends.service import RollingAverage
 from fanion.projects.model import Project
 
 NOW = datetime(2024, 5, 15, 13, 45, tzinfo=UTC)
@@ -73,9 +75,11 @@ class Site:
         math = filters.pop("math", None)
         asked = {"events": [{"id": event, "math": math}], **LAST_THREE_DAYS, **filters}
         await self.store()
-        return await Trends(self.records, self.events).result(
+        calculator = Calculator(Analysis(self.records, self.events))
+        found: list[dict[str, Any]] = await calculator.result(
             self.project, parse_trends(asked), NOW
         )
+        return found
 
     async def store(self) -> None:
         await self.events.insert(self.events.encoder.batch(self.stored), uuid4().hex)
@@ -96,9 +100,9 @@ class Site:
 
 
 @pytest.fixture
-async def site(events: EventStore, project_id: int, sqlite_url: str) -> AsyncIterator[Site]:
+async def site(every_layout: EventStore, project_id: int, sqlite_url: str) -> AsyncIterator[Site]:
     store = await open_records(sqlite_url)
-    yield Site(project_id, events, store)
+    yield Site(project_id, every_layout, store)
     await store.close()
 
 
@@ -312,8 +316,8 @@ async def test_two_series_are_compared_with_the_previous_range(site: Site) -> No
     reported = [(one["label"], one["compare_label"], one["data"], one["days"][0]) for one in result]
     assert reported == [
         ("called", "current", [0.0, 0.0, 2.0], "2024-05-13"),
-        ("called", "previous", [0.0, 0.0, 4.0], "2024-05-10"),
         ("other", "current", [0.0, 0.0, 1.0], "2024-05-13"),
+        ("called", "previous", [0.0, 0.0, 4.0], "2024-05-10"),
         ("other", "previous", [0.0, 0.0, 0.0], "2024-05-10"),
     ]
 
@@ -355,7 +359,7 @@ async def test_a_rolling_average_counts_exactly_seven_days(site: Site) -> None:
     await site.store()
     query = parse_trends({"insight": "trends", "events": [{"order": 0, "id": "called"}]})
 
-    average = await Trends(site.records, site.events).rolling_average(
+    average = await RollingAverage(Analysis(site.records, site.events)).of(
         site.project, query, DateRange(NOW - timedelta(days=7), NOW)
     )
 
@@ -364,9 +368,9 @@ async def test_a_rolling_average_counts_exactly_seven_days(site: Site) -> None:
 
 @pytest.mark.every_engine
 async def test_members_of_a_cohort_are_those_of_its_last_calculation(
-    records: Records, events: EventStore, project_id: int
+    records: Records, every_layout: EventStore, project_id: int
 ) -> None:
-    site = Site(project_id, events, records)
+    site = Site(project_id, every_layout, records)
     cohort_id = await _cohort(records, project_id, members=[1, 2], gone=[3])
     await site.merged(4, 1)
     for person in range(1, 6):

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.date_range import INTERVALS
+from fanion.insights.dates.intervals import INTERVALS
+from fanion.insights.parsing.fields import Fields
 from fanion.insights.validation import check_dashboard_filters, check_insight_filters, cohorts_of
 from fanion.properties.operators import VALUES_MAX
 from fanion.rest import posthog_insight_fields
@@ -44,13 +45,17 @@ STORED: dict[str, dict[str, Any]] = {
     },
     "paths": {
         "insight": "PATHS",
-        "path_type": "$pageview",
         "include_event_types": ["$pageview"],
         "path_groupings": ["/a/*"],
         "step_limit": 5,
         "edge_limit": 50,
     },
-    "life cycle": {"insight": "LIFECYCLE", "shown_as": "Lifecycle", "toggledLifecycles": ["new"]},
+    "life cycle": {
+        "insight": "LIFECYCLE",
+        "shown_as": "Lifecycle",
+        "events": [{"id": "a"}],
+        "toggledLifecycles": ["new"],
+    },
     "stickiness": {"insight": "STICKINESS", "shown_as": "Stickiness", "stickiness_days": 3},
     "none": {},
 }
@@ -70,7 +75,7 @@ def test_an_unknown_name_is_refused_in_every_kind(kind: str) -> None:
 
 
 def test_every_calculated_interval_is_a_known_word() -> None:
-    assert set(INTERVALS) < posthog_insight_fields.INTERVALS
+    assert set(INTERVALS) == posthog_insight_fields.INTERVALS
 
 
 @pytest.mark.parametrize("name", sorted(posthog_insight_fields.WORDS))
@@ -145,16 +150,17 @@ def test_cohorts_are_reported_with_their_place() -> None:
         "events": [{"id": "a", "properties": [{**leaf, "value": 9}]}],
     }
 
-    assert cohorts_of(filters, "filters") == {
+    assert cohorts_of(Fields(filters, at="filters")) == {
         9: "filters__events__0__properties__0",
         7: "filters__properties__values__0__values__0",
     }
 
 
-def test_a_dashboard_applies_only_its_date_range() -> None:
-    check_dashboard_filters({"date_from": "-30d", "date_to": None, "properties": []})
+def test_a_dashboard_applies_its_date_range_and_conditions() -> None:
+    condition = {"key": "a", "type": "event", "value": "x", "operator": "exact"}
+    check_dashboard_filters({"date_from": "-30d", "date_to": None, "properties": [condition]})
 
-    for name, value in {"properties": [{}], "interval": "week", "zzz": 1, "date_to": "x"}.items():
+    for name, value in {"properties": 5, "interval": "week", "zzz": 1, "date_to": "x"}.items():
         with pytest.raises(Invalid) as refused:
             check_dashboard_filters({name: value})
         assert refused.value.attr == f"filters__{name}"

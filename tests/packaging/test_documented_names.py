@@ -29,9 +29,10 @@ MODULE = re.compile(r"(fanion|tests)(\.[a-z]\w*)+")
 TOTAL = "_total"
 # Identifiers that are not ours: of systems, engines, earlier and other programs, and examples.
 FOREIGN = {
-    "FANION_TEST_CLICKHOUSE_URL", "Pss", "Replicated", "Rss", "SO_REUSEPORT",
+    "Pss", "Replicated", "Rss", "SO_REUSEPORT",
     "_part_offset", "all_tasks", "add_release_condition", "authentication_failed", "commit_delay",
-    "filters__groups__0__rollout", "invalid_personal_key", "malformed_data", "old_parts_lifetime",
+    "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",
+    "invalid_personal_key", "malformed_data", "old_parts_lifetime",
     "properties__0__operator", "tiles__0__colour", "update_variants",
 }  # fmt: skip
 
@@ -45,9 +46,10 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=relative)
 
 @cache
 def words() -> frozenset[str]:
-    """All identifiers of the program and its settings, of benchmarks, and of the console with its
-    build and tests."""
-    folders = (SOURCE, ROOT / "bench", ROOT / "tests" / "console")
+    """All identifiers of the program and its settings, of benchmarks, of what tests are written
+    with, and of the console with its build and tests."""
+    tests = ROOT / "tests"
+    folders = (SOURCE, ROOT / "bench", tests / "support", tests / "console")
     files = [*(file for one in folders for file in one.rglob("*.py")), ROOT / "pyproject.toml"]
     files += [CONSOLE / "package.json", CONSOLE / "vite.config.ts", *CONSOLE.glob("*.py")]
     # Without the types that checks generate, which name everything of the API.

@@ -11,6 +11,7 @@ from tests.support.cohorts import create
 from tests.support.team import Team
 
 STAFF: Json = {"key": "email", "type": "person", "operator": "not_icontains", "value": "@our.org"}
+GROUP = "__group_type_index"
 LOCAL: Json = {"key": "$host", "type": "event", "operator": "is_not", "value": ["localhost"]}
 
 
@@ -22,7 +23,14 @@ async def change(home: Home, conditions: Any) -> Any:
 async def test_conditions_are_stored_as_sent(home: Home) -> None:
     members = await create(home, name="Staff")
     outside = {"key": "id", "type": "cohort", "operator": "not_in", "value": members["id"]}
-    sent = [STAFF, LOCAL, outside, {"key": "plan", "value": "test", "negation": True}]
+    ours = {
+        "key": "name",
+        "type": "group",
+        "group_type_index": 0,
+        "operator": "is_not",
+        "value": "x",
+    }
+    sent = [STAFF, LOCAL, outside, ours, {"key": "plan", "value": "test", "negation": True}]
     assert (await home.get("/"))["test_account_filters"] == []
 
     answer = await change(home, sent)
@@ -42,7 +50,8 @@ async def test_conditions_are_stored_as_sent(home: Home) -> None:
         ({"key": "a", "value": "b", "operator": "gt"}, "__value", "a number"),
         ({"key": "a", "value": ["b"] * (VALUES_MAX + 1)}, "__value", f"more than {VALUES_MAX}"),
         ({"key": "a", "value": 1, "type": "persn"}, "__type", 'Did you mean "person"?'),
-        ({"key": "a", "value": 1, "type": "group"}, "__type", "not a valid choice"),
+        ({"key": "a", "value": 1, "type": "group"}, GROUP, "is required"),
+        ({"key": "a", "value": 1, "type": "group", "group_type_index": 5}, GROUP, "0 to 4"),
         ({"key": "a", "value": 1, "type": ["person"]}, "__type", "not a valid choice"),
         ({"type": "behavioral", "value": "performed_event"}, "__type", "not a valid choice"),
         ({"value": 1}, "", "must have a text key"),

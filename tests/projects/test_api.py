@@ -55,6 +55,8 @@ def first_project(workspace: Workspace, **changes: Any) -> dict[str, Any]:
         "organization": str(FIRST_ORGANIZATION),
         "ingestion": NO_WISHES,
         "test_account_filters": [],
+        "week_start_day": 0,
+        "path_cleaning_filters": [],
     } | changes
 
 
@@ -80,6 +82,8 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
         "organization": str(FIRST_ORGANIZATION),
         "ingestion": NO_WISHES,
         "test_account_filters": [],
+        "week_start_day": 0,
+        "path_cleaning_filters": [],
     }
     assert body["api_token"].startswith("phc_")
     again = await workspace.client.get(f"/api/projects/{found.id}/")

@@ -36,12 +36,15 @@ async def things(home: Home) -> dict[str, object]:
     async with home.site.client(home.key) as api:
         role = await api.post("/api/organizations/@current/roles/", json={"name": "Editors"})
     assert role.status_code == 201, role.text
+    insight_id = await made("/insights/", name="a")
+    alert = {"insight": insight_id, "condition": "above", "threshold": 1}
     return {
         "project_id": home.project_id,
         "organization": "@current",
         "flag_id": await made("/feature_flags/", key="a"),
         "cohort_id": await made("/cohorts/", name="a"),
-        "insight_id": await made("/insights/", name="a"),
+        "insight_id": insight_id,
+        "alert_id": await made("/alerts/", name="a", **alert),
         "dashboard_id": await made("/dashboards/", name="a"),
         "webhook_id": await made("/webhooks/", url="https://example.com/"),
         "person_id": (await home.person("ann"))["uuid"],

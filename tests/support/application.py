@@ -44,7 +44,7 @@ from tests.support.management import error as error  # tests of the whole applic
 BASE_URL = "http://fanion.test"
 INGESTED_S = 60
 # A machine that runs other tests too may pause for seconds.
-PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S)
+PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S, erasure_s=SOON_S)
 
 Json = dict[str, Any]
 

@@ -1,20 +1,26 @@
-"""A real event store for the suites: chDB always, a ClickHouse server when one is named.
+"""Real event stores for the suites: chDB, the stand-in for a ClickHouse server, one that is named.
 
-The embedded engine has one folder a process, so the store is shared by the whole session and
+The embedded engine has one folder a process, so each store is shared by the whole session and
 every test works in a project of its own.
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import count
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fanion.events.storage.store import EventStore, open_events
+from tests.support.clickhouse.server import DISTRIBUTED, SERVER, ClickHouse, clickhouse
 
 SERVER_URL = os.environ.get("FANION_TEST_CLICKHOUSE_URL", "")
-ENGINES = ("chdb", "clickhouse") if SERVER_URL else ("chdb",)
+CHDB = "chdb"
+ENGINES = (CHDB, "clickhouse") if SERVER_URL else (CHDB,)
+# What the statements of the store must work on.
+EVERY_ENGINE = (*ENGINES, SERVER, DISTRIBUTED)
+# What those of analysis must: a plan depends on where the tables lie, not on the way to the engine.
+EVERY_LAYOUT = (*ENGINES, DISTRIBUTED)
 
 _projects = count(int.from_bytes(os.urandom(4)) << 16)
 
@@ -24,11 +30,64 @@ def next_project() -> int:
     return next(_projects)
 
 
+def engines_for(test: Callable[..., Any], engines: Sequence[str]) -> Sequence[str]:
+    """Random examples run on chDB alone, or they would take minutes."""
+    return (CHDB,) if getattr(test, "is_hypothesis_test", False) else engines
+
+
 @pytest.fixture(scope="session", params=ENGINES)
-async def events(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[EventStore]:
-    store = await open_events(events_url(request.param, tmp_path_factory.mktemp("events")))
+def events(request: pytest.FixtureRequest) -> EventStore:
+    return _store(request)
+
+
+@pytest.fixture(scope="session")
+def every_events(request: pytest.FixtureRequest) -> EventStore:
+    """On each engine in turn, for what SQL decides; see `engines_for`."""
+    return _store(request)
+
+
+@pytest.fixture(scope="session")
+def every_layout(request: pytest.FixtureRequest) -> EventStore:
+    """With local and with Distributed tables, for statements that only read."""
+    return _store(request)
+
+
+@pytest.fixture(scope="session")
+async def chdb_events(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EventStore]:
+    store = await open_events(f"chdb://{tmp_path_factory.mktemp('events')}/store")
+    yield store
+    await store.close()
+
+
+@pytest.fixture(scope="session")
+async def clickhouse_events() -> AsyncIterator[EventStore]:
+    """The server that FANION_TEST_CLICKHOUSE_URL names."""
+    store = await open_events(SERVER_URL)
+    yield store
+    await store.close()
+
+
+@pytest.fixture(scope="session")
+def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
+    """The stand-in; tests/support/clickhouse/README.md says what it is not."""
+    with clickhouse(tmp_path_factory.mktemp("clickhouse")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+async def server_events(clickhouse_server: ClickHouse) -> AsyncIterator[EventStore]:
+    store = await open_events(clickhouse_server.url(SERVER))
+    yield store
+    await store.close()
+
+
+@pytest.fixture(scope="session")
+async def distributed_events(clickhouse_server: ClickHouse) -> AsyncIterator[EventStore]:
+    """Its tables of events are Distributed over two shards, both of which are this server."""
+    url = clickhouse_server.url(DISTRIBUTED)
+    await (await open_events(url)).close()
+    clickhouse_server.distribute()
+    store = await open_events(url)
     yield store
     await store.close()
 
@@ -38,5 +97,6 @@ def project_id() -> int:
     return next_project()
 
 
-def events_url(engine: str, folder: Path) -> str:
-    return SERVER_URL if engine == "clickhouse" else f"chdb://{folder}/store"
+def _store(request: pytest.FixtureRequest) -> EventStore:
+    store: EventStore = request.getfixturevalue(f"{request.param}_events")
+    return store

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import asyncpg
 
+from tests.support.memory_folder import short_folder
+
 START_S = 60
 SQLITE, POSTGRESQL = ENGINES = ("sqlite", "postgresql")
 TEMPLATE = "fanion_template"
@@ -85,8 +87,7 @@ def private_postgres() -> Iterator[Postgres]:
     """
     programs = binaries()
     account = _unprivileged_account()
-    # Not under the test's own temporary folder: a socket's path may have 107 bytes at most.
-    folder = Path(tempfile.mkdtemp(prefix="fanion-pg-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="fanion-pg-", dir=short_folder()))
     try:
         if account:
             shutil.chown(folder, account)

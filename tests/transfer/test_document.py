@@ -256,7 +256,8 @@ FAULTS: list[tuple[Json, str]] = [
     ),
     (
         {"insights": [{"short_id": "x", "filters": {"insight": "TRENDS", "interval": "aeon"}}]},
-        'insight x: interval: "aeon" is not a valid choice. Allowed are: day, hour, month, week.',
+        'insight x: interval: "aeon" is not a valid choice. '
+        "Allowed are: day, hour, minute, month, week.",
     ),
     (
         {"dashboards": [{"key": "d", "tiles": [{"insight": "x"}]}]},

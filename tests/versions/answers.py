@@ -120,7 +120,10 @@ def questions(record: Record, client: httpx.Client) -> Iterator[Question]:
 
 
 def missing(expected: Any, found: Any, place: str = "") -> Iterator[str]:
-    """Where an answer does not say what it said. Fields that are new are no difference."""
+    """Where an answer does not say what it said. Fields that are new are no difference, nor what
+    stands in a list of addresses that was always empty."""
+    if expected == [] and place.endswith(".persons_urls"):
+        return
     if isinstance(expected, dict) and isinstance(found, dict):
         for name, value in expected.items():
             if name not in found:
@@ -172,6 +175,7 @@ _OF_ACCOUNT = (
 _OF_PROJECT = (
     "/",
     "/activity_log/?limit=100",
+    "/alerts/",
     "/cohorts/?limit=100",
     "/dashboards/",
     "/event_definitions/?limit=100&ordering=name",
@@ -186,6 +190,8 @@ _OF_PROJECT = (
     "/insights/?limit=100",
     "/insights/trend/?events=%5B%7B%22id%22%3A%22seen%22%7D%5D"
     "&date_from=2024-01-28&date_to=2024-02-05&breakdown=path",
+    "/persons/funnel/?insight=FUNNELS&events=%5B%7B%22id%22%3A%22seen%22%7D%2C%7B%22id%22%3A"
+    "%22paid%22%2C%22order%22%3A1%7D%5D&date_from=2024-01-28&date_to=2024-02-05&funnel_step=2",
     "/persons/?limit=100",
     "/property_definitions/?limit=100",
     "/webhooks/",

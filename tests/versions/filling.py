@@ -126,6 +126,16 @@ class Filling:
         made = self.post("/insights/", name="Seen", filters=filters, tags=["Weekly"], saved=True)
         self.send("PATCH", f"/insights/{made['id']}/", json={"dashboards": [board]})
         self.post("/insights/", name="Kept", filters={"insight": "PATHS"})
+        query = {
+            "kind": "FunnelsQuery",
+            "series": [{"kind": "EventsNode", "event": name} for name in ("seen", "paid")],
+            "dateRange": {"date_from": "2024-01-28", "date_to": "2024-02-05"},
+        }
+        self.post("/insights/", name="Bought", query=query, saved=True, dashboards=[board])
+        seen = int(made["id"])
+        alert: Json = {"name": "Many", "insight": seen, "condition": "above", "threshold": 100}
+        alert["enabled"] = False  # so that it is never checked, and stays as it is
+        self.post("/alerts/", **alert)
         return board
 
     def _make_flags(self, cohorts: dict[str, int], board: int) -> None:

@@ -32,6 +32,7 @@ SIGN_OUT = "POST /api/logout/"
 OBJECTS = {
     "": "project",
     "activity_log": "activity_log",
+    "alerts": "insight",
     "cohorts": "cohort",
     "dashboards": "dashboard",
     "event_definitions": "event_definition",
@@ -44,6 +45,7 @@ OBJECTS = {
     "persons": "person",
     "problems": "activity_log",
     "property_definitions": "property_definition",
+    "query": "query",
     "reset_token": "project",
     "secret_key": "project",
     "webhooks": "webhook",
@@ -56,7 +58,30 @@ POST_READS = {
     "/feature_flags/preview_change/": "feature_flag:read",
     "/persons/{person_id}/merge/preview/": "person:read",
     "/cohorts/preview/": "cohort:read",
-    "/insights/trend/": "insight:read",
+    **dict.fromkeys(
+        (
+            *("/insights/trend/", "/insights/funnel/", "/insights/funnel/correlation/"),
+            *("/insights/retention/", "/insights/path/"),
+        ),
+        "insight:read",
+    ),
+    **dict.fromkeys(
+        (
+            *("/persons/trends/", "/persons/funnel/", "/persons/funnel/correlation/"),
+            *("/persons/retention/", "/persons/path/", "/persons/stickiness/"),
+            "/persons/lifecycle/",
+        ),
+        "person:read",
+    ),
+    "/query/": "query:read",
+    **dict.fromkeys(
+        (
+            *("/persons/trends/", "/persons/funnel/", "/persons/funnel/correlation/"),
+            *("/persons/retention/", "/persons/path/", "/persons/stickiness/"),
+            "/persons/lifecycle/",
+        ),
+        "person:read",
+    ),
 }
 # What changes only the caller's own account.
 OWN = {
@@ -183,6 +208,8 @@ class Endpoint:
             return "activity_log:read"
         if self.method == "POST" and rest in POST_READS:
             return POST_READS[rest]
+        if rest == "/query/{client_query_id}/":
+            return "query:read"
         kind = self.path.split("/")[2]
         owners = {"organizations": "organization", "users": "user"}
         thing = owners.get(kind) or OBJECTS[rest.strip("/").partition("/")[0]]

@@ -25,13 +25,13 @@ def condition(**more: Any) -> Json:
 CREATED: dict[str, list[tuple[Json, str, str]]] = {
     "/insights/": [
         ({"filtres": {}}, "filtres", 'Did you mean "filters"?'),
-        ({"query": {"kind": "TrendsQuery"}}, "query", "Ask with filters."),
+        ({"query": {"kind": "TrendQuery"}}, "query__kind", '"TrendsQuery"'),
         ({"dashboard": 7}, "dashboard", "Set dashboards."),
         ({"deleted": True}, "deleted", "This field can only be set after creation."),
         (trend(date_form="-7d"), "filters__date_form", 'Did you mean "date_from"?'),
         (trend(insight="TREND"), "filters__insight", 'Did you mean "TRENDS"?'),
         (trend(interval="dayly"), "filters__interval", 'Did you mean "day"?'),
-        (trend(interval="minute"), "filters__interval", "is not a valid choice"),
+        (trend(interval="second"), "filters__interval", "is not a valid choice"),
         (trend(display="LineGraph"), "filters__display", 'Did you mean "ActionsLineGraph"?'),
         (trend(display="ActionsDonut"), "filters__display", "not supported"),
         (trend(date_from="yesterday"), "filters__date_from", "Invalid date: yesterday"),
@@ -67,7 +67,7 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
         ({"use_template": "product"}, "use_template", "not supported"),
         ({"tiles": [{"id": 1}]}, "tiles", "Create insights on this dashboard."),
         ({"filters": {"date_form": "-7d"}}, "filters__date_form", '"date_from"'),
-        ({"filters": {"properties": [{"key": "a"}]}}, "filters__properties", "each insight"),
+        ({"filters": {"properties": [{"ky": "a"}]}}, "filters__properties__0__ky", '"key"'),
         ({"filters": {"date_from": "soon"}}, "filters__date_from", "Invalid date: soon"),
         ({"restriction_level": 1}, "restriction_level", "not a valid choice"),
     ],
@@ -87,6 +87,7 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
         ({"name": "p", "ingestion": {"anonymize_ips": True}}, "ingestion", "not supported"),
         ({"name": "p", "test_account_filters": [{"key": "a", "value": "b"}]},
          "test_account_filters", "once the project is created"),
+        ({"name": "p", "week_start_day": 1}, "week_start_day", "once the project is created"),
     ],
     "/api/organizations/@current/roles/": [
         ({"name": "r", "feature_flag_access_level": 21},
@@ -127,7 +128,8 @@ SETTINGS: list[tuple[Json, str, str]] = [
     ({"session_recording_opt_in": True}, "session_recording_opt_in", "not recorded"),
     ({"autocapture_opt_out": True}, "autocapture_opt_out", "where the client starts"),
     ({"test_account_filters": [{"kye": "email"}]}, "test_account_filters__0__kye", '"key"'),
-    ({"week_start_day": 1}, "week_start_day", "Weeks begin on Sunday."),
+    ({"week_start_day": 2}, "week_start_day", "less than or equal to 1"),
+    ({"path_cleaning_filters": [{"regexp": "a"}]}, "path_cleaning_filters__0__regexp", '"regex"'),
     ({"nam": "n"}, "nam", 'Did you mean "name"?'),
     ({"timezone": "Europe/Berlinn"}, "timezone", "not a valid choice"),
     ({"ingestion": {"anonymise_ips": True}}, "ingestion__anonymise_ips", '"anonymize_ips"'),
@@ -276,7 +278,8 @@ async def test_an_old_insight_and_an_old_dashboard_can_still_be_changed(home: Ho
     worse = await home.api.patch(
         f"/insights/{insight['id']}/", json={"filters": {**old, "interval": "dayly"}}
     )
-    shown = await home.get(f"/insights/{insight['id']}/", refresh=True)
+    shown = await home.get(f"/insights/{insight['id']}/")
+    asked = await home.api.get(f"/insights/{insight['id']}/", params={"refresh": True})
     named = await home.api.patch(
         f"/dashboards/{dashboard['id']}/",
         json={"filters": {"properties": [{"key": "a"}]}, "name": "n"},
@@ -287,9 +290,10 @@ async def test_an_old_insight_and_an_old_dashboard_can_still_be_changed(home: Ho
 
     assert (renamed.status_code, renamed.json()["name"]) == (200, "n"), renamed.text
     assert (worse.status_code, worse.json()["attr"]) == (400, "filters__no_such")
-    assert shown["result"][0]["count"] == 0
+    assert shown["result"] is None
+    assert (asked.status_code, asked.json()["attr"]) == (400, "filters__display")
     assert (named.status_code, named.json()["name"]) == (200, "n"), named.text
-    assert (other.status_code, other.json()["attr"]) == (400, "filters__properties")
+    assert (other.status_code, other.json()["attr"]) == (400, "filters__properties__0__value")
 
 
 QUERIES: list[tuple[str, str, str]] = [

@@ -13,7 +13,7 @@ from fanion.db.schema.tables import metadata
 from tests.support.application import Home, Json
 
 # When a credential was used last, and computed answers.
-_NOTED, _CACHE = {"last_used_at"}, {"insight_results"}
+_NOTED, _CACHE = {"last_used_at"}, {"insight_results", "dashboard_refreshes"}
 _OVERRIDES = {
     "x-http-method-override": "DELETE",
     "x-http-method": "POST",

@@ -187,7 +187,7 @@ class PreflightApi(Controller):
 
     @get("/", summary="Read how people can sign in", public=True, security=[{}])
     async def preflight(self, sign_in: NamedDependency[SignIn]) -> PreflightBody:
-        """The same for everybody."""
+        """The same without a session."""
         options = sign_in.options
         return PreflightBody(
             email_service_available=options.mail,

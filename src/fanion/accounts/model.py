@@ -32,7 +32,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignInOptions:
-    """What the console knows before anybody has signed in.
+    """What the console knows before a user has signed in.
 
     password:    whether people may sign in with a password
     mail:        whether links can be mailed

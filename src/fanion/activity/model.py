@@ -31,6 +31,7 @@ Scope = Literal[
     "Organization",
     "User",
     "OrganizationInvite",
+    "AlertConfiguration",
 ]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -94,7 +95,7 @@ class ActivityRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """Item of an organization before or after a change. fields: in the order of the changes"""
+    """Item before or after a change. fields: in the order of the changes"""
 
     item_id: str
     name: str
@@ -160,14 +161,41 @@ def _differ(before: object, after: object) -> bool:
     return _encode(before) != _encode(after)
 
 
-def compared(change: OrganizationChange) -> tuple[str, ItemState, list[Change] | None]:
-    """Activity of the entry, the item with its latest name, and the changes."""
-    before, after = change.before, change.after
-    if change.activity is not None and after is not None:
-        return change.activity, after, changes(change.scope, {}, after.fields, after.fields)
-    if after is None:
-        assert before is not None
-        return "deleted", before, None
-    if before is None:
-        return "created", after, None
-    return "updated", after, changes(change.scope, before.fields, after.fields, before.fields)
+def item_record(
+    author: Author,
+    scope: Scope,
+    before: ItemState | None,
+    after: ItemState | None,
+    short_id: str | None = None,
+) -> ActivityRecord:
+    """Created, deleted, or updated in the fields that differ, by which of the two are given."""
+    item, differing = after or before, None
+    assert item is not None
+    activity = "created" if before is None else "deleted"
+    if before is not None and after is not None:
+        activity = "updated"
+        differing = changes(scope, before.fields, after.fields, before.fields)
+    return ActivityRecord(
+        author=author,
+        scope=scope,
+        item_id=item.item_id,
+        activity=activity,
+        name=item.name,
+        changes=differing,
+        short_id=short_id,
+    )
+
+
+def organization_record(author: Author, change: OrganizationChange) -> ActivityRecord:
+    """The entry of one of its projects. author: of the change, in this project"""
+    if change.activity is None or change.after is None:
+        return item_record(author, change.scope, change.before, change.after)
+    fields = change.after.fields
+    return ActivityRecord(
+        author=author,
+        scope=change.scope,
+        item_id=change.after.item_id,
+        activity=change.activity,
+        name=change.after.name,
+        changes=changes(change.scope, {}, fields, fields),
+    )

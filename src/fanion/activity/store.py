@@ -14,7 +14,7 @@ from fanion.activity.model import (
     Change,
     OrganizationChange,
     Trigger,
-    compared,
+    organization_record,
 )
 from fanion.db.engine import Records
 from fanion.db.schema.activity import activity_log
@@ -73,7 +73,6 @@ def record(connection: Connection, entry: ActivityRecord) -> bool:
 def record_in_organization(connection: Connection, change: OrganizationChange) -> None:
     """Write the entry of a change into each project of the organization, the oldest first, in the
     transaction of the change."""
-    activity, item, changed = compared(change)
     mine = select(projects.c.id).where(projects.c.organization_id == change.organization_id)
     for project_id in list(connection.scalars(mine.order_by(projects.c.id))):
         author = Author(
@@ -82,15 +81,7 @@ def record_in_organization(connection: Connection, change: OrganizationChange) -
             user_id=change.user_id,
             now=change.now,
         )
-        entry = ActivityRecord(
-            author=author,
-            scope=change.scope,
-            item_id=item.item_id,
-            activity=activity,
-            name=item.name,
-            changes=changed,
-        )
-        record(connection, entry)
+        record(connection, organization_record(author, change))
 
 
 async def page(

@@ -48,8 +48,13 @@ from fanion.groups.api import GroupsApi, GroupTypesApi
 from fanion.ingest.ledger.api import IngestionApi, IngestionReports
 from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.ingest.pipeline.position_store import is_ingested
+from fanion.insights.actors.api import InsightActorsApi
+from fanion.insights.alerts.api import AlertsApi
 from fanion.insights.api import InsightsApi
 from fanion.insights.dashboards_api import DashboardsApi
+from fanion.insights.query_api import QueryApi
+from fanion.insights.questions_api import QuestionsApi
+from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge_api import PersonMergesApi
@@ -93,6 +98,7 @@ CONTROLLERS = (
     SecretKeysApi,
     EventsApi,
     LiveEventsApi,
+    LiveVisitorsApi,
     EventDefinitionsApi,
     PropertyDefinitionsApi,
     PersonsApi,
@@ -117,7 +123,11 @@ CONTROLLERS = (
     CohortExplanationsApi,
     PersonCohortsApi,
     InsightsApi,
+    InsightActorsApi,
+    QuestionsApi,
+    QueryApi,
     DashboardsApi,
+    AlertsApi,
     WebhooksApi,
 )
 
@@ -258,5 +268,8 @@ def _of_data(server: Server) -> dict[str, object]:
         "ingestion": IngestionReports(server.ledger, DeadLetters(records), server.backlogs),
         "cohorts": server.cohorts,
         "insights": server.insights,
+        "statements": server.statements,
+        "actors": server.actors,
         "dashboards": server.dashboards,
+        "alerts": server.alerts,
     }

@@ -27,10 +27,11 @@ from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore, FlagChecks
+from fanion.config import Settings
 from fanion.events.definitions.model import PropertyCache
 from fanion.events.live.follow_worker import LiveFollower
 from fanion.events.live.stream_service import LiveEvents
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.store import SECONDS_MAX, EventStore, QuestionLimits
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
@@ -40,6 +41,7 @@ from fanion.flags.preview.change_client import ChangePreviews
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.enrichment_worker import Enrichment
+from fanion.groups.mirror_worker import GroupMirror
 from fanion.ingest.erasure_worker import ErasureWorker
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.pipeline.consumer import Consumer
@@ -47,17 +49,31 @@ from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import IngestStore
-from fanion.insights.actors.store import Actors, actors_query_text
-from fanion.insights.api import InsightService
+from fanion.insights.actors.cohorts_service import CohortActors
+from fanion.insights.actors.newer_service import ActorsAnswers
+from fanion.insights.actors.service import ActorFinder
+from fanion.insights.alerts.api import Alerts
+from fanion.insights.alerts.store import AlertStore
+from fanion.insights.alerts.worker import AlertWorker
+from fanion.insights.calculation_service import Analysis
+from fanion.insights.dashboard_refresh_store import DashboardRefreshStore
+from fanion.insights.dashboard_refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards_api import DashboardService
 from fanion.insights.dashboards_store import DashboardStore
+from fanion.insights.gate_service import GateLimits, QuestionGate
+from fanion.insights.kinds_service import ACTORS_QUERY
+from fanion.insights.kinds_service import Calculator as InsightCalculator
+from fanion.insights.questions_service import InsightService
 from fanion.insights.result_cache import ResultCache, ResultStore
+from fanion.insights.statements_service import Statements
 from fanion.insights.store import InsightStore
-from fanion.insights.trends.store import Trends
+from fanion.insights.threads_worker import QuestionThreads
+from fanion.insights.trends.service import RollingAverage
 from fanion.persons.api import persons_of_events
 from fanion.persons.pending_identities_store import run_sweep
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.change_bus import Topic
+from fanion.runtime.data_dir import events_folder
 from fanion.webhooks.api import Webhooks
 from fanion.webhooks.client import Resolver, Sender
 from fanion.webhooks.store import WebhookStore
@@ -82,7 +98,9 @@ class Server:
     erasing: ErasureWorker
     cohorts: CohortService
     calculator: Calculator
+    statements: Statements
     insights: InsightService
+    actors: ActorFinder
     dashboards: DashboardService
     webhooks: Webhooks
     sign_in: SignIn
@@ -90,11 +108,15 @@ class Server:
     deliverer: Deliverer
     scheduler: ScheduledChangeWorker
     rollbacks: RollbackWorker
+    refresher: DashboardRefreshWorker
+    alerts: Alerts
+    alerter: AlertWorker
     flag_changes: ChangePreviews
     background: tuple[BackgroundTask, ...]
 
     async def close(self) -> None:
         """End the processes that work for it."""
+        await self.insights.results.close()
         await self.flag_changes.close()
         if self.preparer is not None:
             await self.preparer.close()
@@ -116,13 +138,29 @@ def build_server(public: Services, events: EventStore) -> Server:
     turn, recent = asyncio.Lock(), PersonCache()
     live = _build_live(public)
     consumers = _build_consumers(public, events, preparer, turn, recent, live)
-    ledger, erasing = Ledger(records, now), ErasureWorker(records, events, public.log, now)
-    cohorts = _build_cohorts(public, events)
-    trends, dashboards = Trends(records, events), DashboardStore(records)
-    results = ResultCache(trends, ResultStore(records))
+    ledger = Ledger(records, now)
+    erasing = ErasureWorker(records, events, public.log, now, public.context.waits.erasure_s)
+    hot = metrics.hot
+    threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
+    statements = _build_statements(settings, events, threads)
+    behind = statements.behind()
+    analysis, dashboards = Analysis(records, events, statements), DashboardStore(records)
+    analysis_behind = Analysis(records, events, behind)
+    cohorts = _build_cohorts(public, events, statements, behind)
+    actors = ActorFinder(analysis)
+    other_kinds = {ACTORS_QUERY: ActorsAnswers(actors).answer}
+    results = ResultCache(InsightCalculator(analysis), ResultStore(records))
+    # What a person waits for never joins a calculation that waits behind.
+    results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
+    every = timedelta(seconds=settings.dashboards_every_s)
+    refreshes = DashboardRefreshStore(records, every)
+    refresher = DashboardRefreshWorker(refreshes, results_behind, projects.by_id, now)
+    alerts = AlertStore(records, timedelta(seconds=settings.alerts_every_s))
+    alerter = AlertWorker(alerts, results_behind, projects.by_id, now)
     rollback_checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
     scheduler = ScheduledChangeWorker(ScheduledChangeStore(records), projects.by_id, bus, now)
-    rollbacks = RollbackWorker(rollback_checks, trends, projects.by_id, bus, now)
+    rolling = RollingAverage(analysis_behind)
+    rollbacks = RollbackWorker(rollback_checks, rolling, projects.by_id, bus, now)
     allow_private = settings.webhooks_allow_private
     sender = Sender(Resolver(), allow_private=allow_private)
     deliverer = Deliverer(records, sender, metrics, now)
@@ -135,11 +173,15 @@ def build_server(public: Services, events: EventStore) -> Server:
         events.run_squash,
         partial(run_sweep, records, now),
         Enrichment(records, events, now).run,
+        GroupMirror(records, events, lambda: consumers[0].is_ingesting).run,
         ledger.run,
         cohorts.calculator.run,
         scheduler.run,
         rollbacks.run,
         deliverer.run,
+        refresher.run,
+        alerter.run,
+        threads.run,
         *_followers(public, events, live, consumers[0]),
     )
     return Server(
@@ -154,17 +196,36 @@ def build_server(public: Services, events: EventStore) -> Server:
         erasing=erasing,
         cohorts=cohorts,
         calculator=cohorts.calculator,
-        insights=InsightService(InsightStore(records), dashboards, results),
-        dashboards=DashboardService(dashboards, results),
+        statements=statements,
+        insights=InsightService(InsightStore(records), dashboards, results, other_kinds),
+        actors=actors,
+        dashboards=DashboardService(dashboards, results, refreshes),
         webhooks=Webhooks(WebhookStore(records), allow_private),
         sign_in=sign_in,
         accounts=accounts,
         deliverer=deliverer,
         scheduler=scheduler,
         rollbacks=rollbacks,
+        refresher=refresher,
+        alerts=Alerts(alerts),
+        alerter=alerter,
         flag_changes=ChangePreviews(settings.records_url),
         background=background,
     )
+
+
+def _build_statements(
+    settings: Settings, events: EventStore, threads: QuestionThreads
+) -> Statements:
+    gate = GateLimits(
+        settings.questions_at_once,
+        settings.questions_at_once_of_project,
+        settings.questions_waiting,
+    )
+    limits = QuestionLimits(settings.question_s, settings.question_memory_bytes)
+    if events_folder(settings) is None:
+        return Statements(events, limits, QuestionGate(gate))
+    return Statements(events, limits, QuestionGate(gate), threads.now)
 
 
 def _build_sign_in(public: Services) -> SignIn:
@@ -243,13 +304,17 @@ def _build_consumers(
     )
 
 
-def _build_cohorts(public: Services, events: EventStore) -> CohortService:
+def _build_cohorts(
+    public: Services, events: EventStore, statements: Statements, behind: Statements
+) -> CohortService:
     settings, now = public.context.settings, public.context.now
     records, projects = public.records, public.flags.projects
     checks = FlagChecks(flags_without_answer, guard_audience, active_flags_using)
     store = CohortStore(records, checks)
     uploads = ImportStore(records, now)
 
+    analysis = Analysis(records, events, behind.within(SECONDS_MAX))
+    actors = CohortActors(ActorFinder(analysis), projects)
     calculator = Calculator(
         store,
         CohortLeaseStore(records, settings.cohort_lease_s),
@@ -259,12 +324,12 @@ def _build_cohorts(public: Services, events: EventStore) -> CohortService:
         projects,
         now,
         settings.cohorts_every_s,
+        behind.members,
         {
             "flag": EnabledPersons(FlagStore(records), now).of,
-            "insight": Actors(Trends(records, events), projects).of,
+            "insight": actors.of,
         },
     )
     members = MemberChangesStore(records, checks)
-    return CohortService(
-        store, uploads, members, events, calculator, actors_query_text, public.flags.bus
-    )
+    bus, ask = public.flags.bus, statements.members
+    return CohortService(store, uploads, members, events, ask, calculator, actors, bus)

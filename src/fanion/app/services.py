@@ -58,11 +58,13 @@ from fanion.wire.offload import Decoding
 
 @dataclass(frozen=True, slots=True)
 class RequestWaits:
-    """How long a request of capture and flags waits for what is not cached, beside the setting of
-    stored properties. project_s, flags_s: for a project, and for changed flags"""
+    """How long a request waits for what is not cached or not finished, beside the setting of stored
+    properties. project_s, flags_s: for a project, and for changed flags; erasure_s: for the end of
+    a deletion, which continues in the background after that"""
 
     project_s: float = STORE_WAIT_S
     flags_s: float = BUILD_WAIT_S
+    erasure_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

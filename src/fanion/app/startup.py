@@ -160,7 +160,9 @@ async def _event_store(start: ServerStart) -> "AsyncGenerator[EventStore]":
     await import_in_thread("fanion.events.storage.store")
     from fanion.events.storage.store import EventStore
 
-    events, tried = EventStore(start.context.settings.event_store_url), asyncio.Event()
+    settings, tried = start.context.settings, asyncio.Event()
+    # A lane is left for what no client waits for, and one for lists.
+    events = EventStore(settings.event_store_url, settings.questions_at_once + 2)
     opening = asyncio.create_task(_open_at_last(events, tried))
 
     def ended(_: "asyncio.Task[None]") -> None:

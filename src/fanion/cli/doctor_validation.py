@@ -19,7 +19,7 @@ from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.validation.filters import check_filters, check_key
-from fanion.insights.validation import check_dashboard_filters, check_insight_filters
+from fanion.insights.validation import check_dashboard_filters, check_insight_filters, check_query
 
 _flag, _cohort = feature_flags.c, cohorts.c
 
@@ -63,23 +63,30 @@ async def find_invalid_cohorts(records: Records) -> Sequence[InvalidRow]:
 async def find_invalid_insights(records: Records) -> Sequence[InvalidRow]:
     """Insights first, then dashboards. Deleted ones are not checked."""
     return [
-        *await _find_filters(records, insights, "insight", check_insight_filters),
-        *await _find_filters(records, dashboards, "dashboard", check_dashboard_filters),
+        *await _find_filters(records, insights, "insight", _check_insight),
+        *await _find_filters(records, dashboards, "dashboard", _check_dashboard),
     ]
 
 
 async def _find_filters(
-    records: Records, table: Table, what: str, check: Callable[[Mapping[str, Any]], None]
+    records: Records, table: Table, what: str, check: Check
 ) -> Sequence[InvalidRow]:
     columns = table.c
     statement = (
-        select(columns.project_id, columns.id, columns.filters)
-        .where(columns.deleted.is_(False))
-        .order_by(columns.project_id, columns.id)
+        select(table).where(columns.deleted.is_(False)).order_by(columns.project_id, columns.id)
     )
-    return await _find(
-        records, statement, lambda row: f"{what} {row.id}", lambda row: check(row.filters or {})
-    )
+    return await _find(records, statement, lambda row: f"{what} {row.id}", check)
+
+
+def _check_insight(row: Row[Any]) -> None:
+    if row.query:
+        check_query(row.query)
+    else:
+        check_insight_filters(row.filters or {})
+
+
+def _check_dashboard(row: Row[Any]) -> None:
+    check_dashboard_filters(row.filters or {})
 
 
 async def _find(

@@ -4,10 +4,10 @@ source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, Protocol
 
 from litestar import Controller, delete, get, patch, post, put
 from litestar.di import NamedDependency
@@ -30,8 +30,6 @@ from fanion.cohorts.schemas import (
     CREATED_FROM_ACTORS,
     FILE_FIELD,
     FORM_FIELDS,
-    OFF_TEXTS,
-    UNUSED_ACTOR_PARAMETERS,
     WITH_FILE,
     CohortBody,
     CohortFields,
@@ -52,7 +50,7 @@ from fanion.cohorts.validation import (
     require_cohorts,
 )
 from fanion.errors import Invalid, NotFound
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.store import EventStore, Found
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -63,18 +61,39 @@ from fanion.rest.validation import given_fields
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 
-@dataclass(frozen=True, slots=True)
-class CohortService:
-    """insight_of: validates a query for the persons of an insight and returns it as text, or raises
-    Invalid
+class InsightActors(Protocol):
+    """Reads who is behind a number of an insight, as the text that is kept until its calculation.
+
+    raises (every call): Invalid
     """
 
+    def text(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
+        """sent: the query of a request"""
+
+    def text_of_query(self, project: Project, query: Mapping[str, Any], now: datetime) -> str:
+        """query: an ActorsQuery with a source"""
+
+
+class AskPreview(Protocol):
+    """Asks the event store a statement for which a client waits, when it is its turn.
+
+    raises: Unavailable when too many wait, whatever `EventStore.ask` raises
+    """
+
+    def __call__(
+        self, project_id: int, text: str, parameters: Mapping[str, Any], seconds_max: int, /
+    ) -> Coroutine[Any, Any, Found]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CohortService:
     store: CohortStore
     uploads: ImportStore
     members: MemberChangesStore
     events: EventStore
+    ask: AskPreview
     calculator: Calculator
-    insight_of: Callable[[Project, Mapping[str, str], datetime], str]
+    insights: InsightActors
     bus: ChangeBus
 
     async def get(self, project_id: int, cohort_id: int) -> StoredCohort:
@@ -267,13 +286,17 @@ async def _import_query(
     check_sources(sent, insight=bool(asked.get("insight")), file=file)
     if asked.get("insight"):
         now = request.app.state.now()
-        return ImportQuery("insight", cohorts.insight_of(request.project, asked, now))
+        return ImportQuery("insight", cohorts.insights.text(request.project, asked, now))
     if sent.get("query") is None:
         if file or not has_criteria_to_evaluate(sent):
             return None
         return ImportQuery("query", filters_query_text(sent["filters"]))
+    query = sent["query"]
+    if isinstance(query, dict) and query.get("source") and query.get("kind") == "ActorsQuery":
+        now = request.app.state.now()
+        return ImportQuery("insight", cohorts.insights.text_of_query(request.project, query, now))
     others = await cohorts.store.criteria(request.project.id)
-    return ImportQuery("query", read_actors_query(sent["query"], others))
+    return ImportQuery("query", read_actors_query(query, others))
 
 
 def _check_asked(asked: Mapping[str, str]) -> None:
@@ -281,12 +304,6 @@ def _check_asked(asked: Mapping[str, str]) -> None:
     named = asked.keys() & ACTOR_PARAMETERS
     if named and not asked.get("insight"):
         raise Invalid("This field is required.", code="required", attr="insight")
-    for name in sorted(named & UNUSED_ACTOR_PARAMETERS):
-        if asked[name].lower() not in OFF_TEXTS:
-            raise Invalid(
-                "This parameter is not supported when a cohort is created from an insight.",
-                attr=name,
-            )
 
 
 async def _require_nested(

@@ -32,7 +32,7 @@ from fanion.cohorts.schemas import (
 )
 from fanion.cohorts.validation import require_cohorts
 from fanion.errors import Invalid
-from fanion.events.event import EventRejected
+from fanion.events.event import EventRejected, StatementFailed
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
@@ -40,6 +40,10 @@ from fanion.rest.pagination import Paged
 SAMPLE_MAX = 10
 # A user waits for a preview, so its limit is shorter than that of a calculation.
 PREVIEW_SECONDS_MAX = 20
+TOO_LARGE = (
+    f"The preview takes longer than {PREVIEW_SECONDS_MAX} seconds, or too much memory. "
+    "Use shorter times, or fewer conditions."
+)
 
 
 class CohortExplanationsApi(Controller):
@@ -117,9 +121,12 @@ class CohortExplanationsApi(Controller):
             inputs = CohortInputs(cohorts.store.records, cohorts.events)
             await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
             statement = plan.count(SAMPLE_MAX)
-            answer = await cohorts.events.ask(statement, plan.parameters, PREVIEW_SECONDS_MAX)
+            asking = cohorts.ask(moment.project_id, statement, plan.parameters, PREVIEW_SECONDS_MAX)
+            answer = await request.unless_client_left(asking)
         except (CriteriaError, EventRejected) as error:
             raise Invalid(str(error), attr="filters") from None
+        except StatementFailed:
+            raise Invalid(TOO_LARGE, code="too_large", attr="filters") from None
         (count,), (sample,) = answer.columns
         return Preview(
             count=count,

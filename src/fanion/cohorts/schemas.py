@@ -16,7 +16,7 @@ from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
 from fanion.rest.endpoints import FILE, TEXT, asks, takes
-from fanion.rest.posthog_insight_fields import OF_FILTERS
+from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_PLACES
 
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
@@ -70,17 +70,9 @@ def _with_file(fields: type[Struct]) -> type[Operation]:
 # Of a form, where large fields are in no struct.
 FORM_FIELDS = CohortFields.also_known.union(CohortFields.__struct_encode_fields__)
 WITH_FILE = _with_file(CohortFields)
-# Parameters of insights that are not supported here: only their off values are accepted.
-UNUSED_ACTOR_PARAMETERS = frozenset(
-    {
-        *("new_entity", "entity_math", "entity_order", "compare"),
-        *("aggregation_group_type_index", "smoothing_intervals", "sampling_factor"),
-    }
-)
-OFF_TEXTS = frozenset({"", "false", "0", "null", "[]", "{}"})
 # Of the actors of a point of an insight. source: cohorts.md section 10
 _ACTORS = {
-    "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`.",
+    "insight": "`TRENDS`, `FUNNELS`, `RETENTION`, `PATHS`, `STICKINESS` or `LIFECYCLE`.",
     "events": "The insight's events, as JSON.",
     "properties": "Conditions on all events, as JSON.",
     "filter_test_accounts": "`true`: with the project's `test_account_filters` too.",
@@ -97,10 +89,14 @@ _ACTORS = {
     "lifecycle_type": "`new`, `returning`, `resurrecting` or `dormant`.",
     "funnel_step": "Persons who reached this step, from 1; negative: who left just before it.",
     "funnel_window_days": "From the first step to the last; 14 by default.",
+    "selected_interval": "For retention: the row, from 0.",
+    "path_start_key": "For paths: the step at which an edge begins, as `1_/`.",
+    "path_end_key": "For paths: the step at which an edge ends.",
+    "path_dropoff_key": "For paths: the step after which persons left.",
 }
 CREATED_FROM_ACTORS = asks(_ACTORS, _with_file(NewCohort))
-# Known parameters; those that the query cannot use are refused when it is read.
-ACTOR_PARAMETERS = OF_FILTERS.union(UNUSED_ACTOR_PARAMETERS, _ACTORS)
+# Those that a question or a place cannot use are refused when it is read.
+ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, _ACTORS)
 
 
 class CohortBody(Struct, kw_only=True):

@@ -20,6 +20,7 @@ DAYS_MAX = 36_500
 # Unless the operator wants more: each takes memory, and ingestion has one interpreter all the same.
 PROCESSES = 4
 PROCESSES_MAX = 64
+QUESTIONS_MAX = 1_000
 # Settings that are never printed as they are.
 MAY_HOLD_PASSWORD = frozenset({"database_url", "events_url", "smtp_url", "oidc_client_secret"})
 
@@ -64,6 +65,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     cohort_lease_s: float = 60.0
     deleted_cohorts_kept_days: float = 7.0
     rollbacks_every_s: float = 3600.0  # flags.md section 17: hourly
+    dashboards_every_s: float = 900.0
+    alerts_every_s: float = 900.0
+    questions_at_once: int = 2
+    questions_at_once_of_project: int = 2
+    questions_waiting: int = 100
+    question_s: int = 30
+    question_memory_bytes: int = 1_000_000_000
     webhooks_allow_private: bool = False
     geoip_db: str = ""
     smtp_url: str = ""
@@ -94,6 +102,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "cohorts_every_s",
             "cohort_lease_s",
             "rollbacks_every_s",
+            "dashboards_every_s",
+            "alerts_every_s",
+            "question_s",
+            "question_memory_bytes",
         ):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name.upper()} must be greater than 0")
@@ -101,6 +113,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"DELETED_COHORTS_KEPT_DAYS must be above 0, at most {DAYS_MAX}")
         if not 0 <= self.processes <= PROCESSES_MAX:
             raise ValueError(f"PROCESSES must be between 0 and {PROCESSES_MAX}")
+        for name in ("questions_at_once", "questions_at_once_of_project", "questions_waiting"):
+            if not 1 <= getattr(self, name) <= QUESTIONS_MAX:
+                raise ValueError(f"{name.upper()} must be between 1 and {QUESTIONS_MAX}")
         if self.decide_per_s < 0:
             raise ValueError("DECIDE_PER_S must not be negative")
         if self.decide_burst < 1:

@@ -104,6 +104,22 @@ class PersonRow(Struct, frozen=True):
     values: Mapping[str, Any] | None = None
 
 
+class GroupRow(Struct, frozen=True):
+    """A group as mirrored into the event store; the highest version wins.
+
+    values: as of an event
+    """
+
+    project_id: int
+    group_type_index: int
+    group_key: str
+    properties: bytes
+    created_at: datetime
+    version: int
+    is_deleted: bool = False
+    values: Mapping[str, Any] | None = None
+
+
 class Override(Struct, frozen=True):
     """Events of `old_person` count for `new_person`; the highest version wins."""
 
@@ -123,7 +139,11 @@ class EventStoreUnavailable(Exception):
 
 class StatementFailed(EventStoreUnavailable):
     """The store is available, but failed to execute this statement: it took too much memory or
-    time, or is not supported. Others may succeed."""
+    time, or is not supported. Others may succeed. code: of the engine, 0 if it is not known"""
+
+    def __init__(self, reason: str, code: int = 0) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 class EventRejected(Exception):

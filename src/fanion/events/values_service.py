@@ -16,7 +16,7 @@ from fanion.events.storage.store import EventStore
 from fanion.events.storage.values_query import ROWS_MAX, Statement, event_values, person_values
 from fanion.properties.value_counts import PropertyValue, ValueSearch, shown
 
-# The store has two lanes: the other one is left for insights and lists.
+# The store has a few lanes: the others are left for insights and lists.
 AT_ONCE: Final = 1
 WAITING_MAX: Final = 50
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fanion.events.event import GroupRow
 from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
     SizedProperties,
@@ -109,6 +110,19 @@ def merge_group(
 def new_group(identify: GroupIdentify) -> GroupState:
     """Without properties, created at the time of the event."""
     return GroupState({}, identify.timestamp, 0)
+
+
+def group_row(project_id: int, index: int, key: str, group: GroupState) -> GroupRow:
+    """As the event store mirrors it, with the version that the records store is about to write."""
+    return GroupRow(
+        project_id,
+        index,
+        key,
+        _encode(group.properties),
+        group.created_at,
+        group.version + 1,
+        values=group.properties,
+    )
 
 
 def text_of(value: object) -> str:

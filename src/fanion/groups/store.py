@@ -1,7 +1,7 @@
 """Groups and their types in the records store."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -200,6 +200,21 @@ async def find_group(records: Records, project_id: int, index: int, key: str) ->
     )
     rows = await records.fetch(_PAGE.where(*wanted))
     return _read(rows[0]) if rows else None
+
+
+async def groups_by_key(
+    records: Records, project_id: int, index: int, keys: Sequence[str]
+) -> AsyncGenerator[dict[str, Group]]:
+    """Those that exist, by key, some at a time: in the order of the keys, PORTION_KEYS of them."""
+    for start in range(0, len(keys), PORTION_KEYS):
+        wanted = (
+            _group.project_id == project_id,
+            _group.group_type_index == index,
+            _group.group_key.in_(keys[start : start + PORTION_KEYS]),
+        )
+        rows = await records.fetch(_PAGE.where(*wanted))
+        found = await asyncio.to_thread(lambda some: [_read(row) for row in some], rows)
+        yield {one.key: one for one in found}
 
 
 async def types_of(records: Records, project_id: int) -> list[tuple[str, int]]:

@@ -39,7 +39,6 @@ SHOWN_WHOLE = 100  # characters; the 400 bytes of an example hold at least so ma
 LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
 
 LANES = {"live": False, "historical": True}
-ANSWER_S = 10.0  # how long a request waits for the end; then it is answered with 202
 LOOK_FIRST_S, LOOK_MAX_S = 0.02, 0.5
 LOOK_EVERY_S = 10.0
 # A request that was in progress at the moment of the deletion is appended to the log at most this
@@ -63,7 +62,9 @@ class Scrubbed:
 
 
 class ErasureWorker:
-    """now: the time of day"""
+    """now:      the time of day
+    answer_s: how long a request waits for the end; then it is answered with 202
+    """
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class ErasureWorker:
         events: EventStore,
         log: AcceptLog,
         now: Callable[[], datetime],
-        answer_s: float = ANSWER_S,
+        answer_s: float,
     ) -> None:
         self._records = records
         self._events = events

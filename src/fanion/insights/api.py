@@ -1,73 +1,47 @@
-"""API of insights, and of trends that are calculated without being stored.
+"""API of saved insights.
 
-source: cohorts.md sections 22 and 23
+source: cohorts.md section 22; insights.md section 14
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import msgspec
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.openapi.spec import OpenAPIType, Schema
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.errors import Invalid, NotFound
-from fanion.insights.dashboards_store import DashboardStore
+from fanion.errors import NotFound
+from fanion.insights.changes_store import change_insight, create_insight
 from fanion.insights.flag_usage_template import NAME_CHARS_MAX
-from fanion.insights.model import CachedResult, DashboardAccess, on_dashboard
-from fanion.insights.result_cache import ResultCache
+from fanion.insights.model import DashboardAccess, SavedQuestion
+from fanion.insights.questions_service import InsightService, stored_question
 from fanion.insights.schemas import (
     Filters,
     InsightBody,
-    TrendBody,
+    Query,
     Viewer,
     insight_body,
-    trend_body,
 )
-from fanion.insights.store import InsightQuery, InsightStore, change_insight, create_insight
-from fanion.insights.validation import (
-    check_insight_filters,
-    cohorts_of,
-    is_trends,
-)
+from fanion.insights.store import InsightSelection
 from fanion.projects.activity_api import ActivityPage, activity_page
-from fanion.projects.model import Level, Project
+from fanion.projects.model import Level
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.validation import no_such_cohort
-from fanion.rest.endpoints import ObjectId, refused, takes
+from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_INSIGHT,
     UNSUPPORTED_OF_INSIGHT,
 )
-from fanion.rest.posthog_insight_fields import OF_FILTERS
-from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
 from fanion.rest.validation import INTEGER_MAX, given_fields, normal_tags
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
 DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
-# What a query string can only carry as text. source: insights.md section 1a
-_JSON_FIELDS = (
-    *("events", "actions", "properties", "exclusions", "breakdowns", "formulas", "formulaNodes"),
-    *("target_entity", "returning_entity", "path_groupings", "exclude_events"),
-    "include_event_types",
-)
 # They select fields of the answer, or when it is calculated, and change no result.
 _LIST_NAMES = frozenset({"basic", "refresh", "include_query_insights", "session_id"})
 _DETAIL_NAMES = frozenset({"session_id", "client_query_id"})
-_REFRESH_NAMES = _DETAIL_NAMES | {"refresh"}
-# Parameters of a request for a trend that are no filters.
-_NO_FILTERS = QUERY_NAMES | {"refresh"}
-_REFRESH = frozenset({"true", "1", "force_blocking", "force_async"})
-_NO_REFRESH = frozenset(
-    {"", "false", "0", "blocking", "async", "async_except_on_cache_miss", "lazy_async"}
-    | {"force_cache"}
-)
 NOT_YET = "This field can only be set after creation."
 
 
@@ -79,6 +53,7 @@ class NewInsight(Struct, kw_only=True, forbid_unknown_fields=True):
     derived_name: Name | None = None
     description: str | None = ""
     filters: Filters | None = None
+    query: Query | None = None
     dashboards: list[int] | None = None
     tags: list[str] | None = None
     favorited: bool = False
@@ -93,58 +68,12 @@ class InsightChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     derived_name: Name | UnsetType | None = UNSET
     description: str | UnsetType | None = UNSET
     filters: Filters | UnsetType = UNSET
+    query: Query | UnsetType | None = UNSET
     dashboards: list[int] | UnsetType | None = UNSET
     tags: list[str] | UnsetType | None = UNSET
     favorited: bool | UnsetType = UNSET
     saved: bool | UnsetType = UNSET
     deleted: bool | UnsetType = UNSET
-
-
-@dataclass(frozen=True, slots=True)
-class InsightService:
-    store: InsightStore
-    dashboards: DashboardStore
-    results: ResultCache
-
-    async def check(self, project_id: int, filters: Mapping[str, Any], at: str = "") -> None:
-        """raises: Invalid"""
-        check_insight_filters(filters, at)
-        named = cohorts_of(filters, at) if is_trends(filters) else {}
-        for cohort_id in await self.store.missing_cohorts(project_id, named):
-            raise no_such_cohort(cohort_id, named[cohort_id])
-
-    async def check_change(self, project_id: int, insight_id: int, filters: dict[str, Any]) -> None:
-        """Filters that equal the stored ones pass, so that an old insight can still be renamed.
-
-        raises: Invalid
-        """
-        try:
-            await self.check(project_id, filters, "filters")
-        except Invalid:
-            stored = await self.store.get(project_id, insight_id)
-            if stored is None or stored.filters != filters:
-                raise
-
-    async def answer(
-        self, request: ManagementRequest, filters: Mapping[str, Any], *, refresh: bool
-    ) -> CachedResult:
-        """The cached result, or with `refresh` a new one."""
-        project, now = request.project, request.app.state.now()
-        if refresh:
-            return await self.results.calculate(project, filters, now)
-        [known] = await self.results.cached(project, [filters], now)
-        return known
-
-    async def filters(
-        self, project: Project, filters: Mapping[str, Any], dashboard_id: int | None
-    ) -> dict[str, Any]:
-        """The filters as the dashboard, if one is given, applies them. raises: NotFound"""
-        if dashboard_id is None:
-            return dict(filters)
-        dashboard = await self.dashboards.get(project.id, dashboard_id)
-        if dashboard is None:
-            raise NotFound
-        return on_dashboard(filters, dashboard.filters)
 
 
 class InsightsApi(Controller):
@@ -164,10 +93,10 @@ class InsightsApi(Controller):
     ) -> Paged[InsightBody]:
         """The newest first, with cached results; deleted ones are left out."""
         page, project, viewer = request.page, request.project, viewer_of(request)
-        query = InsightQuery(short_id, search, saved, favorited)
+        query = InsightSelection(short_id, search, saved, favorited)
         found, count = await insights.store.page(project.id, query, page.limit, page.offset)
         answers = await insights.results.cached(
-            project, [one.filters for one in found], request.app.state.now()
+            project, [stored_question(one.question) for one in found], request.app.state.now()
         )
         bodies = [
             insight_body(one, viewer, answer) for one, answer in zip(found, answers, strict=True)
@@ -182,12 +111,14 @@ class InsightsApi(Controller):
         insights: NamedDependency[InsightService],
     ) -> InsightBody:
         viewer = viewer_of(request)
-        await insights.check(request.project.id, data.filters or {}, "filters")
+        question = SavedQuestion(data.filters or {}, data.query or None)
+        await insights.check_question(request.project.id, question)
         values = {
             "name": data.name,
             "derived_name": data.derived_name,
             "description": data.description or "",
-            "filters": data.filters or {},
+            "filters": question.filters,
+            "query": question.query,
             "tags": normal_tags(data.tags or []),
             "favorited": data.favorited,
             "saved": data.saved,
@@ -200,32 +131,6 @@ class InsightsApi(Controller):
             )
         return insight_body(created, viewer)
 
-    @get("/trend", summary="Calculate a trend", query_names=OF_FILTERS)
-    async def trend(
-        self, request: ManagementRequest, insights: NamedDependency[InsightService]
-    ) -> TrendBody:
-        """The query string holds the fields of an insight's `filters`; `events` and `properties`
-        are JSON. A recent result is reused, unless `refresh=true`."""
-        return await _trend(request, insights, _from_query(request))
-
-    @post(
-        "/trend",
-        status_code=200,
-        summary="Calculate a trend",
-        reads=True,
-        query_names=_REFRESH_NAMES,
-        reads_body=True,
-        operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
-    )
-    async def trend_of_body(
-        self, request: ManagementRequest, insights: NamedDependency[InsightService]
-    ) -> TrendBody:
-        """The body is the `filters` of an insight."""
-        body = await request.values()
-        if body.form or not isinstance(body.values, dict):
-            raise Invalid("The body must be a JSON object.")
-        return await _trend(request, insights, body.values)
-
     @get("/{insight_id:str}", summary="Retrieve an insight", query_names=_DETAIL_NAMES)
     async def insight(
         self,
@@ -234,15 +139,20 @@ class InsightsApi(Controller):
         insights: NamedDependency[InsightService],
         refresh: FromQuery[Refresh] = False,
         from_dashboard: DashboardId = None,
+        client_query_id: FromQuery[str | None] = None,
     ) -> InsightBody:
         """With the cached result. `from_dashboard`: with the date range of that dashboard."""
         project = request.project
         found = await insights.store.get(project.id, insight_id)
         if found is None:
             raise NotFound
-        filters = await insights.filters(project, found.filters, from_dashboard)
-        answer = await insights.answer(request, filters, refresh=refresh)
-        return insight_body(found, viewer_of(request), answer, filters)
+        question = await insights.question(project, found, from_dashboard)
+        now = request.app.state.now()
+        asked = insights.saved_answer(project, question, now, refresh=refresh)
+        answer = await request.unless_client_left(
+            insights.running.run(project.id, client_query_id, asked)
+        )
+        return insight_body(found, viewer_of(request), answer, question)
 
     @patch("/{insight_id:str}", summary="Update an insight")
     async def change(
@@ -252,13 +162,15 @@ class InsightsApi(Controller):
         data: RequestBody[InsightChanges],
         insights: NamedDependency[InsightService],
     ) -> InsightBody:
-        """`filters` and `dashboards` are replaced as a whole. `deleted` deletes and restores; a
+        """`filters`, `query` and `dashboards` are replaced as a whole; with `filters` there is no
+        `query`, and the other way round. `deleted` deletes and restores; a
         deleted insight accepts only `deleted: false`."""
         viewer = viewer_of(request)
         values = given_fields(data)
         dashboards = values.pop("dashboards", None)
-        if "filters" in values:
-            await insights.check_change(request.project.id, insight_id, values["filters"])
+        if "filters" in values or "query" in values:
+            values |= _question_columns(values)
+            await insights.check_change(request.project.id, insight_id, values)
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
         if "description" in values:
@@ -269,7 +181,9 @@ class InsightsApi(Controller):
             )
         if changed is None:
             raise NotFound
-        answer = await insights.answer(request, changed.filters, refresh=False)
+        now = request.app.state.now()
+        question = changed.question
+        answer = await insights.saved_answer(request.project, question, now, refresh=False)
         return insight_body(changed, viewer, answer)
 
     @get("/activity", summary="List the activity of all insights", scope="activity_log:read")
@@ -301,6 +215,16 @@ class InsightsApi(Controller):
         return refused("GET, PATCH")
 
 
+def _question_columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """values: the fields of a change. One that asks for something empties the other; one that is
+    empty leaves it."""
+    if values.get("query"):
+        return {"filters": values.get("filters") or {}, "query": values["query"]}
+    if values.get("filters"):
+        return {"filters": values["filters"], "query": None}
+    return {"query": None} if "query" in values else {}
+
+
 def viewer_of(request: ManagementRequest) -> Viewer:
     principal, project = request.principal, request.project
     level = principal.levels[project.organization_id]
@@ -308,40 +232,3 @@ def viewer_of(request: ManagementRequest) -> Viewer:
         principal.user.id, is_admin=level >= Level.ADMIN, is_viewer=level < Level.MEMBER
     )
     return Viewer(project.timezone, access)
-
-
-async def _trend(
-    request: ManagementRequest, insights: InsightService, sent: Mapping[str, Any]
-) -> TrendBody:
-    filters = {name: value for name, value in sent.items() if name not in _NO_FILTERS}
-    project, now = request.project, request.app.state.now()
-    await insights.check(project.id, filters)
-    if _is_refresh(sent.get("refresh", dict(request.page.query).get("refresh"))):
-        answer = await insights.results.calculate(project, filters, now)
-    else:
-        answer = await insights.results.get_or_calculate(project, filters, now)
-    return trend_body(answer, project.timezone)
-
-
-def _is_refresh(wanted: object) -> bool:
-    """Whether to calculate now; accepts the values of newer clients. raises: Invalid
-
-    source: insights.md section 1b
-    """
-    word = "" if wanted is None else str(wanted).lower()
-    if word not in _REFRESH | _NO_REFRESH:
-        raise no_choice(word, _REFRESH | _NO_REFRESH, "refresh")
-    return word in _REFRESH
-
-
-def _from_query(request: ManagementRequest) -> dict[str, Any]:
-    """raises: Invalid for text that is not JSON"""
-    sent: dict[str, Any] = dict(request.page.query)
-    for name in _JSON_FIELDS:
-        if not sent.get(name):
-            continue
-        try:
-            sent[name] = msgspec.json.decode(sent[name])
-        except (msgspec.DecodeError, RecursionError):
-            raise Invalid("This value must be valid JSON.", attr=name) from None
-    return sent

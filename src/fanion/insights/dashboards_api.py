@@ -3,6 +3,7 @@
 source: cohorts.md section 21
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -15,6 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid, NotFound
 from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
+from fanion.insights.dashboard_refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards_store import DashboardStore, TileChange
 from fanion.insights.model import (
     EVERYONE_EDITS,
@@ -22,8 +24,10 @@ from fanion.insights.model import (
     RESTRICTION_LEVELS,
     CachedResult,
     StoredDashboard,
-    on_dashboard,
 )
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.query import InsightQuery
+from fanion.insights.questions_service import stored_question
 from fanion.insights.result_cache import ResultCache
 from fanion.insights.schemas import (
     DashboardBody,
@@ -32,9 +36,11 @@ from fanion.insights.schemas import (
     dashboard_body,
     dashboard_summary,
 )
-from fanion.insights.validation import check_dashboard_filters
+from fanion.insights.store import InsightStore
+from fanion.insights.validation import check_dashboard_filters, cohorts_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.properties.validation import no_such_cohort
 from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
@@ -46,6 +52,7 @@ from fanion.rest.posthog_fields import (
 from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import given_fields, normal_tags
 
+TILES_AT_ONCE = 4  # of one dashboard that is calculated
 Color = Annotated[str, Meta(max_length=400)]
 
 
@@ -95,36 +102,62 @@ class DashboardChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_
 class DashboardService:
     store: DashboardStore
     results: ResultCache
+    refreshes: DashboardRefreshStore
 
     async def body(
         self, request: ManagementRequest, dashboard: StoredDashboard, *, refresh: bool
     ) -> DashboardBody:
         """With the cached result of each tile, or with `refresh` new ones."""
         project, now = request.project, request.app.state.now()
-        asked = [on_dashboard(tile.insight.filters, dashboard.filters) for tile in dashboard.tiles]
+        asked = [
+            stored_question(tile.insight.question.on_dashboard(dashboard.filters))
+            for tile in dashboard.tiles
+        ]
         answers: Sequence[CachedResult]
         if refresh:
-            answers = [await self._recalculated(request, filters) for filters in asked]
+            answers = await request.unless_client_left(self._all_recalculated(request, asked))
         else:
-            answers = await self.results.cached(project, asked, now)
+            answers = await self.results.shown(project, asked, now)
         return dashboard_body(dashboard, viewer_of(request), answers)
+
+    async def check(self, project_id: int, values: dict[str, Any]) -> None:
+        """raises: Invalid"""
+        _check(values)
+        named = cohorts_of(Fields(values.get("filters") or {}, at="filters"))
+        insights = InsightStore(self.store.records)
+        for cohort_id in await insights.missing_cohorts(project_id, named):
+            raise no_such_cohort(cohort_id, named[cohort_id])
 
     async def check_change(self, project_id: int, dashboard_id: int, values: Filters) -> None:
         """Filters that equal the stored ones pass. raises: Invalid"""
         try:
-            _check(values)
+            await self.check(project_id, values)
         except Invalid as error:
             stored = await self.store.get(project_id, dashboard_id)
             of_filters = str(error.attr).startswith("filters")
             if stored is None or not of_filters or stored.filters != values["filters"]:
                 raise
 
+    async def _all_recalculated(
+        self, request: ManagementRequest, asked: Sequence[InsightQuery | None]
+    ) -> Sequence[CachedResult]:
+        """A few at once: a large dashboard does not fill the queue of its project."""
+        turns = asyncio.Semaphore(TILES_AT_ONCE)
+
+        async def one(query: InsightQuery | None) -> CachedResult:
+            async with turns:
+                return await self._recalculated(request, query)
+
+        return await asyncio.gather(*map(one, asked))
+
     async def _recalculated(
-        self, request: ManagementRequest, filters: dict[str, Any]
+        self, request: ManagementRequest, query: InsightQuery | None
     ) -> CachedResult:
         """A tile that cannot be calculated has no result; the others are not affected."""
+        if query is None:
+            return NO_RESULT
         try:
-            return await self.results.calculate(request.project, filters, request.app.state.now())
+            return await self.results.calculate(request.project, query, request.app.state.now())
         except Invalid:
             return NO_RESULT
 
@@ -154,7 +187,7 @@ class DashboardsApi(Controller):
             "filters": data.filters or {},
             "tags": normal_tags(data.tags or []),
         }
-        _check(values)
+        await dashboards.check(request.project.id, values)
         created = await dashboards.store.create(request.author, values)
         return await dashboards.body(request, created, refresh=False)
 
@@ -170,6 +203,8 @@ class DashboardsApi(Controller):
         found = await dashboards.store.get(request.project.id, dashboard_id)
         if found is None:
             raise NotFound
+        now = request.app.state.now()
+        await dashboards.refreshes.viewed(request.project.id, dashboard_id, now)
         return await dashboards.body(request, found, refresh=refresh)
 
     @patch("/{dashboard_id:str}", summary="Update a dashboard")

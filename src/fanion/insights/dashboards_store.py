@@ -7,13 +7,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from fanion.activity.model import ActivityRecord, Author, changes
+from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.insights.changes_store import add_insight
 from fanion.insights.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.insights.model import EVERYONE_EDITS, DashboardAccess, StoredDashboard, StoredTile
-from fanion.insights.store import add_insight, add_tile, read_insights, summaries
+from fanion.insights.store import read_insights, summaries
+from fanion.insights.tiles_store import add_tile
 from fanion.projects.model import UserSummary
 
 # Fields whose changes are recorded in the activity.
@@ -213,33 +215,17 @@ def _change(
 def record_dashboard_change(
     connection: Connection, author: Author, after: StoredDashboard, before: StoredDashboard | None
 ) -> None:
-    differing = None
-    if before is not None:
-        differing = changes("Dashboard", _compared(before), _compared(after), COMPARED)
-    entry = ActivityRecord(
-        author=author,
-        scope="Dashboard",
-        item_id=str(after.id),
-        activity="created" if before is None else "updated",
-        name=after.name,
-        changes=differing,
-    )
-    record(connection, entry)
+    former = None if before is None else _state(before)
+    record(connection, item_record(author, "Dashboard", former, _state(after)))
 
 
-def _compared(dashboard: StoredDashboard) -> dict[str, Any]:
-    return {
-        **{name: getattr(dashboard, name) for name in COMPARED if name != "tiles"},
-        "tiles": [
-            {
-                "id": tile.id,
-                "insight": tile.insight.id,
-                "layouts": tile.layouts,
-                "color": tile.color,
-            }
-            for tile in dashboard.tiles
-        ],
-    }
+def _state(dashboard: StoredDashboard) -> ItemState:
+    tiles = [
+        {"id": tile.id, "insight": tile.insight.id, "layouts": tile.layouts, "color": tile.color}
+        for tile in dashboard.tiles
+    ]
+    fields = {name: tiles if name == "tiles" else getattr(dashboard, name) for name in COMPARED}
+    return ItemState(str(dashboard.id), dashboard.name, fields)
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:

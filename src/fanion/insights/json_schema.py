@@ -1,14 +1,31 @@
-"""JSON Schema of the filters of trends, built from the tables that validation reads.
+"""JSON Schema of the filters of insights, built from the tables that validation reads.
 
 source: insights.md sections 2 and 4
 """
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from fanion.insights.date_range import FROM_DEFAULT, INTERVALS
-from fanion.insights.series import LEAVES_MAX, SERIES_MAX, Math
-from fanion.insights.trends.query import UNSUPPORTED_OPTIONS
+from fanion.insights.dates.bounds import FROM_DEFAULT
+from fanion.insights.dates.intervals import INTERVALS
+from fanion.insights.kinds_json_schema import (
+    INSIGHT_QUERY,
+    STORED_ONLY,
+    kinds_of_filters,
+    query_schema,
+)
+from fanion.insights.parsing.conditions import LEAVES_MAX
+from fanion.insights.parsing.scope import (
+    BINS_MAX,
+    BREAKDOWN_TYPES,
+    BREAKDOWNS_MAX,
+    GROUP_TYPES_MAX,
+    VALUES_MAX,
+    VALUES_MOST,
+)
+from fanion.insights.trends.formula import CHARS_MAX
+from fanion.insights.trends.maths import MATHS, PROPERTY_TYPES
+from fanion.insights.trends.query import FORMULAS_MAX, SERIES_MAX, SMOOTHED_MAX
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
     JsonSchema,
@@ -19,11 +36,16 @@ from fanion.properties.json_schema import (
     values_of,
 )
 from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS
+from fanion.properties.operators import VALUES_MAX as IDS_MAX
 from fanion.rest import posthog_insight_fields
 
+# Known to PostHog, and not calculated.
+UNSUPPORTED = ("actions", "breakdown_path_cleaning")
+_UNSUPPORTED_OF_SERIES = ("math_hogql", "math_multiplier", "math_property_revenue_currency")
 TRENDS, SERIES = "TrendsFilters", "EventSeries"
 INSIGHT_FILTERS = "InsightFilters"
 CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
+_OF_ALL_KINDS = ("properties", "filter_test_accounts", "date_from", "date_to", "interval")
 
 EXAMPLES: Mapping[str, list[Any]] = {
     TRENDS: [
@@ -47,23 +69,32 @@ EXAMPLES: Mapping[str, list[Any]] = {
             "breakdown": "$browser",
             "compare": True,
         },
+        {
+            "insight": "TRENDS",
+            "events": [
+                {"id": "checkout finished", "math": "sum", "math_property": "total"},
+                {"id": "checkout finished", "math": "dau"},
+            ],
+            "formula": "A / B",
+            "breakdowns": [
+                {"property": "plan", "type": "person"},
+                {"property": "$browser", "type": "event"},
+            ],
+            "breakdown_limit": 10,
+        },
     ]
 }
 
 
 def insight_schemas() -> dict[str, JsonSchema]:
     """Components by name."""
-    others = sorted(posthog_insight_fields.KINDS - {"TRENDS"})
+    common = {name: one for name, one in _trend_fields().items() if name in _OF_ALL_KINDS}
     return {
         INSIGHT_FILTERS: {
-            "description": "Trends are calculated; other kinds of insights are only stored.",
-            "anyOf": [
-                reference(TRENDS),
-                object_of(
-                    {"insight": {"enum": others}}, posthog_insight_fields.OF_FILTERS, ["insight"]
-                ),
-            ],
+            "description": f"All kinds are calculated but {STORED_ONLY}, which is only stored.",
+            "anyOf": [reference(TRENDS), *kinds_of_filters(common)],
         },
+        INSIGHT_QUERY: query_schema(),
         TRENDS: {
             **object_of(_trend_fields(), posthog_insight_fields.OF_FILTERS),
             "description": "The events to count, the date range and conditions.",
@@ -118,28 +149,95 @@ def _trend_fields() -> dict[str, JsonSchema]:
         "display": {
             "enum": [
                 *sorted(
-                    posthog_insight_fields.DISPLAYS - posthog_insight_fields.DISPLAYS_UNSUPPORTED
+                    posthog_insight_fields.DISPLAYS_OF_SERIES
+                    | posthog_insight_fields.DISPLAYS_OF_TOTALS
+                    | posthog_insight_fields.DISPLAYS_CUMULATIVE
                 ),
                 None,
             ],
             "description": "A chart of totals has one number for the whole range.",
         },
-        "breakdown": {
-            "type": ["string", "null"],
-            "description": "A property: one series for each of its values.",
+        "aggregation_group_type_index": {
+            **_whole(0, GROUP_TYPES_MAX - 1),
+            "description": "Counts groups of this type in place of persons.",
         },
-        "breakdown_type": {"enum": ["event", "person", None], "default": "event"},
         "compare": {**switch, "description": "Compares with the previous range."},
-        **{
-            name: _off(nothing)
-            for name, nothing in {"actions": ([],), **UNSUPPORTED_OPTIONS}.items()
+        "compare_to": {**bound, "description": "With the range so much earlier: `-1w`."},
+        "smoothing_intervals": {
+            **_whole(0, SMOOTHED_MAX),
+            "description": "Each number is the average of so many, rounded down.",
         },
-        "formula": _off(("",)),
+        **_formula_fields(),
+        **_breakdown_fields(switch),
+        **{name: _off() for name in UNSUPPORTED},
     }
 
 
-def _off(nothing: tuple[object, ...]) -> JsonSchema:
-    return {"enum": [None, *nothing], "description": "Not supported; leave it out."}
+def _formula_fields() -> dict[str, JsonSchema]:
+    text: JsonSchema = {"type": "string", "maxLength": CHARS_MAX}
+    node = object_of({"formula": text, "custom_name": {"type": ["string", "null"]}})
+    return {
+        "formula": {
+            "type": ["string", "null"],
+            "maxLength": CHARS_MAX,
+            "description": "Of the series, such as `A / B`; its result is shown in their place.",
+        },
+        "formulas": {**listed(text, maxItems=FORMULAS_MAX), "description": "Several of them."},
+        "formulaNodes": {
+            **listed({**node, "required": ["formula"]}, maxItems=FORMULAS_MAX),
+            "description": "The same, with names.",
+        },
+    }
+
+
+def _breakdown_fields(switch: JsonSchema) -> dict[str, JsonSchema]:
+    """One entry for each value of a property, or for each cohort."""
+    types: JsonSchema = {"enum": [*BREAKDOWN_TYPES, None], "default": "event"}
+    one = object_of(
+        {
+            "property": {"type": ["string", "integer"]},
+            "value": {"type": ["string", "integer", "null"]},
+            "type": types,
+            "group_type_index": _whole(0, GROUP_TYPES_MAX - 1),
+            "histogram_bin_count": _whole(1, BINS_MAX),
+            "normalize_url": switch,
+        }
+    )
+    keys = listed({"type": ["string", "integer"]}, maxItems=IDS_MAX)
+    return {
+        "breakdown": {
+            "anyOf": [{"type": ["string", "integer"]}, keys],
+            "description": "A property, or ids of cohorts: one series for each value.",
+        },
+        "breakdown_type": types,
+        "breakdown_group_type_index": _whole(0, GROUP_TYPES_MAX - 1),
+        "breakdowns": {
+            **listed({**one, "required": ["property"]}, maxItems=BREAKDOWNS_MAX),
+            "description": "Several properties, whose values are combined.",
+        },
+        "breakdown_limit": {
+            **_whole(1, VALUES_MOST),
+            "default": VALUES_MAX,
+            "description": "The values that are shown; the others are one entry.",
+        },
+        "breakdown_hide_other_aggregation": {**switch, "description": "Without that entry."},
+        "breakdown_histogram_bin_count": {
+            **_whole(1, BINS_MAX),
+            "description": "Numbers are counted in so many equal parts.",
+        },
+        "breakdown_normalize_url": {
+            **switch,
+            "description": "Without `?`, `#` and `/` at the end.",
+        },
+    }
+
+
+def _whole(least: int, most: int) -> JsonSchema:
+    return {"type": ["integer", "null"], "minimum": least, "maximum": most}
+
+
+def _off() -> JsonSchema:
+    return {"enum": [None, "", []], "description": "Not supported; leave it out."}
 
 
 def _series_fields() -> dict[str, JsonSchema]:
@@ -148,10 +246,20 @@ def _series_fields() -> dict[str, JsonSchema]:
         "id": {**text, "description": "Name of the event; null for any."},
         "type": {"enum": ["events", None]},
         "math": {
-            "enum": [*get_args(Math), None],
+            "enum": [*MATHS, None],
             "default": "total",
-            "description": "`total` counts events, `dau` persons.",
+            "description": "What is counted: `total` events, `dau` persons.",
         },
+        "math_property": {**text, "description": "Of which `sum`, `avg` and the like are taken."},
+        "math_property_type": {
+            "enum": [*PROPERTY_TYPES, "session_properties", None],
+            "description": "Whose it is; of sessions only `$session_duration`.",
+        },
+        "math_group_type_index": {
+            **_whole(0, GROUP_TYPES_MAX - 1),
+            "description": "Whose groups `unique_group` counts.",
+        },
+        **{name: _off() for name in _UNSUPPORTED_OF_SERIES},
         "name": text,
         "custom_name": {**text, "description": "Label of the series."},
         "properties": _filter("Conditions on this event."),
@@ -171,7 +279,7 @@ def _property_forms() -> list[JsonSchema]:
     return condition_forms(
         values_of(QUERY_COMPARISONS),
         {
-            "type": {"enum": ["event", "person", None], "default": "event"},
+            "type": {"enum": ["event", "person", "group", None], "default": "event"},
             "key": {"type": "string", "description": "Name of the property."},
             "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         },

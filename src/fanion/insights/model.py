@@ -4,17 +4,17 @@ source: cohorts.md sections 21 and 22
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from fanion.errors import PermissionDenied
-from fanion.insights.date_range import RangeClock
-from fanion.insights.trends.query import TrendsQuery
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.query import InsightQuery
 from fanion.projects.model import UserSummary
 
 # An older result is not returned.
@@ -34,6 +34,21 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(frozen=True, slots=True)
+class SavedQuestion:
+    """As sent: `filters`, or a `query` of newer clients; then filters are empty."""
+
+    filters: Mapping[str, Any]
+    query: Mapping[str, Any] | None = None
+
+    def on_dashboard(self, dashboard: Mapping[str, Any]) -> Self:
+        """With the filters of a dashboard: its date range in place of the own one, its conditions
+        in addition."""
+        if self.query is not None:
+            return replace(self, query=query_on_dashboard(self.query, dashboard))
+        return replace(self, filters=on_dashboard(self.filters, dashboard))
+
+
+@dataclass(frozen=True, slots=True)
 class StoredInsight:
     id: int
     short_id: str
@@ -41,6 +56,7 @@ class StoredInsight:
     derived_name: str | None
     description: str
     filters: Mapping[str, Any]
+    query: Mapping[str, Any] | None
     tags: Sequence[str]
     favorited: bool
     saved: bool
@@ -51,6 +67,10 @@ class StoredInsight:
     last_modified_at: datetime
     last_modified_by: UserSummary | None
     tiles: "Sequence[TilePlace]" = ()
+
+    @property
+    def question(self) -> SavedQuestion:
+        return SavedQuestion(self.filters, self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,43 +114,84 @@ class StoredDashboard:
 
 @dataclass(frozen=True, slots=True)
 class CachedResult:
-    """result: None until it was calculated"""
+    """result: None until it was calculated; an object with `results` has more beside them"""
 
-    result: list[dict[str, Any]] | None
+    result: Any
     calculated_at: datetime | None
     is_cached: bool
+
+    @property
+    def results(self) -> Any:
+        return self.result["results"] if self._has_more else self.result
+
+    @property
+    def beside(self) -> Mapping[str, Any]:
+        """What an answer has beside its results, such as `hasMore` or `nodes`."""
+        if not self._has_more:
+            return {}
+        return {name: value for name, value in self.result.items() if name != "results"}
+
+    @property
+    def _has_more(self) -> bool:
+        return isinstance(self.result, dict) and "results" in self.result
 
 
 NO_RESULT = CachedResult(None, None, is_cached=False)
 
 
 def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
-    """The filters of an insight on a dashboard, whose date range replaces that of the insight."""
+    """As of `SavedQuestion.on_dashboard`."""
+    return {**filters, **_range_of(dashboard), **_conditions_of(filters, dashboard)}
+
+
+def query_on_dashboard(query: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of the question in a `query`, whatever it is wrapped in."""
+    source = query.get("source")
+    if isinstance(source, dict):
+        return {**query, "source": query_on_dashboard(source, dashboard)}
+    own = query.get("dateRange")
+    span = {**(own if isinstance(own, dict) else {}), **_range_of(dashboard)}
+    within = {"dateRange": span} if span else {}
+    return {**query, **within, **_conditions_of(query, dashboard)}
+
+
+def _range_of(dashboard: Mapping[str, Any]) -> dict[str, Any]:
     if not dashboard.get("date_from") and not dashboard.get("date_to"):
-        return dict(filters)
-    own = {"date_from": dashboard.get("date_from"), "date_to": dashboard.get("date_to")}
-    return {**filters, **own}
+        return {}
+    return {"date_from": dashboard.get("date_from"), "date_to": dashboard.get("date_to")}
 
 
-def filters_hash(
-    filters: Mapping[str, Any], zone: str, *, within: Sequence[Mapping[str, Any]] = ()
-) -> str:
-    """Identifies filters, independent of the order of keys. within: conditions of the project that
-    they ask for"""
-    identified: list[Any] = [filters, zone]
-    if within:
-        identified.append(within)
-    return sha256(_encode(identified)).hexdigest()[:40]
+def _conditions_of(asked: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
+    own, added = asked.get("properties"), dashboard.get("properties")
+    if not added:
+        return {}
+    if not own:
+        return {"properties": added}
+    return {"properties": {"type": "AND", "values": [_group(own), _group(added)]}}
 
 
-def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:
+def _group(conditions: Any) -> Any:
+    if isinstance(conditions, dict) and "values" in conditions:
+        return conditions
+    listed = conditions if isinstance(conditions, list) else [conditions]
+    return {"type": "AND", "values": listed}
+
+
+def filters_hash(question: SavedQuestion, zone: str) -> str:
+    """Identifies filters or a query, independent of the order of keys."""
+    asked = question.filters if question.query is None else question.query
+    return sha256(_encode([asked, zone])).hexdigest()[:40]
+
+
+def is_fresh(query: InsightQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:
     """Whether a result is recent and about the same days."""
     age = now - calculated_at
-    if not timedelta() <= age < (FRESH_AGE_BY_HOUR if query.interval == "hour" else FRESH_AGE):
+    by_hour = query.interval in ("minute", "hour")
+    if not timedelta() <= age < (FRESH_AGE_BY_HOUR if by_hour else FRESH_AGE):
         return False
-    if query.since.is_all:
+    if query.scope.since.is_all:
         return calculated_at.astimezone(zone).date() == now.astimezone(zone).date()
-    if query.is_explicit:  # it moves with every microsecond
+    if query.scope.is_explicit:  # it moves with every microsecond
         return True
     then, today = (query.span(RangeClock(moment, zone)) for moment in (calculated_at, now))
     return then == today

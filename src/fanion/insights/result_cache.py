@@ -2,21 +2,27 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, delete, select
 
 from fanion.db.bulk import upsert
-from fanion.db.engine import Records
+from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.insights import insight_results
-from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, filters_hash, is_fresh
-from fanion.insights.trends.query import TrendsQuery, excludes_test_accounts, parse_trends
-from fanion.insights.trends.store import Trends
+from fanion.errors import Invalid, Unavailable
+from fanion.events.event import EventStoreUnavailable
+from fanion.insights.kinds_service import Calculator
+from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
+from fanion.insights.query import InsightQuery
+from fanion.insights.question_key import question_key
 from fanion.projects.model import Project
 
+BEHIND_MAX = 50  # results that are calculated behind at once
 RESULTS_MAX = 1_000  # of one project; some kilobytes each
 
 _result = insight_results.c
@@ -41,9 +47,7 @@ class ResultStore:
             for row in rows
         }
 
-    async def put(
-        self, project_id: int, filters_hash: str, result: list[dict[str, Any]], now: datetime
-    ) -> None:
+    async def put(self, project_id: int, filters_hash: str, result: Any, now: datetime) -> None:
         async with self.records.write() as connection:
             await connection.run_sync(_put, project_id, filters_hash, result, now)
 
@@ -52,7 +56,7 @@ def _put(
     connection: Connection,
     project_id: int,
     filters_hash: str,
-    result: list[dict[str, Any]],
+    result: Any,
     now: datetime,
 ) -> None:
     statement = upsert(connection.dialect, insight_results).values(
@@ -81,69 +85,133 @@ def _put(
     )
 
 
-Filters = Mapping[str, Any]
+def cache_key(project: Project, query: InsightQuery) -> str:
+    """Another one as soon as what it depends on in the project is another."""
+    within = project.test_account_filters if query.scope.filter_test_accounts else ()
+    week = project.timezone, project.week_start_day
+    return question_key(query, *week, within, project.path_cleaning_filters)
 
 
-def _key(project: Project, filters: Filters) -> str:
-    """Another one as soon as the project's conditions on test accounts are others."""
-    within = project.test_account_filters if excludes_test_accounts(filters) else ()
-    return filters_hash(filters, project.timezone, within=within)
+_Key = tuple[int, str]  # project, question
+
+
+@dataclass(slots=True)
+class _Run:
+    """waiting: how many callers"""
+
+    task: "asyncio.Task[CachedResult]"
+    waiting: int = 0
 
 
 class ResultCache:
     """Concurrent requests for the same result wait for one calculation.
 
     raises (every call): RecordsUnavailable; where something is calculated also Invalid for
-    filters that cannot be, and EventStoreUnavailable
+    questions that cannot be, and EventStoreUnavailable
     """
 
-    def __init__(self, trends: Trends, store: ResultStore) -> None:
-        self._trends = trends
+    def __init__(self, calculator: Calculator, store: ResultStore) -> None:
+        self._calculator = calculator
         self._store = store
-        self._running: dict[tuple[int, str], asyncio.Task[CachedResult]] = {}
+        self._running: dict[_Key, _Run] = {}
+        self._behind: set[asyncio.Task[None]] = set()
+
+    @property
+    def waiting(self) -> int:
+        """How many callers wait for calculations."""
+        return sum(run.waiting for run in self._running.values())
 
     async def cached(
-        self, project: Project, asked: Sequence[Filters], now: datetime
+        self, project: Project, asked: Sequence[InsightQuery | None], now: datetime
     ) -> Sequence[CachedResult]:
-        """For each of the filters the last result, not older than RESULT_MAX_AGE."""
-        hashes = [_key(project, filters) for filters in asked]
-        found = await self._store.get(project.id, hashes, now) if hashes else {}
-        return [found.get(one, NO_RESULT) for one in hashes]
+        """For each question the last result, not older than RESULT_MAX_AGE. None: of a stored one
+        that cannot be calculated"""
+        keys = [None if query is None else cache_key(project, query) for query in asked]
+        known = [one for one in keys if one is not None]
+        found = await self._store.get(project.id, known, now) if known else {}
+        return [found.get(one or "", NO_RESULT) for one in keys]
 
     async def get_or_calculate(
-        self, project: Project, filters: Filters, now: datetime
+        self, project: Project, query: InsightQuery, now: datetime
     ) -> CachedResult:
         """The cached result if it is fresh, else a new one."""
-        query = parse_trends(filters)
-        [known] = await self.cached(project, [filters], now)
-        zone = ZoneInfo(project.timezone)
-        if known.calculated_at and is_fresh(query, known.calculated_at, now, zone):
+        [known] = await self.cached(project, [query], now)
+        if _is_fresh(project, query, known, now):
             return known
-        return await self._calculate_once(project, filters, query, now)
+        return await self.calculate(project, query, now)
 
-    async def calculate(self, project: Project, filters: Filters, now: datetime) -> CachedResult:
-        return await self._calculate_once(project, filters, parse_trends(filters), now)
+    async def shown(
+        self, project: Project, asked: Sequence[InsightQuery | None], now: datetime
+    ) -> Sequence[CachedResult]:
+        """As `cached`. Those that are not fresh are calculated behind, for the next request."""
+        found = await self.cached(project, asked, now)
+        for query, known in zip(asked, found, strict=True):
+            is_stale = known.calculated_at is not None
+            if query is not None and is_stale and not _is_fresh(project, query, known, now):
+                self._calculate_behind(project, query, now)
+        return found
 
-    async def _calculate_once(
-        self, project: Project, filters: Filters, query: TrendsQuery, now: datetime
-    ) -> CachedResult:
-        key = project.id, _key(project, filters)
-        task = self._running.get(key)
-        if task is None:
-            task = asyncio.create_task(self._calculate(project, query, key[1], now))
-            task.add_done_callback(lambda done: self._ended(key, done))
-            self._running[key] = task
-        return await asyncio.shield(task)
+    def _calculate_behind(self, project: Project, query: InsightQuery, now: datetime) -> None:
+        key = project.id, cache_key(project, query)
+        if key in self._running or len(self._behind) >= BEHIND_MAX:
+            return
+        task = asyncio.create_task(self._behind_of(project, query, now))
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
 
-    def _ended(self, key: tuple[int, str], done: "asyncio.Task[CachedResult]") -> None:
+    async def _behind_of(self, project: Project, query: InsightQuery, now: datetime) -> None:
+        with suppress(Invalid, Unavailable, EventStoreUnavailable, RecordsUnavailable):
+            await self.calculate(project, query, now)
+
+    async def calculated_behind(self) -> None:
+        """Returns when nothing is calculated behind any more."""
+        while self._behind:
+            await asyncio.wait(list(self._behind))
+
+    async def close(self) -> None:
+        """End what is calculated behind."""
+        behind = list(self._behind)
+        for task in behind:
+            task.cancel()
+        await asyncio.gather(*behind, return_exceptions=True)
+
+    async def calculate(self, project: Project, query: InsightQuery, now: datetime) -> CachedResult:
+        """A new result. The calculation ends early when no client waits for it any more."""
+        key = project.id, cache_key(project, query)
+        run = self._running.get(key)
+        if run is None:
+            run = _Run(asyncio.create_task(self._calculate(project, query, key[1], now)))
+            run.task.add_done_callback(partial(self._ended, key))
+            self._running[key] = run
+        run.waiting += 1
+        try:
+            return await asyncio.shield(run.task)
+        finally:
+            run.waiting -= 1
+            if not run.waiting and not run.task.done():
+                self._forget(key, run.task)
+                run.task.cancel()
+
+    def _ended(self, key: _Key, done: "asyncio.Task[CachedResult]") -> None:
         """Retrieve the error even when no waiter is left, so that asyncio does not log it."""
-        self._running.pop(key, None)
+        self._forget(key, done)
         if not done.cancelled():
             done.exception()
 
+    def _forget(self, key: _Key, task: "asyncio.Task[CachedResult]") -> None:
+        """Meanwhile another one may have begun."""
+        run = self._running.get(key)
+        if run is not None and run.task is task:
+            del self._running[key]
+
     async def _calculate(
-        self, project: Project, query: TrendsQuery, key: str, now: datetime
+        self, project: Project, query: InsightQuery, key: str, now: datetime
     ) -> CachedResult:
-        result = await self._trends.result(project, query, now)
+        result = await self._calculator.result(project, query, now)
         await self._store.put(project.id, key, result, now)
         return CachedResult(result, now, is_cached=False)
+
+
+def _is_fresh(project: Project, query: InsightQuery, known: CachedResult, now: datetime) -> bool:
+    zone = ZoneInfo(project.timezone)
+    return known.calculated_at is not None and is_fresh(query, known.calculated_at, now, zone)

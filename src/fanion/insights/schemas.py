@@ -6,29 +6,31 @@ source: cohorts.md sections 21 and 22
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field, to_builtins
 
 from fanion.insights.model import (
     NO_RESULT,
     CachedResult,
     DashboardAccess,
+    SavedQuestion,
     StoredDashboard,
     StoredInsight,
     StoredTile,
     filters_hash,
-    on_dashboard,
     restriction,
 )
 from fanion.projects.model import UserSummary
 
+_Body = TypeVar("_Body", bound=Struct)
+
 Filters = Annotated[
     dict[str, Any], Meta(description="Events, date range, interval, breakdown, conditions.")
 ]
+Query = Annotated[dict[str, Any], Meta(description="In place of `filters`, as newer clients ask.")]
 Result = Annotated[
-    list[dict[str, Any]] | None,
-    Meta(description="One entry for each series and value; null until it is calculated."),
+    Any, Meta(description="Its shape is that of its kind; null until it is calculated.")
 ]
 
 
@@ -46,7 +48,7 @@ class InsightBody(Struct, kw_only=True):
     description: str
     filters: Filters
     filters_hash: str
-    query: None
+    query: Query | None
     order: None
     deleted: bool
     dashboards: list[int]
@@ -70,12 +72,45 @@ class InsightBody(Struct, kw_only=True):
     is_cached: bool
 
 
-class TrendBody(Struct, kw_only=True):
+class ResultBody(Struct, kw_only=True):
+    """An answer to `filters`. A kind may have more beside its result, such as `nodes` of paths."""
+
     result: Result
     timezone: str
     last_refresh: datetime | None
     is_cached: bool
     next: None = None
+
+
+class QueryResultBody(Struct, kw_only=True):
+    """An answer to a `query`. A kind may have more beside its results, such as `columns`."""
+
+    results: Result
+    timezone: str
+    last_refresh: datetime | None
+    is_cached: bool
+    cache_key: Annotated[str, Meta(description="Identifies the question.")]
+    has_more: bool = field(default=False, name="hasMore")
+    error: None = None
+    timings: Annotated[list[Any], Meta(description="Always empty.")] = []
+    modifiers: Annotated[dict[str, Any], Meta(description="Always empty.")] = {}
+
+
+class RowsBody(Struct, kw_only=True):
+    """An answer to a `query` for a list: rows in the order of its `select`."""
+
+    results: list[list[Any]]
+    columns: list[str]
+    types: Annotated[list[str], Meta(description="Always empty.")] = []
+    has_more: bool = field(name="hasMore")
+    limit: int
+    offset: int
+    missing_actors_count: Annotated[
+        int, Meta(description="Actors of the page that are no persons: events without a profile.")
+    ]
+    timezone: str
+    is_cached: bool = False
+    last_refresh: datetime
 
 
 class TileBody(Struct, kw_only=True):
@@ -121,19 +156,22 @@ class Viewer:
 
 
 def insight_body(
-    insight: StoredInsight, viewer: Viewer, answer: CachedResult = NO_RESULT, filters: Any = None
+    insight: StoredInsight,
+    viewer: Viewer,
+    answer: CachedResult = NO_RESULT,
+    question: SavedQuestion | None = None,
 ) -> InsightBody:
-    """filters: those of a dashboard, instead of the insight's own"""
-    effective = dict(insight.filters) if filters is None else filters
+    """question: that of a dashboard, instead of the insight's own"""
+    asked = insight.question if question is None else question
     return InsightBody(
         id=insight.id,
         short_id=insight.short_id,
         name=insight.name,
         derived_name=insight.derived_name,
         description=insight.description,
-        filters=effective,
-        filters_hash=filters_hash(effective, viewer.zone),
-        query=None,
+        filters=dict(asked.filters),
+        filters_hash=filters_hash(asked, viewer.zone),
+        query=None if asked.query is None else dict(asked.query),
         order=None,
         deleted=insight.deleted,
         dashboards=[place.dashboard_id for place in insight.tiles],
@@ -143,7 +181,7 @@ def insight_body(
         ],
         last_refresh=answer.calculated_at,
         next_allowed_client_refresh=answer.calculated_at,
-        result=answer.result,
+        result=answer.results,
         columns=None,
         created_at=insight.created_at,
         created_by=insight.created_by,
@@ -161,13 +199,11 @@ def insight_body(
     )
 
 
-def trend_body(answer: CachedResult, zone: str) -> TrendBody:
-    return TrendBody(
-        result=answer.result,
-        timezone=zone,
-        last_refresh=answer.calculated_at,
-        is_cached=answer.is_cached,
-    )
+def with_more(body: _Body, answer: CachedResult) -> _Body:
+    """The body of an answer, with what its kind has beside the results."""
+    if not answer.beside:
+        return body
+    return cast(_Body, {**to_builtins(body), **answer.beside})  # encoded to the same
 
 
 def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSummary:
@@ -191,10 +227,10 @@ def dashboard_body(
 def _tile(
     tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: CachedResult
 ) -> TileBody:
-    filters = on_dashboard(tile.insight.filters, dashboard.filters)
+    question = tile.insight.question.on_dashboard(dashboard.filters)
     return TileBody(
         id=tile.id,
-        insight=insight_body(tile.insight, viewer, answer, filters),
+        insight=insight_body(tile.insight, viewer, answer, question),
         text=None,
         layouts=dict(tile.layouts),
         color=tile.color,

@@ -1,45 +1,24 @@
-"""Insights in the records store: reading them, and changing them with their activity."""
+"""Insights in the records store: reading them."""
 
-import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 
-from fanion.activity.model import ActivityRecord, Author, changes
-from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.db.schema.tables import users
-from fanion.errors import Invalid, PermissionDenied
-from fanion.insights.model import MAY_EDIT, DashboardAccess, StoredInsight, TilePlace
+from fanion.insights.model import StoredInsight, TilePlace
 from fanion.projects.model import UserSummary
 from fanion.projects.organizations_store import USER_SUMMARY
 
-# Fields whose changes are recorded in the activity.
-COMPARED = (
-    "name",
-    "derived_name",
-    "description",
-    "filters",
-    "dashboards",
-    "tags",
-    "favorited",
-    "saved",
-    "deleted",
-)
-SHORT_ID_CHARS = 8
-TILES_MAX = 100  # of one dashboard
-
 _insight, _tile, _dashboard = insights.c, dashboard_tiles.c, dashboards.c
-_SHORT_ID_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 
 @dataclass(frozen=True, slots=True)
-class InsightQuery:
+class InsightSelection:
     """search: part of a name or description, in any case of ASCII letters; None is any"""
 
     short_id: str | None = None
@@ -53,7 +32,7 @@ class InsightStore:
     records: Records
 
     async def page(
-        self, project_id: int, query: InsightQuery, limit: int, offset: int
+        self, project_id: int, query: InsightSelection, limit: int, offset: int
     ) -> tuple[Sequence[StoredInsight], int]:
         """Insights that are not deleted, the newest first, and their total."""
         wanted = [_insight.project_id == project_id, _insight.deleted.is_(False)]
@@ -107,27 +86,6 @@ def get_insight(connection: Connection, project_id: int, insight_id: int) -> Sto
     return next(iter(read_insights(connection, rows)), None)
 
 
-def add_insight(connection: Connection, project_id: int, values: Mapping[str, Any]) -> int:
-    """values: by column, without the project; `created_at` and `created_by_id` among them"""
-    row = {
-        "short_id": "".join(secrets.choice(_SHORT_ID_ALPHABET) for _ in range(SHORT_ID_CHARS)),
-        "name": None,
-        "derived_name": None,
-        "description": "",
-        "tags": [],
-        "favorited": False,
-        "saved": False,
-        "is_sample": False,
-        "deleted": False,
-        "last_modified_at": values["created_at"],
-        "last_modified_by_id": values["created_by_id"],
-        **values,
-    }
-    statement = insert(insights).values(project_id=project_id, **row)
-    added: int = connection.execute(statement.returning(_insight.id)).scalar_one()
-    return added
-
-
 def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredInsight]:
     """rows: of the whole table; with the dashboards that show each."""
     user_summaries = summaries(
@@ -171,6 +129,7 @@ def _stored(row: Row[Any], user_summaries: Mapping[int, UserSummary]) -> StoredI
         derived_name=row.derived_name,
         description=row.description,
         filters=row.filters,
+        query=row.query,
         tags=row.tags,
         favorited=row.favorited,
         saved=row.saved,
@@ -183,7 +142,7 @@ def _stored(row: Row[Any], user_summaries: Mapping[int, UserSummary]) -> StoredI
     )
 
 
-def _conditions(query: InsightQuery) -> list[ColumnElement[bool]]:
+def _conditions(query: InsightSelection) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if query.short_id is not None:
         found.append(_insight.short_id == query.short_id)
@@ -196,155 +155,3 @@ def _conditions(query: InsightQuery) -> list[ColumnElement[bool]]:
         columns = (_insight.name, _insight.derived_name, _insight.description)
         found.append(or_(*(func.lower(one).contains(text, autoescape=True) for one in columns)))
     return found
-
-
-def add_tile(
-    connection: Connection, project_id: int, dashboard_id: int, insight_id: int, **values: Any
-) -> None:
-    """raises: Invalid for more than TILES_MAX"""
-    tiles = select(func.count()).select_from(dashboard_tiles)
-    if (connection.scalar(tiles.where(_tile.dashboard_id == dashboard_id)) or 0) >= TILES_MAX:
-        raise Invalid(f"A dashboard can have at most {TILES_MAX} tiles.", attr="dashboards")
-    row = {"layouts": {}, "color": None, "deleted": False, **values}
-    connection.execute(
-        insert(dashboard_tiles).values(
-            project_id=project_id, dashboard_id=dashboard_id, insight_id=insight_id, **row
-        )
-    )
-
-
-def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> set[int]:
-    """Those of the ids that are dashboards of the project, and not deleted."""
-    statement = select(_dashboard.id).where(
-        _dashboard.project_id == project_id,
-        _dashboard.id.in_(ids),
-        _dashboard.deleted.is_(False),
-    )
-    return set(connection.execute(statement).scalars())
-
-
-def create_insight(
-    connection: Connection,
-    author: Author,
-    values: Mapping[str, Any],
-    dashboard_ids: Sequence[int],
-    access: DashboardAccess,
-) -> StoredInsight:
-    """raises: Invalid for a dashboard that does not exist; PermissionDenied"""
-    project_id = author.project_id
-    insight_id = add_insight(connection, project_id, values)
-    _show_on(connection, project_id, insight_id, dashboard_ids, access)
-    made = get_insight(connection, project_id, insight_id)
-    assert made is not None
-    record_insight_change(connection, author, made, None)
-    return made
-
-
-def change_insight(
-    connection: Connection,
-    author: Author,
-    insight_id: int,
-    values: Mapping[str, Any],
-    dashboard_ids: Sequence[int] | None,
-    access: DashboardAccess,
-) -> StoredInsight | None:
-    """None when there is none. A deleted one accepts only `deleted: false`.
-
-    dashboard_ids: None leaves them
-    raises:        Invalid for a dashboard that does not exist; PermissionDenied
-    """
-    wanted = (_insight.project_id == author.project_id, _insight.id == insight_id)
-    row = connection.execute(select(insights).where(*wanted).with_for_update()).first()
-    if row is None or (row.deleted and values.get("deleted") is not False):
-        return None
-    [before] = read_insights(connection, [row])
-    access.require_insight_edit(before.tiles)
-    if values:
-        connection.execute(update(insights).where(*wanted).values(**values))
-    if dashboard_ids is not None:
-        _show_on(connection, author.project_id, insight_id, dashboard_ids, access)
-    [after] = read_insights(connection, connection.execute(select(insights).where(*wanted)).all())
-    if not record_insight_change(connection, author, after, before):
-        return after
-    statement = (
-        update(insights).where(*wanted).values(**modified_columns(author.user_id, author.now))
-    )
-    connection.execute(statement)
-    [changed] = read_insights(connection, connection.execute(select(insights).where(*wanted)).all())
-    return changed
-
-
-def record_insight_change(
-    connection: Connection, author: Author, after: StoredInsight, before: StoredInsight | None
-) -> bool:
-    """Record it in the activity; False when nothing differs. before: None for a new one"""
-    differing = None
-    if before is not None:
-        differing = changes("Insight", _compared(before), _compared(after), COMPARED)
-    entry = ActivityRecord(
-        author=author,
-        scope="Insight",
-        item_id=str(after.id),
-        activity="created" if before is None else "updated",
-        name=after.name or after.derived_name or "",
-        changes=differing,
-        short_id=after.short_id,
-    )
-    return record(connection, entry)
-
-
-def modified_columns(user_id: int | None, now: datetime) -> dict[str, Any]:
-    """Columns that every change of an insight sets."""
-    return {"last_modified_at": now, "last_modified_by_id": user_id}
-
-
-def _compared(insight: StoredInsight) -> dict[str, Any]:
-    return {
-        **{name: getattr(insight, name) for name in COMPARED if name != "dashboards"},
-        "dashboards": sorted(place.dashboard_id for place in insight.tiles),
-    }
-
-
-def _require_places(
-    connection: Connection, ids: Sequence[int], verb: str, access: DashboardAccess
-) -> None:
-    """raises: PermissionDenied for a dashboard that the user may not edit"""
-    rows = connection.execute(
-        select(_dashboard.id, _dashboard.restriction_level, _dashboard.created_by_id)
-        .where(_dashboard.id.in_(ids), _dashboard.deleted.is_(False))
-        .order_by(_dashboard.id)
-    )
-    for row in rows:
-        if access.privilege(row.restriction_level, row.created_by_id) != MAY_EDIT:
-            raise PermissionDenied(f"You don't have permission to {verb} dashboard: {row.id}")
-
-
-def _show_on(
-    connection: Connection,
-    project_id: int,
-    insight_id: int,
-    dashboard_ids: Sequence[int],
-    access: DashboardAccess,
-) -> None:
-    """Show the insight on exactly these dashboards; a removed tile keeps its layout."""
-    missing = set(dashboard_ids) - known_dashboards(connection, project_id, dashboard_ids)
-    if missing:
-        raise Invalid(
-            f'Invalid pk "{min(missing)}" - object does not exist.',
-            code="does_not_exist",
-            attr="dashboards",
-        )
-    own = select(_tile.dashboard_id, _tile.deleted).where(_tile.insight_id == insight_id)
-    placed = {row.dashboard_id: row.deleted for row in connection.execute(own)}
-    present = {one for one, is_gone in placed.items() if not is_gone}
-    wanted = set(dashboard_ids)
-    _require_places(connection, sorted(wanted - present), "add insights to", access)
-    _require_places(connection, sorted(present - wanted), "remove insights from", access)
-    connection.execute(
-        update(dashboard_tiles)
-        .where(_tile.insight_id == insight_id)
-        .values(deleted=_tile.dashboard_id.not_in(dashboard_ids))
-    )
-    for dashboard_id in dict.fromkeys(dashboard_ids):
-        if dashboard_id not in placed:
-            add_tile(connection, project_id, dashboard_id, insight_id)

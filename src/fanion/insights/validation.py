@@ -1,105 +1,138 @@
-"""Validation of an insight's `filters`: names of every kind of insight, and values where the
-allowed ones are known.
+"""Validation of an insight's `filters` or `query`: names of every kind of insight, and values where
+the allowed ones are known.
 
 source: insights.md, "Strictness" and sections 1c and 2
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fanion.errors import Invalid
-from fanion.insights.date_range import parse_bound
-from fanion.insights.trends.query import parse_trends
-from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, InCohort, parse_leaf
+from fanion.insights.dates.bounds import parse_bound
+from fanion.insights.kinds_service import (
+    OF_INSIGHT,
+    fields_of_query,
+    has_filters,
+    is_calculated,
+    read_query,
+    read_sent_query,
+)
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.scope import parse_conditions
+from fanion.insights.query import InsightQuery
+from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, SESSION, InCohort, parse_leaf
 from fanion.properties.operators import VALUES_MAX
 from fanion.properties.validation import check_comparison, check_index, check_names
 from fanion.rest import posthog_insight_fields as names
 from fanion.rest.unknown_fields import no_choice, require_known, require_supported
 
-_TRENDS = "TRENDS"
+_WITHOUT_PAGES: Mapping[str, str] = {"offset": "An answer has no pages."}
+_DATES = ("date_from", "date_to")
 # Of nested lists and groups; far from the recursion limit.
 _DEPTH_MAX = 110
 _GROUP_NAMES = frozenset({"type", "values"})
 _BOOLEAN_WORDS = frozenset({True, False, None, "", "true", "false", "True", "False", "1", "0"})
-_COMPARED = PROPERTY_TYPES | COHORT_TYPES
+_COMPARED = PROPERTY_TYPES | COHORT_TYPES | {SESSION}
 
 
 def check_insight_filters(filters: Mapping[str, Any], at: str = "") -> None:
     """filters: decoded JSON, or the text of a query string; at: their place in the request
 
-    raises: Invalid. Trends must be calculable; other kinds are only stored.
+    raises: Invalid. What is calculated must be calculable; other kinds are only stored.
     """
+    check_filter_names(filters, at)
+    check_question(Fields(filters, at=at))
+
+
+def check_filter_names(filters: Mapping[str, Any], at: str = "") -> None:
+    """raises: Invalid"""
     require_known(filters, names.OF_FILTERS, at)
-    _check_kind(filters.get("insight"), _place(at, "insight"))
-    for name, words in _words(filters):
-        _check_word(filters.get(name), words, _place(at, name))
-    for name in names.BOOLEANS:
-        _check_boolean(filters.get(name), _place(at, name))
-    for name in names.INDEXES:
-        check_index(_number(filters.get(name)), _place(at, name))
-    _check_dates(filters, at)
-    _check_sampling(filters.get("sampling_factor"), _place(at, "sampling_factor"))
-    for entity, place in _entities(filters, at):
-        require_known(entity, names.OF_ENTITY, place)
-        check_index(entity.get("math_group_type_index"), f"{place}__math_group_type_index")
-    for condition, place in _conditions(filters, at):
-        _check_condition(condition, place)
-    for breakdown, place in _objects(filters.get("breakdowns"), _place(at, "breakdowns")):
-        require_known(breakdown, names.OF_BREAKDOWN, place)
-    if is_trends(filters):
-        _check_trends(filters, at)
+    require_supported(filters, _WITHOUT_PAGES, at)
 
 
-def _words(filters: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The intervals of trends are checked by their parser."""
+def check_query(query: object, at: str = "query") -> InsightQuery:
+    """query: of newer clients, decoded JSON; at: its place in the request
+
+    raises: Invalid
+    """
+    if has_filters(query, at):
+        check_question(fields_of_query(query, at))
+    return read_sent_query(query, at)
+
+
+def check_question(fields: Fields) -> None:
+    """raises: Invalid"""
+    filters = fields.values
+    _check_kind(filters.get("insight"), fields.place("insight"))
     for name, words in names.WORDS.items():
-        if name != "interval" or not is_trends(filters):
-            yield name, words
+        _check_word(filters.get(name), words, fields.place(name))
+    for name in names.BOOLEANS:
+        _check_boolean(filters.get(name), fields.place(name))
+    for name in names.INDEXES:
+        check_index(_number(filters.get(name)), fields.place(name))
+    for name in _DATES:
+        parse_bound(filters.get(name), fields.place(name))
+    _check_sampling(filters.get("sampling_factor"), fields.place("sampling_factor"))
+    for entity in _entities(fields):
+        _require_known(entity, names.OF_ENTITY)
+        index = "math_group_type_index"
+        check_index(entity.values.get(index), entity.place(index))
+    for condition, place in _conditions(fields):
+        _check_condition(condition, place)
+    for breakdown in _objects(fields, "breakdowns"):
+        _require_known(breakdown, names.OF_BREAKDOWN)
+    if is_calculated(filters):
+        read_query(Fields(filters, fields.places, fields.at))
 
 
-def cohorts_of(filters: Mapping[str, Any], at: str = "") -> Mapping[int, str]:
-    """The cohorts that validated filters name: id → place."""
-    return {
+def _require_known(fields: Fields, known: Collection[str]) -> None:
+    """raises: Invalid"""
+    for name in fields.values:
+        if name not in known:
+            require_known([name], known, fields.at)
+
+
+def cohorts_of(fields: Fields) -> Mapping[int, str]:
+    """The cohorts that a checked question names: id → place."""
+    found = {
         leaf.cohort_id: place
-        for raw, place in _conditions(filters, at)
+        for raw, place in _conditions(fields)
         if not _is_group(raw) and raw.get("type") in COHORT_TYPES
         for leaf in [parse_leaf(raw)]
         if isinstance(leaf, InCohort)
     }
+    for cohort_id in _cohorts_shown(fields):
+        found.setdefault(cohort_id, fields.place("breakdown"))
+    return found
 
 
-def is_trends(filters: Mapping[str, Any]) -> bool:
-    kind = filters.get("insight") or _TRENDS
-    return isinstance(kind, str) and kind.upper() == _TRENDS
-
-
-def _check_trends(filters: Mapping[str, Any], at: str) -> None:
-    try:
-        parse_trends(filters)
-    except Invalid as error:
-        place = _place(at, error.attr) if error.attr else at
-        raise Invalid(error.detail, code=error.code, attr=place or None) from None
+def _cohorts_shown(fields: Fields) -> Iterator[int]:
+    if fields.values.get("breakdown_type") != "cohort":
+        return
+    raw = fields.values.get("breakdown")
+    for one in raw if isinstance(raw, list) else [raw]:
+        text = str(one)
+        if text.isdecimal() and text != "0":
+            yield int(text)
 
 
 def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
-    """Only the date range of a dashboard's filters is applied. raises: Invalid"""
+    """Of a dashboard's filters the date range and the conditions are applied. raises: Invalid"""
     unsupported = names.UNSUPPORTED_OF_DASHBOARD_FILTERS
     known = names.OF_DASHBOARD_FILTERS.union(unsupported)
     require_known(filters, known, "filters")
     require_supported(filters, unsupported, "filters")
-    _check_dates(filters, "filters")
-
-
-def _check_dates(filters: Mapping[str, Any], at: str) -> None:
-    for name in ("date_from", "date_to"):
-        try:
-            parse_bound(filters.get(name), name)
-        except Invalid as error:
-            raise Invalid(error.detail, code=error.code, attr=_place(at, name)) from None
+    for name in _DATES:
+        parse_bound(filters.get(name), f"filters__{name}")
+    fields = Fields(filters, at="filters")
+    for condition, place in _conditions(fields):
+        _check_condition(condition, place)
+    parse_conditions(fields)
 
 
 def _check_kind(kind: object, at: str) -> None:
-    if kind not in (None, "") and str(kind).upper() not in names.KINDS:
+    known = names.KINDS | OF_INSIGHT.keys()
+    if kind not in (None, "") and str(kind).upper() not in known:
         raise no_choice(kind, names.KINDS, at)
 
 
@@ -134,25 +167,29 @@ def _number(value: object) -> object:
     return value
 
 
-def _entities(filters: Mapping[str, Any], at: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _entities(fields: Fields) -> Iterator[Fields]:
     for name in names.ENTITY_LISTS:
-        yield from _objects(filters.get(name), _place(at, name))
+        yield from _objects(fields, name)
     for name in names.ENTITIES:
-        yield from _objects([filters.get(name)], _place(at, name))
+        value = fields.values.get(name)
+        if isinstance(value, dict):
+            yield fields.within(name, value)
 
 
-def _objects(values: object, at: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _objects(fields: Fields, name: str) -> Iterator[Fields]:
+    values = fields.values.get(name)
     if isinstance(values, list):
         for number, value in enumerate(values):
             if isinstance(value, dict):
-                yield value, f"{at}__{number}"
+                yield fields.item(name, number, value)
 
 
-def _conditions(filters: Mapping[str, Any], at: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _conditions(fields: Fields) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Every condition and every group of them, with its place. raises: Invalid"""
-    for entity, place in _entities(filters, at):
-        yield from _within(entity.get("properties"), f"{place}__properties")
-    yield from _within(filters.get("properties"), _place(at, "properties"))
+    for entity in _entities(fields):
+        for name in ("properties", "fixedProperties"):
+            yield from _within(entity.values.get(name), entity.place(name))
+    yield from _within(fields.values.get("properties"), fields.place("properties"))
 
 
 def _within(raw: object, at: str, depth: int = 0) -> Iterator[tuple[Mapping[str, Any], str]]:
@@ -185,7 +222,3 @@ def _check_condition(raw: Mapping[str, Any], at: str) -> None:
     if isinstance(value, list) and len(value) > VALUES_MAX:
         detail = f"A condition cannot have more than {VALUES_MAX} values."
         raise Invalid(detail, attr=f"{at}__value")
-
-
-def _place(at: str, name: str) -> str:
-    return f"{at}__{name}" if at else name

@@ -60,6 +60,7 @@ class HotMetrics(Collector):
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.accepted = HotCounter()
+        self.ingested = HotCounter()
         self.evaluation_seconds = HotHistogram(_EVALUATION_SECONDS)
         self.answered_elsewhere: Callable[[], int] = int
         self._requests: dict[tuple[str, int], HotCounter] = {}
@@ -83,6 +84,8 @@ class HotMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         accepted = "Items answered with 200 and durable"
         yield CounterMetricFamily("fanion_items_accepted", accepted, self.accepted.count)
+        ingested = "Events stored and visible"
+        yield CounterMetricFamily("fanion_events_ingested", ingested, self.ingested.count)
         requests = CounterMetricFamily(
             "fanion_requests", "Requests answered", labels=["route", "status"]
         )
@@ -109,9 +112,6 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self.elsewhere: Callable[[], Iterable[Measured]] = tuple
         self.hot = HotMetrics(registry)
-        self.ingested = Counter(
-            "fanion_events_ingested", "Events stored and visible", registry=registry
-        )
         self.dropped = Counter(
             "fanion_items_dropped", "Items not stored, by reason", ["reason"], registry=registry
         )

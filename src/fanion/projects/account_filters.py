@@ -14,8 +14,8 @@ from fanion.rest.unknown_fields import no_choice
 
 ACCOUNT_FILTERS_MAX: Final = 50  # each is evaluated for every event that a trend counts
 FIELD: Final = "test_account_filters"
-# What trends calculate.
-_TYPES = frozenset({"event", "person"}) | COHORT_TYPES
+# What questions calculate.
+_TYPES = frozenset({"event", "person", "group"}) | COHORT_TYPES
 
 Condition = Mapping[str, Any]
 
@@ -39,6 +39,9 @@ def check_account_filter(condition: Condition, at: str) -> None:
     if not isinstance(kind, str) or kind not in _TYPES:
         raise no_choice(kind, _TYPES, f"{at}__type")
     check_comparison(condition, at)
+    if kind == "group" and condition.get("group_type_index") is None:
+        attr = f"{at}__group_type_index"
+        raise Invalid("This field is required.", code="required", attr=attr)
     value = condition.get("value")
     if isinstance(value, list) and len(value) > VALUES_MAX:
         detail = f"A condition cannot have more than {VALUES_MAX} values."

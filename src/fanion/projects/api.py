@@ -24,6 +24,7 @@ from fanion.projects.model import (
     Level,
     Project,
 )
+from fanion.projects.path_cleaning import check_path_cleaning
 from fanion.projects.request_api import FRESH, FormerValidS, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
@@ -47,8 +48,20 @@ Words = Annotated[
 AccountFilters = Annotated[
     list[dict[str, Any]],
     Meta(
-        description="Conditions on events, persons and cohorts. With `filter_test_accounts` a "
-        "trend counts only events that fulfil all of them."
+        description="Conditions on events, persons, groups and cohorts. With "
+        "`filter_test_accounts` a question counts only events that fulfil all of them."
+    ),
+]
+
+
+WeekStartDay = Annotated[int, Meta(ge=0, le=1, description="When weeks begin: 0 Sunday, 1 Monday.")]
+
+
+PathCleaningFilters = Annotated[
+    list[dict[str, Any]],
+    Meta(
+        description="Rules that give many paths of pages one name: `regex` and `alias`, applied "
+        "one after the other."
     ),
 ]
 
@@ -85,6 +98,8 @@ class NewProject(Struct, kw_only=True, forbid_unknown_fields=True):
         **UNSUPPORTED_OF_PROJECT,
         "ingestion": "Change it once the project is created.",
         "test_account_filters": "Change them once the project is created.",
+        "week_start_day": "Change it once the project is created.",
+        "path_cleaning_filters": "Change them once the project is created.",
     }
 
     name: ProjectName
@@ -99,6 +114,8 @@ class ProjectChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     timezone: Timezone | UnsetType = UNSET
     ingestion: IngestionChanges | UnsetType = UNSET
     test_account_filters: AccountFilters | UnsetType = UNSET
+    week_start_day: WeekStartDay | UnsetType | None = UNSET
+    path_cleaning_filters: PathCleaningFilters | UnsetType = UNSET
 
 
 class TokenReset(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -120,6 +137,8 @@ class ProjectBody(Struct, kw_only=True):
     organization: UUID
     ingestion: IngestionBody
     test_account_filters: AccountFilters
+    week_start_day: WeekStartDay
+    path_cleaning_filters: PathCleaningFilters
     former_api_tokens: Annotated[
         list[FormerTokenBody], Meta(description="Replaced keys that are still valid.")
     ]
@@ -175,6 +194,7 @@ class ProjectsApi(Controller):
         if "timezone" in changes:
             _require_timezone(changes["timezone"])
         check_account_filters(changes.get("test_account_filters", ()))
+        check_path_cleaning(changes.get("path_cleaning_filters", ()))
         now, user = request.app.state.now(), request.principal.user
         return project_body(await projects.change(request.project.id, changes, now, user.id), now)
 
@@ -231,4 +251,6 @@ def project_body(project: Project, now: datetime) -> ProjectBody:
         organization=project.organization_id,
         ingestion=msgspec.convert(project.ingestion, IngestionBody, from_attributes=True),
         test_account_filters=[dict(one) for one in project.test_account_filters],
+        week_start_day=project.week_start_day,
+        path_cleaning_filters=[dict(one) for one in project.path_cleaning_filters],
     )

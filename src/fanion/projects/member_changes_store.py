@@ -38,7 +38,7 @@ class MemberChangeStore:
     async def dismiss(
         self, organization_id: UUID, user_uuid: UUID, by: int, now: datetime
     ) -> Member:
-        """As `remove`; everybody may leave. by: the user who does it
+        """As `remove`; every member may leave. by: the user who does it
 
         returns: who is not a member any more
         raises:  NotFound; PermissionDenied; Invalid with code `last_owner`

@@ -45,6 +45,6 @@ def require_may_change_level(manager: Manager, user_id: int, level: int, wanted:
 
 
 def require_may_remove(manager: Manager, user_id: int, level: int) -> None:
-    """Everybody may leave. raises: PermissionDenied"""
+    """Every member may leave. raises: PermissionDenied"""
     if user_id != manager.user_id:
         require_may_manage(manager, level)

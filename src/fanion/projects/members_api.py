@@ -73,7 +73,7 @@ class MembersApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> None:
         """From the organization and its roles; with the last organization the member's keys are
-        deleted. Administrators remove members below them; everybody may leave, but the last
+        deleted. Administrators remove members below them; every member may leave, but the last
         owner. The member's sessions end."""
         found = await organizations.of(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()

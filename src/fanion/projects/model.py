@@ -96,6 +96,9 @@ class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 DEFAULT_INGESTION = IngestionSettings()
 
 
+# On which weeks begin, by the numbers of the API.
+SUNDAY, MONDAY = 0, 1
+
 # How long a replaced key stays valid, by default and at most: installed apps are updated within
 # weeks.
 FORMER_VALID_S = 86_400
@@ -118,6 +121,8 @@ class Project:
 
     former_tokens: the first to expire first; expired ones may be among them
     test_account_filters: conditions as sent, all of which an event of no test account fulfils
+    week_start_day:       0 for Sunday, 1 for Monday
+    path_cleaning_filters: rules as sent, `regex` (RE2) and `alias`, applied one after the other
     """
 
     id: int
@@ -130,6 +135,8 @@ class Project:
     ingestion: IngestionSettings = DEFAULT_INGESTION
     former_tokens: tuple[FormerToken, ...] = ()
     test_account_filters: tuple[Mapping[str, Any], ...] = ()
+    week_start_day: int = SUNDAY
+    path_cleaning_filters: tuple[Mapping[str, Any], ...] = ()
 
     def tokens(self, now: datetime) -> tuple[str, ...]:
         """The current token and the former ones that are valid."""

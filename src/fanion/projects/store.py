@@ -40,13 +40,17 @@ from fanion.projects.auth.keys import KEY_BYTES, mask, project_token
 from fanion.projects.model import (
     DEFAULT_INGESTION,
     FORMER_KEYS_MAX,
+    SUNDAY,
     FormerToken,
     IngestionSettings,
     Organization,
     Project,
 )
 
-_LOGGED = ("name", "timezone", "api_token", "ingestion", "test_account_filters")
+_LOGGED = (
+    *("name", "timezone", "api_token", "ingestion", "test_account_filters"),
+    *("week_start_day", "path_cleaning_filters"),
+)
 _former = former_project_tokens.c
 # One row for each former token of a project; one row for a project without any.
 _PROJECTS = select(
@@ -59,6 +63,8 @@ _PROJECTS = select(
     projects.c.created_at,
     projects.c.ingestion,
     projects.c.test_account_filters,
+    projects.c.week_start_day,
+    projects.c.path_cleaning_filters,
     _former.token.label("former_token"),
     _former.valid_until.label("former_valid_until"),
 ).select_from(projects.outerjoin(former_project_tokens, _former.project_id == projects.c.id))
@@ -142,8 +148,8 @@ class ProjectStore:
         now: datetime,
         user_id: int | None = None,
     ) -> Project | None:
-        """changes: `name`, `timezone`, `test_account_filters` and, of `ingestion`, the settings
-                 that change
+        """changes: `name`, `timezone`, `test_account_filters`, `week_start_day`,
+                 `path_cleaning_filters` and, of `ingestion`, the settings that change
         user_id: by whom; None for the operator
         raises:  Invalid for a cohort that does not exist
         """
@@ -254,6 +260,8 @@ def _logged(project: Project) -> dict[str, Any]:
         "api_token": mask(project.api_token),
         "ingestion": to_builtins(project.ingestion),
         "test_account_filters": list(project.test_account_filters),
+        "week_start_day": project.week_start_day,
+        "path_cleaning_filters": list(project.path_cleaning_filters),
     }
 
 
@@ -328,6 +336,8 @@ def _read(rows: Iterable[Any]) -> dict[int, Project]:
         found[row.id] = values | {
             "ingestion": read_ingestion(values["ingestion"]),
             "test_account_filters": tuple(values["test_account_filters"] or ()),
+            "week_start_day": values["week_start_day"] or SUNDAY,
+            "path_cleaning_filters": tuple(values["path_cleaning_filters"] or ()),
         }
         theirs = former.setdefault(row.id, [])
         if token is not None:

@@ -9,6 +9,7 @@ source: cohorts.md section 5
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -62,9 +63,13 @@ TEXTS = ("starts_with", "ends_with", "icontains_multi")
 
 
 class Bindings:
-    """The values of one statement, each under a name of its own; equal ones share it."""
+    """The values of one statement, each under a name of its own; equal ones share it.
 
-    def __init__(self) -> None:
+    prefix: of the names; another one where two statements become one
+    """
+
+    def __init__(self, prefix: str = "v") -> None:
+        self._prefix = prefix
         self.values: dict[str, Any] = {}
         self._names: dict[tuple[str, str], str] = {}
 
@@ -73,7 +78,7 @@ class Bindings:
         known = (repr(value), kind)
         name = self._names.get(known)
         if name is None:
-            name = self._names[known] = f"v{len(self.values)}"
+            name = self._names[known] = f"{self._prefix}{len(self.values)}"
             self.values[name] = value
         return f"{{{name}:{kind}}}"
 
@@ -100,6 +105,28 @@ def property_condition(leaf: Property, bindings: Bindings, column: str = "") -> 
         operator = OPPOSITES.get(operator, operator)
     prop = _CohortRowProperty(leaf.key, bindings, column)
     return _CONDITIONS[operator](prop, leaf.value, operator)
+
+
+def value_condition(leaf: Property, text: str, is_there: str, bindings: Bindings) -> str:
+    """One comparison with a value that is no property of the row.
+
+    text: an expression that is not null; is_there: whether it is the text of a value
+    """
+    operator = leaf.operator if leaf.operator in _CONDITIONS else "exact"
+    if leaf.negation:
+        operator = OPPOSITES.get(operator, operator)
+    value = _Value(text, is_there, is_there, bindings)
+    return _CONDITIONS[operator](value, leaf.value, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What is compared, as expressions."""
+
+    text: str
+    is_there: str
+    is_set: str
+    bindings: Bindings
 
 
 class _CohortRowProperty:
@@ -132,22 +159,23 @@ class _CohortRowProperty:
 
 
 _NEVER = "0"
-_Condition = Callable[[_CohortRowProperty, Any, str], str]
+_Compared = _CohortRowProperty | _Value
+_Condition = Callable[[_Compared, Any, str], str]
 
 
-def _exact(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _exact(prop: _Compared, value: Any, operator: str) -> str:
     wanted = prop.bindings.texts(_wanted(value))
     found = f"{prop.is_there} AND {prop.text} IN {wanted}"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _contains(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _contains(prop: _Compared, value: Any, operator: str) -> str:
     part = prop.bindings.text(_text(value).lower())
     found = f"{prop.is_there} AND position(lowerUTF8({prop.text}), {part}) > 0"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _matches(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _matches(prop: _Compared, value: Any, operator: str) -> str:
     pattern = _text(value)
     if search(pattern) is None:
         return _NEVER
@@ -156,7 +184,7 @@ def _matches(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _text_compared(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _text_compared(prop: _Compared, value: Any, operator: str) -> str:
     several = operator.endswith("_multi") and isinstance(value, tuple | list)
     parts = [_text(part).lower() for part in (value if several else (value,))]
     found = text_condition(operator, f"lowerUTF8({prop.text})", parts, prop.bindings)
@@ -175,7 +203,7 @@ def text_condition(operator: str, text: str, parts: Sequence[str], bindings: Bin
     return f"arrayExists(part -> {found}, {bindings.texts(parts)})"
 
 
-def _in_range(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _in_range(prop: _Compared, value: Any, operator: str) -> str:
     return range_condition(operator, prop.text, value, prop.bindings)
 
 
@@ -191,11 +219,11 @@ def range_condition(operator: str, text: str, value: Any, bindings: Bindings) ->
     return f"arrayExists(number -> {test}, [{number}])"
 
 
-def _is_set(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _is_set(prop: _Compared, value: Any, operator: str) -> str:
     return f"NOT {prop.is_set}" if operator in NEGATIVE else prop.is_set
 
 
-def _ordered(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _ordered(prop: _Compared, value: Any, operator: str) -> str:
     number = spaceless_number(value)
     if number is None:
         return _NEVER
@@ -204,7 +232,7 @@ def _ordered(prop: _CohortRowProperty, value: Any, operator: str) -> str:
     return f"ifNull({own} {ORDER[operator]} {bound}, 0)"
 
 
-def _dated(prop: _CohortRowProperty, value: Any, operator: str) -> str:
+def _dated(prop: _Compared, value: Any, operator: str) -> str:
     bound = parse_date(value) if isinstance(value, str) else None
     if bound is None or not isinstance(value, str):
         return _NEVER

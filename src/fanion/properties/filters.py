@@ -4,10 +4,10 @@ A tree is immutable and can be trusted by everything that interprets it: the Pyt
 (`match`) and the SQL compilers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from sys import intern
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 # Deeper nesting than the web interface can make; keeps every walk far from the recursion limit.
 GROUP_DEPTH_MAX = 50
@@ -15,6 +15,8 @@ GROUP_DEPTH_MAX = 50
 ID_MAX = 2**63 - 1
 
 PROPERTY_TYPES = frozenset({"person", "event", "group"})
+# Of questions about events alone: their session has the property.
+SESSION: Final = "session"
 COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
 
 
@@ -74,9 +76,10 @@ Leaf = Property | InCohort | FlagIs | Behavioral
 Node = ConditionGroup | Leaf
 
 
-def parse_tree(raw: object) -> ConditionGroup:
+def parse_tree(raw: object, *, of_events: bool = False) -> ConditionGroup:
     """Read a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
 
+    of_events: conditions on the session of an event are known too
     raises: ValueError naming what cannot be read
     source: cohorts.md section 3
     """
@@ -84,7 +87,8 @@ def parse_tree(raw: object) -> ConditionGroup:
         raw = {"type": "AND", "values": raw}
     if not isinstance(raw, dict):
         raise ValueError("a filter tree must be an object or a list")
-    return _group(raw, 0) if raw else ConditionGroup("OR", ())
+    types = PROPERTY_TYPES | {SESSION} if of_events else PROPERTY_TYPES
+    return _group(raw, 0, types) if raw else ConditionGroup("OR", ())
 
 
 def parse_leaves(raw: object) -> tuple[Leaf, ...]:
@@ -100,7 +104,8 @@ def parse_leaves(raw: object) -> tuple[Leaf, ...]:
     return tuple(parse_leaf(item) for item in raw)
 
 
-def parse_leaf(raw: object) -> Leaf:
+def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
+    """types: of properties that can be compared. raises: ValueError naming what cannot be read"""
     if not isinstance(raw, dict):
         raise ValueError("a property must be an object")
     kind = raw.get("type") or "event"
@@ -114,7 +119,7 @@ def parse_leaf(raw: object) -> Leaf:
         return FlagIs(_flag_name(raw.get("key")), raw.get("value"), _operator(raw), negation)
     if kind == "behavioral":
         return Behavioral(raw, negation)
-    if kind not in PROPERTY_TYPES:
+    if kind not in types:
         raise ValueError(f"a property cannot have the type {kind!r}")
     return _property(raw, kind, negation)
 
@@ -128,14 +133,14 @@ def leaves(node: Node) -> Iterator[Leaf]:
         yield node
 
 
-def _group(raw: Mapping[str, Any], depth: int) -> ConditionGroup:
+def _group(raw: Mapping[str, Any], depth: int, types: Collection[str]) -> ConditionGroup:
     if depth >= GROUP_DEPTH_MAX:
         raise ValueError(f"groups are nested deeper than {GROUP_DEPTH_MAX}")
     kind = raw.get("type")
     values = raw.get("values")
     if not isinstance(values, list):
         raise ValueError("a group must have a list of values")
-    children = tuple(_child(item, depth) for item in values)
+    children = tuple(_child(item, depth, types) for item in values)
     if isinstance(kind, str) and kind.upper() == "AND":
         return ConditionGroup("AND", children)
     if isinstance(kind, str) and kind.upper() == "OR":
@@ -143,11 +148,13 @@ def _group(raw: Mapping[str, Any], depth: int) -> ConditionGroup:
     raise ValueError(f"a group must be of type AND or OR, not {kind!r}")
 
 
-def _child(raw: object, depth: int) -> Node:
+def _child(raw: object, depth: int, types: Collection[str]) -> Node:
     is_group = isinstance(raw, dict) and (
         "values" in raw or str(raw.get("type")).upper() in ("AND", "OR")
     )
-    return _group(raw, depth + 1) if is_group and isinstance(raw, dict) else parse_leaf(raw)
+    if is_group and isinstance(raw, dict):
+        return _group(raw, depth + 1, types)
+    return parse_leaf(raw, types)
 
 
 def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:

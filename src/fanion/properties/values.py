@@ -199,10 +199,7 @@ def search(pattern: str) -> Callable[[str], bool] | None:
 
     Case counts, `.` is any character but a line break, `$` is the end of the text.
     """
-    options = _re2.RE2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    regex = _re2.RE2(pattern.encode(errors="replace"), options)
+    regex = _compiled(pattern, never_capture=True)
     if not regex.ok():
         return None
     match = regex.Match
@@ -212,3 +209,16 @@ def search(pattern: str) -> Callable[[str], bool] | None:
         return bool(match(_UNANCHORED, encoded, 0, len(encoded))[0] != _NOWHERE)
 
     return found
+
+
+def groups_of(pattern: str) -> int | None:
+    """How many groups a match has; None when RE2 cannot read the pattern."""
+    regex = _compiled(pattern, never_capture=False)
+    return int(regex.NumberOfCapturingGroups()) if regex.ok() else None
+
+
+def _compiled(pattern: str, *, never_capture: bool) -> Any:
+    options = _re2.RE2.Options()
+    options.log_errors = False
+    options.never_capture = never_capture
+    return _re2.RE2(pattern.encode(errors="replace"), options)

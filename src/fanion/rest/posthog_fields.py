@@ -33,7 +33,6 @@ _NO_RECORDINGS = "Sessions are not recorded."
 _ON_CLIENTS = "Set it where the client starts."
 UNSUPPORTED_OF_PROJECT: Mapping[str, str] = {
     "anonymize_ips": "Set ingestion.anonymize_ips.",
-    "week_start_day": "Weeks begin on Sunday.",
     "product_description": "",
     **dict.fromkeys(
         (
@@ -61,7 +60,7 @@ UNSUPPORTED_OF_PROJECT: Mapping[str, str] = {
     **dict.fromkeys(
         (
             *("app_urls", "slack_incoming_webhook", "test_account_filters_default_checked"),
-            *("path_cleaning_filters", "data_attributes", "person_display_name_properties"),
+            *("data_attributes", "person_display_name_properties"),
             *("correlation_config", "primary_dashboard", "live_events_columns", "extra_settings"),
             *("human_friendly_comparison_periods", "modifiers", "default_data_theme"),
             *("feature_flag_confirmation_enabled", "feature_flag_confirmation_message"),
@@ -165,7 +164,6 @@ MAINTAINED_OF_INSIGHT = _EVERYWHERE | {
     *("effective_privilege_level", "alerts", "search_match_type", "order", "viewers"),
 }
 UNSUPPORTED_OF_INSIGHT: Mapping[str, str] = {
-    "query": "Ask with filters.",
     "query_from_filters": "Ask with filters.",
     "dashboard": "Set dashboards.",
     "dive_dashboard": "",

@@ -20,23 +20,28 @@ DISPLAYS_OF_SERIES = frozenset(
 DISPLAYS_OF_TOTALS = frozenset(
     {"ActionsTable", "ActionsPie", "ActionsBarValue", "BoldNumber", "WorldMap"}
 )
+# Of trends: running sums.
+DISPLAYS_CUMULATIVE = frozenset({"ActionsLineGraphCumulative"})
 # Known to PostHog, and not calculated.
 DISPLAYS_UNSUPPORTED = frozenset(
-    {
-        *("ActionsLineGraphCumulative", "ActionsDonut", "BoxPlot", "CalendarHeatmap", "Metric"),
-        "SlopeGraph",
-    }
+    {"ActionsDonut", "BoxPlot", "CalendarHeatmap", "Metric", "SlopeGraph"}
 )
 # Displays of other kinds, and tables of any kind.
 _DISPLAYS_OF_OTHERS = frozenset({"FunnelViz", "PathsViz"})
-DISPLAYS = DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS | DISPLAYS_UNSUPPORTED | _DISPLAYS_OF_OTHERS
+DISPLAYS = (
+    DISPLAYS_OF_SERIES
+    | DISPLAYS_OF_TOTALS
+    | DISPLAYS_CUMULATIVE
+    | DISPLAYS_UNSUPPORTED
+    | _DISPLAYS_OF_OTHERS
+)
 
 _ASKED = frozenset(
     {
         *("insight", "events", "actions", "data_warehouse", "data_warehouse_entities", "entities"),
         *("new_entity", "properties", "filter_test_accounts", "sampling_factor"),
         *("date_from", "date_to", "explicit_date", "interval", "display", "shown_as", "session"),
-        *("breakdown", "breakdown_type", "breakdown_value", "breakdown_group_type_index"),
+        *("breakdown", "breakdown_type", "breakdown_group_type_index"),
         *("breakdowns", "breakdown_limit", "breakdown_hide_other_aggregation"),
         *("breakdown_histogram_bin_count", "breakdown_normalize_url", "breakdown_path_cleaning"),
         *("aggregation_group_type_index", "compare", "compare_to", "smoothing_intervals"),
@@ -44,11 +49,21 @@ _ASKED = frozenset(
     }
 )
 # With which a question is sent, and which are no part of it.
-_ACCOMPANYING = frozenset(
+ACCOMPANYING = frozenset(
     {
         *("refresh", "client_query_id", "session_id", "from_dashboard", "limit", "offset"),
         *("entity_id", "entity_type", "entity_math", "entity_order", "type", "people_day"),
-        *("people_action", "id", "name", "short_id", "user_id", "search", "distinct_id"),
+        "compare_label",
+        *(
+            "breakdown_value",
+            "people_action",
+            "id",
+            "name",
+            "short_id",
+            "user_id",
+            "search",
+            "distinct_id",
+        ),
     }
 )
 # Display settings: stored, without effect.
@@ -84,11 +99,13 @@ _OF_RETENTION = frozenset(
     {
         *("retention_type", "total_intervals", "period", "target_entity", "returning_entity"),
         *("selected_interval", "cumulative", "minimum_occurrences", "retention_custom_brackets"),
+        *("returning_interval",),
     }
 )
 _OF_OTHERS = frozenset(
     {
         *("stickiness_days", "target_date", "lifecycle_type", "stickiness_criteria"),
+        *("computed_as", "interval_count"),
         *("path_type", "paths_hogql_expression", "include_event_types", "start_point"),
         *("include_custom_events", "end_point", "path_groupings", "funnel_paths"),
         *("funnel_filter", "exclude_events", "step_limit", "path_replacements"),
@@ -96,7 +113,12 @@ _OF_OTHERS = frozenset(
         *("path_start_key", "path_end_key", "path_dropoff_key"),
     }
 )
-OF_FILTERS = _ASKED | _ACCOMPANYING | DRAWN | _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
+# What only one kind reads; a client may leave it in a question of another kind, as PostHog's do.
+OF_KINDS = _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
+OF_FILTERS = _ASKED | ACCOMPANYING | DRAWN | _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
+
+# Of the place of a number, in the address of its actors, beside names of the above.
+OF_PLACES = frozenset({"day", "compare_label", "returning_interval"})
 
 # Of an event in `events`, `exclusions` and the like.
 OF_ENTITY = frozenset(
@@ -113,12 +135,12 @@ OF_BREAKDOWN = frozenset(
     {"property", "value", "type", "group_type_index", "histogram_bin_count", "normalize_url"}
 )
 
-# Of the filters of a dashboard, of which Fanion applies the range. Each of the others must ask
-# for nothing.
-OF_DASHBOARD_FILTERS = frozenset({"date_from", "date_to"})
+# Of the filters of a dashboard, of which Fanion applies the range and the conditions. Each of the
+# others must ask for nothing.
+OF_DASHBOARD_FILTERS = frozenset({"date_from", "date_to", "properties"})
 UNSUPPORTED_OF_DASHBOARD_FILTERS: Mapping[str, str] = dict.fromkeys(
     (
-        *("properties", "breakdown_filter", "filter_test_accounts", "filterTestAccounts"),
+        *("breakdown_filter", "filter_test_accounts", "filterTestAccounts"),
         *("explicitDate", "explicit_date", "interval", "test_account_filters"),
     ),
     "Set it in the filters of each insight.",

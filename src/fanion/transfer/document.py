@@ -15,12 +15,15 @@ from msgspec import Meta, Struct
 from fanion.events.definitions.model import PropertyType
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
+from fanion.insights.alerts.model import SERIES_INDEX_MAX, Condition
 from fanion.projects.model import AccessLevel
 from fanion.rest.body_reader import is_deep
 
 FORMAT = "fanion-project"
 VERSION = 1
 ACCOUNT_FILTERS = "test_account_filters"
+# When empty: earlier versions refuse names that they do not know.
+_LEFT_OUT = frozenset({"alerts", ACCOUNT_FILTERS})
 NESTING_MAX = 120  # that of the API, and the lists around its objects
 
 Time = Annotated[datetime, Meta(tz=True)]
@@ -82,6 +85,7 @@ class InsightEntry(DocumentEntry, frozen=True, kw_only=True):
     derived_name: Title | None = None
     description: str = ""
     filters: dict[str, Any] = {}
+    query: dict[str, Any] | None = None
     tags: list[str] = []
     favorited: bool = False
     saved: bool = False
@@ -106,6 +110,18 @@ class DashboardEntry(DocumentEntry, frozen=True, kw_only=True):
     tags: list[str] = []
     restriction_level: int = 21
     tiles: list[TileEntry] = []
+
+
+class AlertEntry(DocumentEntry, frozen=True, kw_only=True):
+    """key: unique in the document; insight: short id"""
+
+    key: Annotated[str, Meta(min_length=1)]
+    name: Name
+    insight: str
+    condition: Condition
+    threshold: float
+    series_index: Annotated[int, Meta(ge=0, le=SERIES_INDEX_MAX)] = 0
+    enabled: bool = True
 
 
 class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
@@ -148,6 +164,7 @@ class Document(Struct, frozen=True, kw_only=True):
     cohorts: list[CohortEntry] = []
     insights: list[InsightEntry] = []
     dashboards: list[DashboardEntry] = []
+    alerts: list[AlertEntry] = []
     roles: list[RoleEntry] = []
     flags: list[FlagEntry] = []
     test_account_filters: list[dict[str, Any]] = []
@@ -161,6 +178,7 @@ SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
     "cohorts": (CohortEntry, "cohort", "key"),
     "insights": (InsightEntry, "insight", "short_id"),
     "dashboards": (DashboardEntry, "dashboard", "key"),
+    "alerts": (AlertEntry, "alert", "key"),
     "roles": (RoleEntry, "role", "name"),
     "flags": (FlagEntry, "flag", "key"),
 }
@@ -169,10 +187,8 @@ SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
 def write_document(document: Document) -> bytes:
     """The same text for the same project: time and place of the export are not part of it."""
     head = {"format": FORMAT, "version": VERSION}
-    body = {name: getattr(document, name) for name in SECTIONS}
-    # Left out when empty: earlier versions refuse names that they do not know.
-    if document.test_account_filters:
-        body[ACCOUNT_FILTERS] = document.test_account_filters
+    body = {name: getattr(document, name) for name in (*SECTIONS, ACCOUNT_FILTERS)}
+    body = {name: one for name, one in body.items() if one or name not in _LEFT_OUT}
     return msgspec.json.format(msgspec.json.encode({**head, **body}), indent=2) + b"\n"
 
 

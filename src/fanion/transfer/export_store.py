@@ -11,7 +11,7 @@ from fanion.cohorts.members_store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.events import event_marks, event_properties, property_definitions
-from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.db.schema.insights import alerts, dashboard_tiles, dashboards, insights
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import (
     event_definitions,
@@ -31,6 +31,7 @@ from fanion.transfer.document import (
     RoleEntry,
 )
 from fanion.transfer.snapshot import (
+    SnapshotAlert,
     SnapshotCohort,
     SnapshotDashboard,
     SnapshotFlag,
@@ -41,6 +42,7 @@ from fanion.transfer.snapshot import (
 )
 
 _cohort, _flag, _tile, _insight = cohorts.c, feature_flags.c, dashboard_tiles.c, insights.c
+_alert = alerts.c
 _dashboard, _member, _link = dashboards.c, cohort_people.c, person_distinct_ids.c
 _event, _mark, _property = event_definitions.c, event_marks.c, property_definitions.c
 
@@ -99,6 +101,7 @@ def read_project(
         insights=counted(_insights(connection, project_id)),
         dashboards=counted(_dashboards(connection, project_id)),
         tiles=counted(_tiles(connection, project_id)),
+        alerts=counted(_alerts(connection, project_id)),
         roles=counted(_roles(connection, organization_id)),
         flags=counted(_flags(connection, project_id)),
         usage_dashboards=_usage_dashboards(connection, project_id),
@@ -115,6 +118,7 @@ def _row_count(connection: Connection, project: Project) -> int:
         _insight.project_id == project.id,
         (_dashboard.project_id == project.id) & _dashboard.deleted.is_(False),
         (_tile.project_id == project.id) & _tile.deleted.is_(False),
+        _alert.project_id == project.id,
         roles.c.organization_id == project.organization_id,
         (_flag.project_id == project.id) & _flag.deleted.is_(False),
     )
@@ -212,7 +216,7 @@ def _with_progress(rows: Iterable[T], progress: ExportProgress) -> Iterator[T]:
 
 def _insights(connection: Connection, project_id: int) -> list[SnapshotInsight]:
     names = (_insight.id, _insight.short_id, _insight.name, _insight.derived_name)
-    settings = (_insight.description, _insight.filters, _insight.tags)
+    settings = (_insight.description, _insight.filters, _insight.query, _insight.tags)
     statement: Select[Any] = select(
         *names, *settings, _insight.favorited, _insight.saved, _insight.deleted
     )
@@ -239,6 +243,16 @@ def _tiles(connection: Connection, project_id: int) -> list[SnapshotTile]:
         .order_by(_tile.id)
     )
     return [SnapshotTile(*row) for row in rows]
+
+
+def _alerts(connection: Connection, project_id: int) -> list[SnapshotAlert]:
+    place = (_alert.id, _alert.insight_id, _alert.name)
+    rows = connection.execute(
+        select(*place, _alert.condition, _alert.threshold, _alert.series_index, _alert.enabled)
+        .where(_alert.project_id == project_id)
+        .order_by(_alert.id)
+    )
+    return [SnapshotAlert(*row) for row in rows]
 
 
 def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:

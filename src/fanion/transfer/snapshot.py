@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
+from fanion.insights.alerts.model import Condition
 from fanion.transfer.document import (
+    AlertEntry,
     CohortEntry,
     DashboardEntry,
     Document,
@@ -63,6 +65,7 @@ class SnapshotInsight:
     derived_name: str | None
     description: str
     filters: Mapping[str, Any]
+    query: Mapping[str, Any] | None
     tags: Sequence[str]
     favorited: bool
     saved: bool
@@ -88,6 +91,17 @@ class SnapshotDashboard:
     restriction_level: int
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotAlert:
+    id: int
+    insight_id: int
+    name: str
+    condition: Condition
+    threshold: float
+    series_index: int
+    enabled: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stored:
     """Definitions of a project.
@@ -106,6 +120,7 @@ class Stored:
     insights: Sequence[SnapshotInsight] = ()
     dashboards: Sequence[SnapshotDashboard] = ()
     tiles: Sequence[SnapshotTile] = ()
+    alerts: Sequence[SnapshotAlert] = ()
     roles: Sequence[RoleEntry] = ()
     flags: Sequence[SnapshotFlag] = ()
     usage_dashboards: Collection[int] = ()
@@ -177,9 +192,10 @@ def document_of(stored: Stored) -> Document:
         cohorts=_cohorts(stored, names),
         insights=sorted(insights.values(), key=lambda one: one.short_id),
         dashboards=[
-            dashboard_entry(one, tiles_of(stored, one.id, insight_ids), keys)
+            dashboard_entry(one, tiles_of(stored, one.id, insight_ids), keys, names)
             for one in stored.own_dashboards
         ],
+        alerts=_alerts(stored, insights),
         roles=sorted(stored.roles, key=lambda one: one.name.casefold()),
         flags=sorted(flags, key=lambda one: one.key),
         test_account_filters=account_filters,
@@ -194,6 +210,9 @@ def unknown_cohorts(stored: Stored) -> set[int]:
         named(flag.rollback_conditions, names)
     for insight in stored.insights:
         named(insight.filters, names)
+        named(insight.query, names)
+    for dashboard in stored.own_dashboards:
+        named(dashboard.filters, names)
     named(list(stored.test_account_filters), names)
     for cohort in stored.cohorts:
         named([cohort.filters, cohort.groups], names)
@@ -243,6 +262,7 @@ def insight_entry(insight: SnapshotInsight, names: Names) -> InsightEntry:
         derived_name=insight.derived_name,
         description=insight.description,
         filters=named(insight.filters, names),
+        query=named(insight.query, names),
         tags=list(insight.tags),
         favorited=insight.favorited,
         saved=insight.saved,
@@ -250,14 +270,14 @@ def insight_entry(insight: SnapshotInsight, names: Names) -> InsightEntry:
 
 
 def dashboard_entry(
-    dashboard: SnapshotDashboard, tiles: Sequence[TileEntry], keys: Keys
+    dashboard: SnapshotDashboard, tiles: Sequence[TileEntry], keys: Keys, names: Names
 ) -> DashboardEntry:
     return DashboardEntry(
         key=keys.dashboards[dashboard.id],
         name=dashboard.name,
         description=dashboard.description,
         pinned=dashboard.pinned,
-        filters=dict(dashboard.filters),
+        filters=named(dashboard.filters, names),
         tags=list(dashboard.tags),
         restriction_level=dashboard.restriction_level,
         tiles=list(tiles),
@@ -292,6 +312,25 @@ def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
 def missing_cohort(key: str) -> CohortEntry:
     """Deleted, in place of a cohort that does not exist: it has no members either."""
     return CohortEntry(key=key, name=key, filters={"properties": {}}, deleted=True)
+
+
+def alert_entry(alert: SnapshotAlert, key: str, short_id: str) -> AlertEntry:
+    return AlertEntry(
+        key=key,
+        name=alert.name,
+        insight=short_id,
+        condition=alert.condition,
+        threshold=alert.threshold,
+        series_index=alert.series_index,
+        enabled=alert.enabled,
+    )
+
+
+def _alerts(stored: Stored, insights: Mapping[int, InsightEntry]) -> list[AlertEntry]:
+    """Those of insights that are exported."""
+    found = [one for one in stored.alerts if one.insight_id in insights]
+    keys = unique_keys((one.id, one.name) for one in found)
+    return [alert_entry(one, keys[one.id], insights[one.insight_id].short_id) for one in found]
 
 
 def _insights(stored: Stored, names: Names) -> dict[int, InsightEntry]:

@@ -1,6 +1,7 @@
 """The application: public routes are answered here, management requests by the web framework."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -30,6 +31,8 @@ WHOLE_SERVER = "*"
 # Flags of the caller's own project have a second address. source: flags.md section 11
 FLAGS_ALIAS = "/api/feature_flag"
 FLAGS = "/api/projects/@current/feature_flags"
+# Newer clients ask an environment, of which a project has one. source: insights.md section 1b
+_ENVIRONMENT_QUERY = re.compile(r"/api/environments/([^/]+/query(?:/.*)?)", re.DOTALL)
 # What a page asks before a user has signed in, where PostHog has it.
 PREFLIGHT = "/_preflight"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -193,6 +196,8 @@ def _is_managed(path: str) -> bool:
 
 
 def _without_alias(path: str) -> str:
+    if query := _ENVIRONMENT_QUERY.fullmatch(path):
+        return f"/api/projects/{query[1]}"
     rest = path.removeprefix(FLAGS_ALIAS)
     return FLAGS + rest if rest != path and rest[:1] in ("", "/") else path
 

@@ -25,6 +25,7 @@ EventType = Literal[
     "cohort.updated",
     "cohort.deleted",
     "event.captured",
+    "insight.alert",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 Status = Literal["pending", "delivered", "failed"]
@@ -162,6 +163,11 @@ def captured_body(
         "until": until,
     }
     return _body("event.captured", until, data)
+
+
+def alert_body(alert: Mapping[str, Any], now: datetime) -> bytes:
+    """alert: what is told of it, with its state and the number"""
+    return _body("insight.alert", now, alert)
 
 
 def _body(kind: EventType, timestamp: datetime, data: Mapping[str, Any]) -> bytes:

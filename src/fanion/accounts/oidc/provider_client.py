@@ -53,7 +53,7 @@ class Tokens:
 
 class Kept(Generic[V]):
     """A value of the provider for KEPT_S. Who needs it at the same time waits for one read; after
-    a failed one everybody gets its error for FAILURE_PAUSE_S. clock: only goes forward"""
+    a failed one all callers get its error for FAILURE_PAUSE_S. clock: only goes forward"""
 
     def __init__(self, read: Callable[[], Awaitable[V]], clock: Callable[[], float]) -> None:
         self._read = read

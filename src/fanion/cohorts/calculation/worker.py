@@ -11,6 +11,7 @@ source: cohorts.md section 11
 import asyncio
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -22,7 +23,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import perf_counter
-from typing import Never, TypeVar
+from typing import Any, Never, TypeVar
 from uuid import UUID, uuid4
 
 import structlog
@@ -41,7 +42,7 @@ from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.store import EventStore, Found
 from fanion.projects.cache import Projects
 from fanion.runtime.background import run_loop
 
@@ -74,10 +75,14 @@ class FoundMembers:
 # CriteriaError for a query that cannot be evaluated.
 FindPersons = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
 NO_FINDERS: Mapping[ImportQueryKind, FindPersons] = {}
+# Asks the event store a statement of a project, with its parameters, when it is its turn.
+AskMembers = Callable[[int, str, Mapping[str, Any]], Awaitable[Found]]
 
 
 class Calculator:
-    """finders: by kind of import query; `query` is added here"""
+    """ask: in turn with other work
+    finders: by kind of import query; `query` is added here
+    """
 
     def __init__(
         self,
@@ -89,6 +94,7 @@ class Calculator:
         projects: Projects,
         now: Callable[[], datetime],
         every_s: float,
+        ask: AskMembers,
         finders: Mapping[ImportQueryKind, FindPersons] = NO_FINDERS,
     ) -> None:
         self._cohorts = cohorts
@@ -96,7 +102,7 @@ class Calculator:
         self._work = work
         self._deleted = deleted
         self._imports = imports
-        self._events = events
+        self._ask = ask
         self._inputs = CohortInputs(work.records, events)
         self._projects = projects
         self._now = now
@@ -215,7 +221,7 @@ class Calculator:
         plan = compile_plan(tree, context)
         if plan.inputs:
             await self._inputs.put(context.run, project_id, plan.inputs, with_deleted=True)
-        answer = await self._events.ask(plan.members, plan.parameters)
+        answer = await self._ask(project_id, plan.members, plan.parameters)
         return FoundMembers(answer.columns[0] if answer.columns else (), answer.rows_read)
 
     async def _replace(self, claim: CohortClaim, members: Sequence[bytes]) -> None:

@@ -259,9 +259,14 @@ def _query() -> JsonSchema:
     fields: dict[str, JsonSchema] = {
         "kind": {"const": "ActorsQuery"},
         "properties": {"type": "array", "items": reference(CONDITION), "minItems": 1},
+        "source": {
+            "type": "object",
+            "description": "The actors of a number of an insight, in place of `properties`.",
+        },
     }
     return {
-        **object_of(fields, FIELDS_OF_QUERY, ["kind", "properties"]),
+        **object_of(fields, FIELDS_OF_QUERY | {"source"}, ["kind"]),
+        "anyOf": [{"required": ["properties"]}, {"required": ["source"]}],
         "description": "Persons who match now become members of a static cohort.",
         "examples": EXAMPLES[QUERY],
     }

@@ -5,6 +5,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Date,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -45,8 +46,9 @@ insights = Table(
     Column("name", String(400), nullable=True),
     Column("derived_name", String(400), nullable=True),
     Column("description", Text, nullable=False),
-    # Exactly as sent.
+    # Exactly as sent: one of them is empty.
     Column("filters", Json, nullable=False),
+    Column("query", Json, nullable=True),
     Column("tags", Json, nullable=False),
     Column("favorited", Boolean, nullable=False),
     Column("saved", Boolean, nullable=False),
@@ -73,6 +75,50 @@ dashboard_tiles = Table(
     Column("deleted", Boolean, nullable=False),
     UniqueConstraint("dashboard_id", "insight_id"),
     Index(None, "insight_id"),
+    sqlite_autoincrement=True,
+)
+
+# Of dashboards that are looked at: when last, and when they were calculated by schedule.
+dashboard_refreshes = Table(
+    "dashboard_refreshes",
+    metadata,
+    Column(
+        "dashboard_id",
+        ID,
+        ForeignKey("dashboards.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("project_id", ID, nullable=False),
+    Column("viewed_at", UtcDateTime, nullable=False),
+    Column("refreshed_at", UtcDateTime, nullable=False),
+    Column("lease_until", UtcDateTime, nullable=True),
+    Index(None, "refreshed_at"),
+)
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("insight_id", ID, ForeignKey("insights.id", ondelete="CASCADE"), nullable=False),
+    Column("name", String(400), nullable=False),
+    Column("series_index", Integer, nullable=False),
+    Column("condition", String(30), nullable=False),
+    Column("threshold", Float, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("value", Float, nullable=True),
+    Column("error", Text, nullable=True),
+    Column("last_checked_at", UtcDateTime, nullable=True),
+    # A change moves it, so that a check of what was before is not written.
+    Column("due_at", UtcDateTime, nullable=False),
+    Column("lease_until", UtcDateTime, nullable=True),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "project_id"),
+    Index(None, "due_at"),
     sqlite_autoincrement=True,
 )
 

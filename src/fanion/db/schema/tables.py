@@ -85,6 +85,10 @@ projects = Table(
     Column("ingestion", Json, nullable=True),
     # Conditions as sent; null for none.
     Column("test_account_filters", Json, nullable=True),
+    # 0 Sunday, 1 Monday; null for Sunday.
+    Column("week_start_day", Integer, nullable=True),
+    # Rules as sent; null for none.
+    Column("path_cleaning_filters", Json, nullable=True),
     sqlite_autoincrement=True,
 )
 

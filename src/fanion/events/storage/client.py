@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter
@@ -26,7 +26,7 @@ from fanion.events.storage.schema import (
 )
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
-READ_LANES = 2
+READ_LANES = 4  # two questions at once, one that no client waits for, and a list
 READ_MEMORY_BYTES_MAX = 2 * 2**30
 READ_SPILL_BYTES = READ_MEMORY_BYTES_MAX // 4
 READ_SECONDS_MAX = 30
@@ -44,6 +44,10 @@ EMBEDDED_OPTIONS: Final = {
     # four times a second. With its usual four, a deletion passed ten parts a second.
     "background_merges_mutations_concurrency_ratio": 16,
 }
+
+# Where the process may give back what it took (CAP_SYS_NICE), threads that read give way to what
+# stores events and answers flags.
+EMBEDDED_READ_SETTINGS: Final = {"os_threads_nice_value_query": 10}
 
 READ_SETTINGS: Final = {
     "max_memory_usage": READ_MEMORY_BYTES_MAX,
@@ -91,11 +95,13 @@ class Engine:
     connect: makes a client
     where:   for messages
     probe:   fails soon when nothing answers; None where that needs no time of its own
+    reads:   settings of the clients that read
     """
 
     connect: Callable[[], Client]
     where: str
     probe: Callable[[], None] | None = None
+    reads: Mapping[str, int] = field(default_factory=dict)
 
 
 def engine_at(url: str) -> Engine:
@@ -106,8 +112,10 @@ def engine_at(url: str) -> Engine:
         raise EventStoreUnavailable(f"the events URL is not usable: {error}") from None
 
 
-def open_clients(engine: Engine) -> "tuple[list[Client], list[Client]]":
+def open_clients(engine: Engine, reads: int = READ_LANES) -> "tuple[list[Client], list[Client]]":
     """Connect, migrate, and return the clients for inserts and for reads.
+
+    reads: how many of the latter
 
     raises: EventStoreUnavailable, in one line; SchemaTooNew
     """
@@ -117,9 +125,9 @@ def open_clients(engine: Engine) -> "tuple[list[Client], list[Client]]":
             engine.probe()
         clients.append(engine.connect())
         _migrate(clients[0])
-        clients.extend(engine.connect() for _ in range(INSERT_LANES + READ_LANES - 1))
+        clients.extend(engine.connect() for _ in range(INSERT_LANES + reads - 1))
         for client in clients[INSERT_LANES:]:
-            _limit(client, READ_SETTINGS)
+            _limit(client, {**READ_SETTINGS, **engine.reads})
     except (ClickHouseError, OSError) as error:
         _close(clients)
         raise EventStoreUnavailable(f"{engine.where} cannot be opened: {_line(error)}") from None
@@ -212,7 +220,9 @@ def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
     reason = f"{name or type(error).__name__} ({code})" if code else _line(error)
     if code in _POISON:
         return EventRejected(reason)
-    return StatementFailed(reason) if code and code not in _AWAY else EventStoreUnavailable(reason)
+    if code and code not in _AWAY:
+        return StatementFailed(reason, code)
+    return EventStoreUnavailable(reason)
 
 
 def _line(error: Exception) -> str:
@@ -247,7 +257,8 @@ def _embedded(parts: SplitResult) -> Engine:
         client.database = database
         return client
 
-    return Engine(connect, f"the event store in {folder} (one process at a time)")
+    where = f"the event store in {folder} (one process at a time)"
+    return Engine(connect, where, reads=EMBEDDED_READ_SETTINGS)
 
 
 def _server(parts: SplitResult, *, secure: bool) -> Engine:

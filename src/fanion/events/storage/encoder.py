@@ -14,7 +14,7 @@ from math import ceil
 import msgspec
 from msgspec import Struct
 
-from fanion.events.event import Event, EventRejected, Override, PersonRow
+from fanion.events.event import Event, EventRejected, GroupRow, Override, PersonRow
 from fanion.events.storage.native_format import EPOCH, micros
 from fanion.events.storage.schema import ARRAY_DEPTH_MAX, OBJECT_DEPTH_MAX
 
@@ -31,6 +31,10 @@ _EVENT_COLUMNS = (
 )
 _PERSON_COLUMNS = (
     *("project_id", "person_id", "created_at", "version", "is_deleted"),
+    *("properties", "shallow"),
+)
+_GROUP_COLUMNS = (
+    *("project_id", "group_type_index", "group_key", "created_at", "version", "is_deleted"),
     *("properties", "shallow"),
 )
 _OVERRIDE_COLUMNS = ("project_id", "old_person", "new_person", "version")
@@ -50,6 +54,7 @@ class Batch(Struct, frozen=True, gc=False):
     events: tuple[Block, ...]
     persons: tuple[Block, ...] = ()
     overrides: tuple[Block, ...] = ()
+    groups: tuple[Block, ...] = ()
 
 
 class EventEncoder(ABC):
@@ -95,6 +100,10 @@ class EventEncoder(ABC):
         """raises: EventRejected when a number does not fit its column"""
 
     @abstractmethod
+    def group_blocks(self, groups: Sequence[GroupRow]) -> tuple[Block, ...]:
+        """raises: EventRejected when a number does not fit its column"""
+
+    @abstractmethod
     def override_blocks(self, overrides: Sequence[Override]) -> tuple[Block, ...]:
         """raises: EventRejected when a number does not fit its column"""
 
@@ -125,6 +134,10 @@ class TextEncoder(EventEncoder):
     def person_blocks(self, persons: Sequence[PersonRow]) -> tuple[Block, ...]:
         rows = [_person_row(person) for person in persons]
         return (_block(_PERSON_COLUMNS, rows),) if rows else ()
+
+    def group_blocks(self, groups: Sequence[GroupRow]) -> tuple[Block, ...]:
+        rows = [_group_row(group) for group in groups]
+        return (_block(_GROUP_COLUMNS, rows),) if rows else ()
 
     def override_blocks(self, overrides: Sequence[Override]) -> tuple[Block, ...]:
         rows = [_override_row(override) for override in overrides]
@@ -158,6 +171,19 @@ def _person_row(person: PersonRow) -> bytes:
         b"1" if person.is_deleted else b"0",
         _escape(person.properties),
         _escape(shallow(person.properties)),
+    )
+
+
+def _group_row(group: GroupRow) -> bytes:
+    return _row(
+        _unsigned(group.project_id),
+        _unsigned(group.group_type_index),
+        _escape(group.group_key.encode(errors="replace")),
+        _time(group.created_at),
+        _unsigned(group.version),
+        b"1" if group.is_deleted else b"0",
+        _escape(group.properties),
+        _escape(shallow(group.properties)),
     )
 
 

@@ -1,7 +1,7 @@
 """Filters on events as ClickHouse conditions, for statements that read the table `events`.
 
 A condition on a person selects the persons that have the property now, and all that were merged
-into one of them.
+into one of them; one on a group the groups that have it now.
 """
 
 from dataclasses import replace
@@ -28,24 +28,49 @@ _DATED = frozenset({"is_date_before", "is_date_after", "is_date_exact"})
 
 
 def event_condition(leaf: Property, bindings: Bindings, project: str) -> str:
-    """One comparison with a property of the event, or of its person.
+    """One comparison with a property of the event, of its person or of one of its groups.
 
     project: the condition that a row of any table is of the project
     """
     if leaf.type == "event":
         return property_condition(leaf, bindings)
+    if leaf.type == "group":
+        return _of_group(leaf, bindings, project)
     return _of_person(leaf, bindings, project)
 
 
 def _of_person(leaf: Property, bindings: Bindings, project: str) -> str:
     """A person without a row has no properties: negative conditions exclude those who fail."""
-    operator = OPPOSITES.get(leaf.operator, leaf.operator) if leaf.negation else leaf.operator
     condition = property_condition(leaf, bindings)
-    if operator in NEGATIVE:
+    if _effective_operator(leaf) in NEGATIVE:
         failing = with_merged("persons FINAL", f"{project} AND NOT ({condition})", project)
         return f"person_id NOT IN ({failing})"
     wanted = with_merged("persons FINAL", f"{project} AND {condition}", project)
     return f"person_id IN ({wanted})"
+
+
+def _of_group(leaf: Property, bindings: Bindings, project: str) -> str:
+    """An event without the group, or whose group has no row, has none of its properties."""
+    assert leaf.group_type_index is not None  # the parsers require it
+    is_negative = _effective_operator(leaf) in NEGATIVE
+    condition = property_condition(leaf, bindings)
+    rows = group_rows(leaf.group_type_index, bindings, project)
+    found = f"SELECT group_key FROM {rows} AND {'NOT ' * is_negative}({condition})"
+    return f"{group_key(leaf.group_type_index)} {'NOT ' * is_negative}IN ({found})"
+
+
+def group_key(index: int) -> str:
+    """Of a row of `events`; empty without a group of the type. index: of the group type"""
+    return f"ifNull(toString(attributes.`$group_{int(index)}`), '')"
+
+
+def group_rows(index: int, bindings: Bindings, project: str) -> str:
+    """What follows FROM: the groups of the type as they are now."""
+    return f"groups FINAL WHERE {project} AND group_type_index = {bindings.add(index, 'UInt8')}"
+
+
+def _effective_operator(leaf: Property) -> str:
+    return OPPOSITES.get(leaf.operator, leaf.operator) if leaf.negation else leaf.operator
 
 
 def with_merged(source: str, where: str, project: str) -> str:

@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from clickhouse_connect.driver.binding import quote_identifier
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.client import Lanes
+from fanion.events.storage.event_tables import EventTable, event_tables
 from fanion.events.storage.native_format import micros
-from fanion.events.storage.schema import EVENT_TABLES
 from fanion.runtime.background import Backoff
 
 IDS_MAX = 500  # of one statement, whose text the engine stores for a while
@@ -44,9 +45,10 @@ ALTER TABLE person_overrides
 """
 _PENDING = """
   SELECT table, any(latest_fail_reason)
-    FROM system.mutations
-   WHERE database = currentDatabase()
-     AND table IN ('events', 'events_by_distinct_id', 'persons', 'person_overrides')
+    FROM {mutations}
+   WHERE ((database, table) IN ((currentDatabase(), 'persons'),
+                                (currentDatabase(), 'person_overrides'))
+          OR concat(database, '.', table) IN {tables:Array(String)})
      AND NOT is_done
 GROUP BY table
 """
@@ -92,14 +94,28 @@ def _delete(client: Client, parameters: Mapping[str, Any], with_events: bool) ->
     if with_events:
         rows = client.query(_HASHES, bound).result_rows
         with_hashes = {**bound, "hashes": [name for (name,) in rows]}
-        for table in EVENT_TABLES:
-            client.command(_EVENTS.replace("{table}", table), with_hashes)
+        for table in event_tables(client):
+            client.command(_EVENTS.replace("{table}", table.altered), with_hashes)
     client.command(_PERSONS, bound)
     client.command(_OVERRIDES, bound)
 
 
 def _pending(client: Client) -> Sequence[Sequence[Any]]:
-    return client.query(_PENDING).result_rows
+    tables = event_tables(client)
+    statement = _PENDING.replace("{mutations}", _mutations(tables))
+    return client.query(
+        statement, {"tables": [f"{t.database}.{t.name}" for t in tables]}
+    ).result_rows
+
+
+def _mutations(tables: Sequence[EventTable]) -> str:
+    """The table of all mutations of the cluster, if these lie on one."""
+    clusters = {quote_identifier(table.cluster) for table in tables if table.cluster}
+    return (
+        f"clusterAllReplicas({clusters.pop()}, system.mutations)"
+        if clusters
+        else "system.mutations"
+    )
 
 
 # ── Squashing ────────────────────────────────────────────────────────────────────────────
@@ -153,9 +169,7 @@ async def squash(lanes: Lanes, overrides_min: int) -> int:
         overrides = await lanes.run(_read_overrides, project_id)
         old, new, versions = (list(column) for column in zip(*overrides, strict=True))
         bound = {"project_id": project_id, "old": old}
-        for table in EVENT_TABLES:
-            statement = WRITE_EVENTS.replace("{table}", table)
-            await lanes.run(_alter, statement, {**bound, "new": new})
+        await lanes.run(_write_events, {**bound, "new": new})
         await _wait_until_done(lanes)
         await lanes.run(_alter, DELETE_OVERRIDES, {**bound, "version": max(versions)})
         await _wait_until_done(lanes)
@@ -171,6 +185,11 @@ def _projects_with_overrides(client: Client, overrides_min: int) -> list[int]:
 def _read_overrides(client: Client, project_id: int) -> Sequence[Sequence[Any]]:
     bound = {"project_id": project_id, "limit": OVERRIDES_MAX}
     return client.query(OVERRIDES, bound).result_rows
+
+
+def _write_events(client: Client, parameters: dict[str, Any]) -> None:
+    for table in event_tables(client):
+        _alter(client, WRITE_EVENTS.replace("{table}", table.altered), parameters)
 
 
 def _alter(client: Client, statement: str, parameters: dict[str, Any]) -> None:

@@ -1,12 +1,13 @@
 """Rows in the engine's Native format, with the properties as columns already."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from msgspec import Struct
 
-from fanion.events.event import Event, EventRejected, Override, PersonRow
+from fanion.events.event import Event, EventRejected, GroupRow, Override, PersonRow
 from fanion.events.storage import native_format
 from fanion.events.storage.encoder import (
     BLOCK_BYTES_MAX,
@@ -22,6 +23,7 @@ from fanion.events.storage.schema import ATTRIBUTES_TYPE
 
 # Encoded at a time.
 PART_ROWS = 500
+_Held = TypeVar("_Held", PersonRow, GroupRow)
 # An event and its index among all.
 Placed = tuple[int, Event]
 
@@ -81,15 +83,10 @@ class NativeEncoder(EventEncoder):
         yield from text_drafts(left, rows_max, self.bytes_max)
 
     def person_blocks(self, persons: Sequence[PersonRow]) -> tuple[Block, ...]:
-        attributes = JsonColumn()
-        order, rest = attributes.add([person.values for person in persons])
-        plain, left = [persons[at] for at in order], [persons[at] for at in rest]
-        blocks: list[Block] = []
-        if plain:
-            blocks.append(_block((*_person_columns(plain), _attributes(attributes)), len(plain)))
-        if left:
-            blocks.append(_block((*_person_columns(left), *_shallow(left)), len(left)))
-        return tuple(blocks)
+        return _held_blocks(persons, _person_columns)
+
+    def group_blocks(self, groups: Sequence[GroupRow]) -> tuple[Block, ...]:
+        return _held_blocks(groups, _group_columns)
 
     def override_blocks(self, overrides: Sequence[Override]) -> tuple[Block, ...]:
         if not overrides:
@@ -158,6 +155,22 @@ def _block(columns: Sequence[Column], rows: int) -> Block:
     return Block(tuple([one.name for one in columns]), native_format.block(columns, rows))
 
 
+def _held_blocks(
+    rows: Sequence[_Held], columns: Callable[[Sequence[_Held]], tuple[Column, ...]]
+) -> tuple[Block, ...]:
+    """Those whose properties the engine must read come last."""
+    attributes = JsonColumn()
+    order, rest = attributes.add([row.values for row in rows])
+    blocks: list[Block] = []
+    if order:
+        plain: list[_Held] = [rows[at] for at in order]
+        blocks.append(_block((*columns(plain), _attributes(attributes)), len(plain)))
+    if rest:
+        left: list[_Held] = [rows[at] for at in rest]
+        blocks.append(_block((*columns(left), *_shallow(left)), len(left)))
+    return tuple(blocks)
+
+
 def _attributes(made: JsonColumn) -> Column:
     return Column("attributes", ATTRIBUTES_TYPE, (made.data(),))
 
@@ -197,7 +210,19 @@ def _person_columns(persons: Sequence[PersonRow]) -> tuple[Column, ...]:
     )
 
 
-def _shallow(rows: Sequence[Event] | Sequence[PersonRow]) -> tuple[Column, ...]:
+def _group_columns(groups: Sequence[GroupRow]) -> tuple[Column, ...]:
+    return _columns(
+        ("project_id", native_format.UINT64, [group.project_id for group in groups]),
+        ("group_type_index", native_format.UINT8, [group.group_type_index for group in groups]),
+        ("group_key", native_format.TEXT, [group.group_key for group in groups]),
+        ("created_at", native_format.MICROSECONDS, all_micros([g.created_at for g in groups])),
+        ("version", native_format.UINT64, [group.version for group in groups]),
+        ("is_deleted", native_format.UINT8, [group.is_deleted for group in groups]),
+        ("properties", native_format.BYTES, [group.properties for group in groups]),
+    )
+
+
+def _shallow(rows: Sequence[Event | PersonRow | GroupRow]) -> tuple[Column, ...]:
     return _columns(("shallow", native_format.BYTES, [shallow(row.properties) for row in rows]))
 
 

@@ -106,7 +106,7 @@ _EVENTS_BY_DISTINCT_ID = f"""
            min_rows_to_fsync_after_merge = 1
 """
 
-_COPIED = """
+COPIED = """
   SELECT project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties
     FROM events
 """
@@ -114,14 +114,14 @@ _COPIED = """
 # Each insert writes both.
 COPY = f"""
   CREATE MATERIALIZED VIEW IF NOT EXISTS copy_by_distinct_id TO events_by_distinct_id AS
-  {_COPIED}
+  {COPIED}
 """
 
 # What was stored before there was a copy.
 _COPY_STORED = f"""
   INSERT INTO events_by_distinct_id
     (project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties)
-  {_COPIED}
+  {COPIED}
 """
 
 _PERSONS = f"""
@@ -137,6 +137,23 @@ _PERSONS = f"""
   )
   ENGINE = ReplacingMergeTree(version, is_deleted)
   ORDER BY (project_id, person_id)
+  SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1
+"""
+
+_GROUPS = f"""
+  CREATE TABLE IF NOT EXISTS groups (
+    project_id       UInt64,
+    group_type_index UInt8,
+    group_key        String,
+    properties       String CODEC(ZSTD(1)),
+    created_at       DateTime64(6, 'UTC'),
+    version          UInt64,
+    is_deleted       UInt8,
+    shallow          String EPHEMERAL '',
+    attributes       {ATTRIBUTES_TYPE} DEFAULT {_ATTRIBUTES}
+  )
+  ENGINE = ReplacingMergeTree(version, is_deleted)
+  ORDER BY (project_id, group_type_index, group_key)
   SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1
 """
 
@@ -176,6 +193,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _EVENTS_BY_DISTINCT_ID,
     COPY,
     _COPY_STORED,
+    _GROUPS,
 )
 
 # The oldest version of the schema whose program works with this one too. With a migration that does

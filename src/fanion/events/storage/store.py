@@ -16,12 +16,14 @@ from fanion.events.event import (
     Event,
     EventQuery,
     EventStoreUnavailable,
+    GroupRow,
     Override,
     PersonEvent,
     PersonEventQuery,
     PersonRow,
 )
 from fanion.events.storage.client import (
+    READ_LANES,
     Lanes,
     Rows,
     engine_at,
@@ -35,7 +37,7 @@ from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.timeline_query import Timeline
-from fanion.events.storage.values_query import cancel_values, read_values
+from fanion.events.storage.values_query import cancel_values, marked, read_values
 from fanion.runtime.background import run_loop
 
 # A calculation may read years of events; no request waits for it.
@@ -53,8 +55,13 @@ NATIVE_VERSIONS = ("26.9.",)
 
 # The copy of the events stores the deduplication token too: if only the first of both inserts
 # succeeded, a repetition completes the other. Duplicate events are left to the merges; removing
-# them in each insert would cost a fifth of it.
-EVENT_SETTINGS = {"deduplicate_blocks_in_dependent_materialized_views": 1, "optimize_on_insert": 0}
+# them in each insert would cost a fifth of it. A Distributed table waits until the shards have
+# the rows, or what was answered for would be in a queue of one host.
+EVENT_SETTINGS = {
+    "deduplicate_blocks_in_dependent_materialized_views": 1,
+    "optimize_on_insert": 0,
+    "distributed_foreground_insert": 1,
+}
 
 _EXISTING = """
   SELECT uuid, min(received_at)
@@ -131,6 +138,31 @@ COUNT_SECONDS_MAX: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionLimits:
+    """Of one statement of an insight, for which a user waits. Groups and sorts that take more than
+    half of the memory go on on disk.
+
+    threads: 0 for as many as the store gives any statement
+    """
+
+    seconds: int = 30
+    memory_bytes: int = 10**9
+    threads: int = 0
+
+    @property
+    def settings(self) -> dict[str, int]:
+        spill = self.memory_bytes // 2
+        threads = {"max_threads": self.threads} if self.threads else {}
+        return {
+            **threads,
+            "max_execution_time": self.seconds,
+            "max_memory_usage": self.memory_bytes,
+            "max_bytes_before_external_group_by": spill,
+            "max_bytes_before_external_sort": spill,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """columns: of the answer
 
@@ -164,12 +196,13 @@ class EventStore:
     url:    chdb:///absolute/folder[?database=name], which one process at a time may open;
             clickhouse://user:password@host:8123/database, or clickhouses:// (also
             clickhouse+https://) for TLS; the port is the one of the HTTP interface
+    reads:  how many run at once
     opened: set once it is open; until then every call raises EventStoreUnavailable
     raises: EventStoreUnavailable, in one line, when the URL is none of these
     """
 
-    def __init__(self, url: str) -> None:
-        self._engine = engine_at(url)
+    def __init__(self, url: str, reads: int = READ_LANES) -> None:
+        self._engine, self._lanes = engine_at(url), reads
         self._inserts, self._reads = Lanes("insert"), Lanes("read")
         self._listing = Listing(self._reads)
         self._timeline = Timeline(self._reads)
@@ -188,7 +221,7 @@ class EventStore:
 
         raises: EventStoreUnavailable, in one line; SchemaTooNew
         """
-        inserts, reads = await asyncio.to_thread(open_clients, self._engine)
+        inserts, reads = await asyncio.to_thread(open_clients, self._engine, self._lanes)
         version = engine_version(inserts[0])
         self._encoder = encoder_for(version)
         if not isinstance(self._encoder, NativeEncoder):
@@ -216,7 +249,8 @@ class EventStore:
 
         token:  names its events in the whole store: sent again under it, they are stored
                 once; under another one they are stored again, but every answer still shows one
-                event per project and uuid. Of persons and overrides the highest version wins.
+                event per project and uuid. Of persons, overrides and groups the highest version
+                wins.
         raises: EventRejected, EventStoreUnavailable; part of the batch may then be stored
         note:   times outside the years 1900–2299 are moved to the nearest end
         """
@@ -226,6 +260,12 @@ class EventStore:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
         if persons:
             await self._inserts.run(_insert_batch, self.encoder.batch((), persons), "")
+
+    async def mirror_groups(self, groups: Sequence[GroupRow]) -> None:
+        """raises: as insert; rows may be sent again at will, the highest version wins"""
+        if groups:
+            blocks = await asyncio.to_thread(self.encoder.group_blocks, groups)
+            await self._inserts.run(_insert_batch, Batch((), groups=blocks), "")
 
     async def override_persons(self, overrides: Sequence[Override]) -> None:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
@@ -319,14 +359,28 @@ class EventStore:
         seconds_max: int = SECONDS_MAX,
         *,
         estimated: bool = True,
+        token: str = "",
     ) -> Found:
         """Run a statement that was compiled from the conditions of a cohort.
 
         estimated: whether to return how many rows were read, which costs a query of its own
+        token:  of this call, for `cancel_values`; empty for one that cannot be ended
         raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
                 asks too much; EventRejected when a value cannot be compared
         """
-        return await self._reads.run(_query, statement, parameters, seconds_max, estimated)
+        text = marked(statement, token) if token else statement
+        return await self._reads.run(_query, text, parameters, seconds_max, estimated)
+
+    async def question(
+        self, statement: str, parameters: Mapping[str, Any], token: str, limits: QuestionLimits
+    ) -> Rows:
+        """The columns of the answer to a statement of an insight.
+
+        token:  of this call, for `cancel_values`
+        raises: EventStoreUnavailable, of which StatementFailed is for what passes the limits;
+                EventRejected when a value cannot be compared
+        """
+        return await self._reads.run(_ask_question, statement, parameters, token, limits)
 
     async def values(self, statement: str, parameters: Mapping[str, Any], token: str) -> Rows:
         """Run a statement of `values_query`. token: of this call, for `cancel_values`
@@ -336,7 +390,7 @@ class EventStore:
         return await self._reads.run(read_values, statement, parameters, token)
 
     async def cancel_values(self, token: str) -> None:
-        """End a statement of `values`, if it runs. It then raises EventStoreUnavailable.
+        """End a statement of `values`, `question` or `ask`, if it runs, which raises then.
 
         raises: EventStoreUnavailable
         """
@@ -388,6 +442,8 @@ def _insert_batch(client: Client, batch: Batch, token: str) -> None:
         _insert(client, "persons", block, {})
     for block in batch.overrides:
         _insert(client, "person_overrides", block, {})
+    for block in batch.groups:
+        _insert(client, "groups", block, {})
 
 
 def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) -> None:
@@ -402,12 +458,25 @@ def _query(
     estimated: bool,
 ) -> Found:
     settings = {"max_execution_time": seconds_max}
-    answer = client.query(statement, dict(parameters), settings=settings)
+    answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
     if not estimated:
         return Found(answer.result_columns, 0)
     # The embedded engine's own figure is that of the answer's rows.
     tables = client.query(f"EXPLAIN ESTIMATE {statement}", dict(parameters))
     return Found(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
+
+
+def _ask_question(
+    client: Client,
+    statement: str,
+    parameters: Mapping[str, Any],
+    token: str,
+    limits: QuestionLimits,
+) -> Rows:
+    text, settings = marked(statement, token), limits.settings
+    answer = client.query(text, dict(parameters), settings=settings, tz_mode="aware")
+    columns: Rows = answer.result_columns
+    return columns
 
 
 def _insert_inputs(client: Client, run: UUID, cohort_id: int, members: Sequence[str]) -> None:

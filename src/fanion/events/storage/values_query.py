@@ -108,9 +108,14 @@ def person_values(project_id: int, search: ValueSearch, rows_max: int) -> Statem
 
 def read_values(client: Client, statement: str, parameters: Mapping[str, Any], token: str) -> Rows:
     """token: by which `cancel_values` finds the statement"""
-    named = statement.replace("SELECT", f"SELECT /* {token} */", 1)
+    named = marked(statement, token)
     settings = {"max_execution_time": SECONDS_MAX}
     return client.query(named, dict(parameters), settings=settings).result_rows
+
+
+def marked(statement: str, token: str) -> str:
+    """The statement with a token by which `cancel_values` finds it."""
+    return statement.replace("SELECT", f"SELECT /* {token} */", 1)
 
 
 def cancel_values(client: Client, token: str) -> None:

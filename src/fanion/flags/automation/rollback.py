@@ -12,7 +12,7 @@ from typing import Any
 from fanion.errors import Invalid
 from fanion.flags.validation.filters import same
 from fanion.flags.validation.posthog_fields import OF_ROLLBACK_CONDITION
-from fanion.insights.date_range import DateRange
+from fanion.insights.dates.intervals import DateRange
 from fanion.insights.trends.query import TrendsQuery, parse_trends
 from fanion.rest.unknown_fields import no_choice, require_known
 

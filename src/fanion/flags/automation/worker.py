@@ -19,7 +19,7 @@ from fanion.flags.automation.rollback import (
 from fanion.flags.automation.rollback_store import DueCheck, MetCondition, RollbackStore
 from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
 from fanion.flags.storage.store import StoredFlag
-from fanion.insights.trends.store import Trends
+from fanion.insights.trends.service import RollingAverage
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -143,13 +143,13 @@ class RollbackWorker(_DueWorker[DueCheck]):
     def __init__(
         self,
         checks: RollbackStore,
-        trends: Trends,
+        rolling: RollingAverage,
         project_of: Callable[[int], Awaitable[Project | None]],
         bus: ChangeBus,
         now: Callable[[], datetime],
     ) -> None:
         self._checks = checks
-        self._trends = trends
+        self._rolling = rolling
         self._project_of = project_of
         self._bus = bus
         self._now = now
@@ -200,7 +200,7 @@ class RollbackWorker(_DueWorker[DueCheck]):
 
     async def _average(self, condition: RollbackCondition, project: Project) -> float:
         span = averaged_span(self._now())
-        return await self._trends.rolling_average(project, condition.metric, span)
+        return await self._rolling.of(project, condition.metric, span)
 
     def _failed(self, flag: StoredFlag, error: Exception) -> None:
         """An expected error is logged in one line, an unexpected one with its traceback."""

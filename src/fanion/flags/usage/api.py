@@ -23,9 +23,12 @@ from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.store import Evaluated, UsageStore, enrich_dashboard, ensure_dashboard
 from fanion.flags.validation.posthog_fields import OF_FLAG
 from fanion.insights.dashboards_store import Creator
-from fanion.insights.date_range import RangeClock, cut, parse_bound, resolve
+from fanion.insights.dates.bounds import parse_bound
+from fanion.insights.dates.intervals import cut
+from fanion.insights.dates.ranges import RangeClock, resolve
 from fanion.insights.flag_usage_template import RANGE, calls_filters
 from fanion.insights.result_cache import ResultCache
+from fanion.insights.trends.query import parse_trends
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
@@ -70,12 +73,14 @@ class FlagUsage:
         key, days = flag.definition.key, _days(bounds, ZoneInfo(project.timezone), now)
         answered = await self.usage.evaluations(project.id, key, days[0], days[-1])
         last = await self.usage.last_evaluated(project.id, now, key)
-        called = await self.results.get_or_calculate(project, calls_filters(key, *bounds), now)
+        called = await self.results.get_or_calculate(
+            project, parse_trends(calls_filters(key, *bounds)), now
+        )
         return UsageBody(
             last_evaluated_at=last.get(key),
             days=[day.isoformat() for day in days],
             evaluations=_by_value(answered, days),
-            calls=[_called(entry) for entry in called.result or ()],
+            calls=[_called(entry) for entry in called.results or ()],
         )
 
 

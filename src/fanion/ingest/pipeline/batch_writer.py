@@ -19,7 +19,7 @@ from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.position_store import EnvelopeProgress
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
-from fanion.ingest.pipeline.resolve import ProjectState, Resolution, person_rows
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution, group_rows, person_rows
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
@@ -245,7 +245,7 @@ class BatchWriter:
 
     def _count(self, batch: PreparedBatch, seconds: float) -> None:
         events = batch.events
-        self._metrics.ingested.inc(events)
+        self._metrics.hot.ingested.count += events
         for reason, items in batch.dropped.items():
             self._metrics.dropped.labels(reason.value).inc(items)
         self._metrics.batch_seconds.observe(seconds)
@@ -308,14 +308,20 @@ def _blocks(
 
 
 def _mirrored(encoder: EventEncoder, written: Sequence[BatchChanges], version: int) -> Batch:
-    """Persons and merges as the event store mirrors them, for cohorts and insights."""
+    """Persons, merges and groups as the event store mirrors them, for cohorts and insights."""
     persons = [row for part in written for row in person_rows(part.resolved)]
     overrides = [
         Override(part.resolved.project_id, old, new, version)
         for part in written
         for old, new in part.overrides.items()
     ]
-    return Batch((), encoder.person_blocks(persons), encoder.override_blocks(overrides))
+    groups = [row for part in written for row in group_rows(part.resolved)]
+    return Batch(
+        (),
+        encoder.person_blocks(persons),
+        encoder.override_blocks(overrides),
+        encoder.group_blocks(groups),
+    )
 
 
 def _tally(batch: PreparedBatch, resolutions: Sequence[Resolution]) -> Tally:

@@ -11,13 +11,14 @@ import msgspec
 from msgspec import structs
 
 from fanion.events.definitions.model import NewProperties, ProjectProperties
-from fanion.events.event import Erasure, Event, PersonRow
+from fanion.events.event import Erasure, Event, GroupRow, PersonRow
 from fanion.groups.model import (
     GROUP_TYPES_MAX,
     GroupChange,
     GroupIdentify,
     GroupState,
     group_columns,
+    group_row,
     merge_group,
     new_group,
     new_types,
@@ -116,6 +117,14 @@ def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> Perso
         is_deleted,
         person.properties,
     )
+
+
+def group_rows(resolved: Resolved) -> list[GroupRow]:
+    """Created and changed groups as rows of the event store's mirror."""
+    return [
+        group_row(resolved.project_id, index, key, group)
+        for (index, key), group in resolved.groups.items()
+    ]
 
 
 def named_types(arrived: Iterable[ReceivedEvent]) -> list[str]:

@@ -1,74 +1,92 @@
-"""The query of a trend, parsed from an insight's `filters`.
+"""The question of a trend: events counted by interval.
 
-source: cohorts.md sections 20 to 23
+source: insights.md section 4; cohorts.md sections 20 to 23
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, Literal
 
 from fanion.errors import Invalid
-from fanion.insights.date_range import (
-    Bound,
-    DateRange,
-    Interval,
-    RangeClock,
-    parse_bound,
-    parse_interval,
-    resolve,
-    widened,
+from fanion.insights.dates.bounds import Bound
+from fanion.insights.dates.intervals import DateRange, Interval, parse_interval
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.scope import (
+    VALUES_MAX,
+    parse_breakdowns,
+    parse_compare_to,
+    parse_entities,
+    parse_scope,
 )
-from fanion.insights.series import (
-    Breakdown,
-    Series,
-    cohort_ids,
-    parse_breakdown,
-    parse_filter,
-    parse_series,
+from fanion.insights.query import Breakdowns, Entity, Scope
+from fanion.insights.trends.formula import Expression, FormulaError, parse_formula
+from fanion.insights.trends.maths import TOTAL, Math, read_math
+from fanion.rest.posthog_insight_fields import (
+    DISPLAYS,
+    DISPLAYS_CUMULATIVE,
+    DISPLAYS_OF_SERIES,
+    DISPLAYS_OF_TOTALS,
+    OF_KINDS,
 )
-from fanion.properties.filters import ConditionGroup, Node
-from fanion.rest.posthog_insight_fields import DISPLAYS, DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 
-VALUES_MAX = 25  # of a breakdown; the rest is one entry
+# As many as formulas have letters for.
+SERIES_MAX: Final = 26
+FORMULAS_MAX: Final = 20
+SMOOTHED_MAX: Final = 1_000
+# A map of the world shows each country.
+MAP_VALUES: Final = 250
+_UNSUPPORTED_DISPLAYS = DISPLAYS - DISPLAYS_OF_SERIES - DISPLAYS_OF_TOTALS - DISPLAYS_CUMULATIVE
 
-_TRUE, _FALSE = (True, "true", "True", "1", 1), (None, "", False, "false", "False", "0", 0)
-# Options that are not supported, with their off values. Any other value is refused, because
-# ignoring it would give a wrong result.
-UNSUPPORTED_OPTIONS: Mapping[str, tuple[object, ...]] = {
-    "smoothing_intervals": (0, 1, "0", "1"),
-    "breakdown_limit": (VALUES_MAX, str(VALUES_MAX)),
-    "breakdown_hide_other_aggregation": _FALSE[2:],
-    "breakdown_histogram_bin_count": (),
-    "breakdown_normalize_url": _FALSE[2:],
-    "breakdowns": ([],),
-    "formulas": ([],),
-    "formulaNodes": ([],),
-    "compare_to": (),
-    "aggregation_group_type_index": (),
-    "shown_as": ("Volume",),
-    # The values beyond the largest are one entry, and have no pages.
-    "offset": (0, "0"),
-}
-_UNSUPPORTED_DISPLAYS = DISPLAYS - DISPLAYS_OF_SERIES - DISPLAYS_OF_TOTALS
+Shape = Literal["series", "cumulative", "totals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart."""
+
+    entity: Entity
+    math: Math = TOTAL
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """text: as sent; custom_name: its label, where it has one"""
+
+    text: str
+    expression: Expression
+    custom_name: str | None = None
+
+    @property
+    def label(self) -> str:
+        return self.custom_name or f"Formula ({self.text})"
 
 
 @dataclass(frozen=True, slots=True)
 class TrendsQuery:
-    """totals:      one number for the whole range instead of one for each interval
-    is_explicit: the range is not rounded
-    filter_test_accounts: whether the project's conditions on test accounts count too
+    """shape: a number for each interval, running sums of them, or one for the whole range
+
+    smoothed:   each number is the average of so many, rounded down
+    compare_to: the distance to the range to compare with; without one it is the previous range
     """
 
+    scope: Scope
     series: tuple[Series, ...]
-    properties: Node | None
-    since: Bound
-    until: Bound
-    interval: Interval
-    breakdown: Breakdown | None
-    totals: bool
-    compare: bool
-    is_explicit: bool = False
-    filter_test_accounts: bool = False
+    interval: Interval = "day"
+    breakdowns: Breakdowns | None = None
+    shape: Shape = "series"
+    compare: bool = False
+    compare_to: Bound | None = None
+    formulas: tuple[Formula, ...] = ()
+    smoothed: int = 1
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        return tuple(one.entity for one in self.series)
+
+    @property
+    def totals(self) -> bool:
+        return self.shape == "totals"
 
     @property
     def effective_interval(self) -> Interval:
@@ -76,74 +94,83 @@ class TrendsQuery:
         return "day" if self.totals else self.interval
 
     def span(self, clock: RangeClock) -> DateRange:
-        """The range whose events are counted. raises: Invalid
+        """raises: Invalid
 
         source: insights.md section 2c
         """
-        interval = self.effective_interval
-        span = resolve(self.since, self.until, interval, clock, is_explicit=self.is_explicit)
-        return span if self.is_explicit else widened(span, interval, clock.zone)
-
-    def cohort_ids(self) -> list[int]:
-        """The cohorts that filters name, each once."""
-        return cohort_ids([self.properties, *(one.properties for one in self.series)])
-
-
-def for_project(query: TrendsQuery, test_account_filters: Sequence[Any]) -> TrendsQuery:
-    """The query with the conditions of the project that it asks for. raises: Invalid
-
-    source: insights.md section 2b
-    """
-    if not query.filter_test_accounts:
-        return query
-    own = parse_filter(list(test_account_filters), "filter_test_accounts")
-    both = tuple(node for node in (query.properties, own) if node is not None)
-    properties = ConditionGroup("AND", both) if both else None
-    return replace(query, properties=properties, filter_test_accounts=False)
-
-
-def excludes_test_accounts(filters: Mapping[str, Any]) -> bool:
-    """filters: not yet validated"""
-    return filters.get("filter_test_accounts") in _TRUE
+        return self.scope.whole_span(self.effective_interval, clock)
 
 
 def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
     """filters: decoded JSON, or the text of a query string. raises: Invalid"""
-    kind = filters.get("insight") or "TRENDS"
-    if not isinstance(kind, str) or kind.upper() != "TRENDS":
-        raise Invalid("Only trends can be calculated.", attr="insight")
-    for unsupported in ("actions", "formula"):
-        if filters.get(unsupported):
-            raise Invalid(f"Trends with {unsupported} are not supported.", attr=unsupported)
-    for option, off in UNSUPPORTED_OPTIONS.items():
-        _check_off(filters.get(option), option, off)
-    display = filters.get("display")
-    if isinstance(display, str) and display in _UNSUPPORTED_DISPLAYS:
-        raise Invalid(f"Trends with display {display} are not supported.", attr="display")
-    return TrendsQuery(
-        series=parse_series(filters.get("events")),
-        properties=parse_filter(filters.get("properties"), "properties"),
-        since=parse_bound(filters.get("date_from"), "date_from"),
-        until=parse_bound(filters.get("date_to"), "date_to"),
-        interval=parse_interval(filters.get("interval")),
-        breakdown=parse_breakdown(filters),
-        totals=isinstance(display, str) and display in DISPLAYS_OF_TOTALS,
-        compare=_is_true(filters, "compare"),
-        is_explicit=_is_true(filters, "explicit_date"),
-        filter_test_accounts=_is_true(filters, "filter_test_accounts"),
+    return read_trends(Fields(filters))
+
+
+def read_trends(fields: Fields) -> TrendsQuery:
+    """raises: Invalid"""
+    fields.choice("insight", ("TRENDS", "trends"), "TRENDS")
+    fields.choice("shown_as", ("Volume",), "Volume")
+    display = fields.choice("display", DISPLAYS, "ActionsLineGraph")
+    if display in _UNSUPPORTED_DISPLAYS:
+        raise fields.error("display", f"Trends with display {display} are not supported.")
+    series = tuple(_series(*one) for one in parse_entities(fields, most=SERIES_MAX))
+    compare_to = parse_compare_to(fields)
+    query = TrendsQuery(
+        scope=parse_scope(fields),
+        series=series,
+        interval=parse_interval(fields.raw("interval"), fields.place("interval")),
+        breakdowns=_breakdowns(fields, display),
+        shape=_shape(display),
+        compare=fields.boolean("compare") or compare_to is not None,
+        compare_to=compare_to,
+        formulas=_formulas(fields, len(series)),
+        smoothed=fields.whole("smoothing_intervals", 0, SMOOTHED_MAX) or 1,
     )
+    fields.refuse_unread("Trends", OF_KINDS)
+    return query
 
 
-def _check_off(value: object, option: str, off: tuple[object, ...]) -> None:
-    """raises: Invalid"""
-    if value in (None, "") or any(type(value) is type(one) and value == one for one in off):
-        return
-    raise Invalid(f"Trends with {option} are not supported. Leave it out.", attr=option)
+def _series(entity: Entity, fields: Fields) -> Series:
+    return Series(entity, read_math(fields))
 
 
-def _is_true(filters: Mapping[str, Any], name: str) -> bool:
-    """raises: Invalid"""
-    value = filters.get(name)
-    if isinstance(value, str | int | None) and value in _TRUE + _FALSE:
-        return value in _TRUE
-    raise Invalid("Must be a valid boolean.", attr=name)
+def _shape(display: str) -> Shape:
+    if display in DISPLAYS_OF_TOTALS:
+        return "totals"
+    return "cumulative" if display in DISPLAYS_CUMULATIVE else "series"
+
+
+def _breakdowns(fields: Fields, display: str) -> Breakdowns | None:
+    """Cohorts that are named are all shown."""
+    found = parse_breakdowns(fields, MAP_VALUES if display == "WorldMap" else VALUES_MAX)
+    if found is None or not all(one.type == "cohort" for one in found.parts):
+        return found
+    return replace(found, limit=max(found.limit, len(found.parts)))
+
+
+def _formulas(fields: Fields, series: int) -> tuple[Formula, ...]:
+    """From whichever of the three fields is used, the newest first. raises: Invalid"""
+    nodes = fields.items("formulaNodes", FORMULAS_MAX)
+    texts = fields.texts("formulas", FORMULAS_MAX)
+    single = fields.text("formula")
+    if nodes:
+        return tuple(_formula_node(one, series) for one in nodes)
+    if texts:
+        at = fields.place("formulas")
+        return tuple(_formula(text, series, f"{at}__{place}") for place, text in enumerate(texts))
+    return () if single is None else (_formula(single, series, fields.place("formula")),)
+
+
+def _formula_node(node: Fields, series: int) -> Formula:
+    text, name = node.text("formula"), node.text("custom_name")
+    node.refuse_unread("Formulas", ())
+    if text is None:
+        raise node.error("formula", "A formula is required.")
+    return replace(_formula(text, series, node.place("formula")), custom_name=name)
+
+
+def _formula(text: str, series: int, at: str) -> Formula:
+    try:
+        return Formula(text, parse_formula(text, series))
+    except FormulaError as error:
+        raise Invalid(str(error), attr=at) from None

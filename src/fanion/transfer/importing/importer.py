@@ -19,6 +19,7 @@ from fanion.groups.store import write_groups
 from fanion.projects.store import move_flag_version, set_account_filters
 from fanion.transfer.document import ACCOUNT_FILTERS, Document, DocumentError
 from fanion.transfer.export_store import read_project
+from fanion.transfer.importing.alerts import import_alerts
 from fanion.transfer.importing.cohorts import import_cohorts
 from fanion.transfer.importing.definitions import (
     import_event_definitions,
@@ -99,9 +100,9 @@ def _stored_definitions(
     return StoredDefinitions(
         {one.key: flag_entry(one, names, keys) for one in stored.flags},
         {one.key: one for one in cohorts},
-        {one.short_id: insight_entry(one, names).filters for one in stored.insights},
+        {one.short_id: insight_entry(one, names) for one in stored.insights},
         {
-            keys.dashboards[one.id]: one.filters
+            keys.dashboards[one.id]: named(one.filters, names)
             for one in stored.own_dashboards
             if one.id in keys.dashboards
         },
@@ -125,6 +126,7 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     _import_account_filters(target)
     import_insights(target)
     import_dashboards(target)
+    import_alerts(target)
     import_roles(target)
     import_flags(target)
     _require_answers(target, {flag.key for flag in stored.flags if flag.active} - broken.keys())

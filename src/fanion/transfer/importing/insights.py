@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.insights.changes_store import add_insight, modified_columns, record_insight_change
 from fanion.insights.dashboards_store import (
     Creator,
     get_dashboard,
@@ -12,19 +13,23 @@ from fanion.insights.dashboards_store import (
     record_dashboard_change,
 )
 from fanion.insights.model import StoredDashboard, StoredInsight
-from fanion.insights.store import (
-    add_insight,
-    add_tile,
-    modified_columns,
-    read_insights,
-    record_insight_change,
-)
+from fanion.insights.store import read_insights
+from fanion.insights.tiles_store import add_tile
 from fanion.transfer.document import DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import numbered
 from fanion.transfer.snapshot import dashboard_entry, insight_entry
 
-_INSIGHT_FIELDS = ("name", "derived_name", "description", "filters", "tags", "favorited", "saved")
+_INSIGHT_FIELDS = (
+    "name",
+    "derived_name",
+    "description",
+    "filters",
+    "query",
+    "tags",
+    "favorited",
+    "saved",
+)
 _DASHBOARD_FIELDS = ("name", "description", "pinned", "filters", "tags", "restriction_level")
 _tile = dashboard_tiles.c
 
@@ -74,11 +79,13 @@ def import_dashboards(target: ImportTarget) -> None:
             )
         else:
             former = _dashboard_state(target, dashboard_id)
-            before = dashboard_entry(stored[dashboard_id], (), target.keys)
+            before = dashboard_entry(stored[dashboard_id], (), target.keys, target.names)
             fields = differing(before, entry, _DASHBOARD_FIELDS)
             if fields:
                 target.connection.execute(
-                    update(dashboards).where(dashboards.c.id == dashboard_id).values(**fields)
+                    update(dashboards)
+                    .where(dashboards.c.id == dashboard_id)
+                    .values(**_columns(target, fields))
                 )
             tiles = ["tiles"] if _place_tiles(target, dashboard_id, entry) else []
             after = _dashboard_state(target, dashboard_id)
@@ -109,7 +116,7 @@ def _make_insight(target: ImportTarget, entry: InsightEntry) -> int:
 def _make_dashboard(target: ImportTarget, entry: DashboardEntry) -> int:
     maker = Creator(target.project_id, target.author.user_id, target.author.now)
     values = {name: getattr(entry, name) for name in _DASHBOARD_FIELDS}
-    return insert_dashboard(target.connection, maker, values)
+    return insert_dashboard(target.connection, maker, _columns(target, values))
 
 
 def _place_tiles(target: ImportTarget, dashboard_id: int, entry: DashboardEntry) -> bool:
@@ -135,6 +142,7 @@ def _place_tiles(target: ImportTarget, dashboard_id: int, entry: DashboardEntry)
 
 
 def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
-    if "filters" not in fields:
-        return fields
-    return {**fields, "filters": numbered(fields["filters"], target.ids)}
+    return {
+        name: numbered(value, target.ids) if name in ("filters", "query") else value
+        for name, value in fields.items()
+    }

@@ -14,15 +14,21 @@ from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.validation.filters import check_filters, check_key, same
+from fanion.insights.alerts.model import check_threshold
 from fanion.insights.model import RESTRICTION_LEVELS
-from fanion.insights.store import TILES_MAX
-from fanion.insights.validation import check_dashboard_filters, check_insight_filters
+from fanion.insights.tiles_store import TILES_MAX
+from fanion.insights.validation import (
+    check_dashboard_filters,
+    check_insight_filters,
+    check_query,
+)
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX, check_account_filter
 from fanion.projects.model import folded
 from fanion.rest.validation import normal_tags
 from fanion.transfer.document import (
     ACCOUNT_FILTERS,
     SECTIONS,
+    AlertEntry,
     CohortEntry,
     DashboardEntry,
     Document,
@@ -50,13 +56,13 @@ class StoredDefinitions:
     """Stored definitions. Parts of a document that are equal to them are not validated again.
 
     flags, cohorts: by key
-    insights:       filters by short id
+    insights:       by short id
     dashboards:     filters by key
     """
 
     flags: Mapping[str, FlagEntry]
     cohorts: Mapping[str, CohortEntry]
-    insights: Mapping[str, Mapping[str, Any]]
+    insights: Mapping[str, InsightEntry]
     dashboards: Mapping[str, Mapping[str, Any]]
 
 
@@ -111,8 +117,15 @@ def find_faults(
         )
     insights = {one.short_id for one in document.insights}
     for place, dashboard in enumerate(document.dashboards):
-        check = partial(_check_dashboard, insights=insights, stored_definitions=stored_definitions)
-        yield from _fault("dashboards", place, dashboard, check)
+        of_dashboard = partial(
+            _check_dashboard,
+            ids=ids,
+            insights=insights,
+            stored_definitions=stored_definitions,
+        )
+        yield from _fault("dashboards", place, dashboard, of_dashboard)
+    for place, alert in enumerate(document.alerts):
+        yield from _fault("alerts", place, alert, partial(_check_alert, insights=insights))
     known = {one.key for one in document.dashboards}
     flag_loops = looping_flags(document.flags, ids)
     for place, flag in enumerate(document.flags):
@@ -293,19 +306,35 @@ def _check_cohort(
 def _check_insight(insight: InsightEntry, ids: Ids, stored_definitions: StoredDefinitions) -> None:
     """As the API does: trends that cannot be calculated are invalid, other kinds are stored."""
     filters = with_field("filters", lambda: numbered(insight.filters, ids))
-    if not same(stored_definitions.insights.get(insight.short_id), insight.filters):
+    query = with_field("query", lambda: numbered(insight.query, ids))
+    stored = stored_definitions.insights.get(insight.short_id)
+    if stored is not None and same(_question(stored), _question(insight)):
+        return
+    if query is None:
         check_insight_filters(filters)
+    elif filters:
+        raise ValueError("query: an insight has filters or a query, not both")
+    else:
+        check_query(query)
+
+
+def _question(insight: InsightEntry) -> object:
+    return insight.filters, insight.query
 
 
 def _check_dashboard(
-    dashboard: DashboardEntry, insights: set[str], stored_definitions: StoredDefinitions
+    dashboard: DashboardEntry,
+    ids: Ids,
+    insights: set[str],
+    stored_definitions: StoredDefinitions,
 ) -> None:
     if dashboard.restriction_level not in RESTRICTION_LEVELS:
         raise ValueError(
             f"restriction_level: must be one of {', '.join(map(str, RESTRICTION_LEVELS))}"
         )
+    filters = with_field("filters", lambda: numbered(dashboard.filters, ids))
     if not same(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
-        check_dashboard_filters(dashboard.filters)
+        check_dashboard_filters(filters)
     short_ids = [tile.insight for tile in dashboard.tiles]
     if len(short_ids) > TILES_MAX:
         raise ValueError(f"tiles: a dashboard can have at most {TILES_MAX} tiles")
@@ -314,6 +343,12 @@ def _check_dashboard(
             raise ValueError(f"tiles: insight {short_id!r} is not in the document")
         if short_ids.count(short_id) > 1:
             raise ValueError(f"tiles: insight {short_id!r} can only be placed once")
+
+
+def _check_alert(alert: AlertEntry, insights: set[str]) -> None:
+    if alert.insight not in insights:
+        raise ValueError(f"insight: insight {alert.insight!r} is not in the document")
+    check_threshold(alert.condition, alert.threshold)
 
 
 def _check_flag(

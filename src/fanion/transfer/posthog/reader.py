@@ -117,10 +117,7 @@ class _SourceReader:
         rows = await self._rows("/insights/")
         insights = []
         for one in read_each(PosthogInsight, "insight", rows, self.report):
-            if one.query and not one.filters:
-                why = "insights with `query` are not supported"
-                self.report.skipped("insight", one.name or one.short_id, why)
-            elif not one.deleted:
+            if not one.deleted:
                 insights.append(stored_insight(one))
         return insights
 

@@ -89,7 +89,7 @@ class PosthogInsight(Struct):
     derived_name: str | None = None
     description: str | None = None
     filters: dict[str, Any] | None = None
-    query: Any = None
+    query: dict[str, Any] | None = None
     tags: list[str] | None = None
     favorited: bool | None = None
     saved: bool | None = None
@@ -232,6 +232,7 @@ def stored_insight(body: PosthogInsight) -> SnapshotInsight:
         derived_name=body.derived_name,
         description=body.description or "",
         filters=body.filters or {},
+        query=None if body.filters else body.query or None,
         tags=body.tags or [],
         favorited=bool(body.favorited),
         saved=bool(body.saved),

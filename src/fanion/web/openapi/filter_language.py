@@ -16,7 +16,9 @@ from fanion.flags.validation.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.validation.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
 from fanion.insights.json_schema import EXAMPLES as OF_INSIGHTS
 from fanion.insights.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
+from fanion.insights.kinds_json_schema import INSIGHT_QUERY
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
+from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
 from fanion.properties.json_schema import JsonSchema, object_of, reference
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES
 
@@ -27,14 +29,28 @@ LANGUAGE = (
     *("FlagVariant", "FlagPayloads", ROLLBACK, "RollbackCondition"),
     *(CRITERIA, "CohortGroup", "CohortCondition", "CohortEventFilter", OLDER_GROUPS, QUERY),
     *(INSIGHT_FILTERS, TRENDS, "EventSeries", "InsightCondition", "InsightConditionGroup"),
+    INSIGHT_QUERY,
 )
-_TREND = "/api/projects/{project_id}/insights/trend"
+_INSIGHTS = "/api/projects/{project_id}/insights"
+# The addresses of questions, and what is sent there.
+_QUESTIONS = {
+    "/trend": TRENDS,
+    **dict.fromkeys(("/funnel", "/funnel/correlation", "/retention", "/path"), INSIGHT_FILTERS),
+}
 
 
 def _or_null(name: str) -> JsonSchema:
     return {"anyOf": [reference(name), {"type": "null"}]}
 
 
+_PATH_CLEANING_RULE = object_of(
+    {
+        "regex": {"type": "string", "minLength": 1, "maxLength": CHARS_MAX, "format": "regex"},
+        "alias": {"type": "string", "maxLength": CHARS_MAX},
+        "order": {"type": ["integer", "null"]},
+    },
+    required=["regex", "alias"],
+)
 # Bodies with the writable fields of a flag.
 _OF_FLAG = ("NewFlag", "FlagChanges", "UnsavedFlag", "UnsavedEvaluation")
 # By component of a body, and field.
@@ -48,11 +64,19 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("CohortFields", "groups"): reference(OLDER_GROUPS),
     ("Previewed", "filters"): reference(CRITERIA),
     ("NewInsight", "filters"): _or_null(INSIGHT_FILTERS),
+    ("NewInsight", "query"): _or_null(INSIGHT_QUERY),
+    ("InsightChanges", "query"): _or_null(INSIGHT_QUERY),
+    ("NewQuery", "query"): reference(INSIGHT_QUERY),
     ("InsightChanges", "filters"): reference(INSIGHT_FILTERS),
     ("ProjectChanges", "test_account_filters"): {
         "type": "array",
         "items": reference("InsightCondition"),
         "maxItems": ACCOUNT_FILTERS_MAX,
+    },
+    ("ProjectChanges", "path_cleaning_filters"): {
+        "type": "array",
+        "items": _PATH_CLEANING_RULE,
+        "maxItems": RULES_MAX,
     },
 }
 # By component; the HTML page shows the first.
@@ -96,9 +120,10 @@ def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
             before = body["properties"][field]
             note = {"description": before["description"]} if "description" in before else {}
             body["properties"][field] = {**described, **note}
-    if _TREND in document["paths"]:
-        content = document["paths"][_TREND]["post"]["requestBody"]["content"]
-        content["application/json"]["schema"] = reference(TRENDS)
+    for path, sent in _QUESTIONS.items():
+        if described := document["paths"].get(_INSIGHTS + path):
+            content = described["post"]["requestBody"]["content"]
+            content["application/json"]["schema"] = reference(sent)
     if planned := schemas.get("ScheduledPayload"):
         schemas["ScheduledPayload"] = scheduled_payload(planned)
     for name, examples in _EXAMPLES.items():

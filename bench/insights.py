@@ -1,0 +1,202 @@
+"""Questions of analysis over a year of events, through the API of a whole server.
+
+BENCH_INSIGHTS_EVENTS: sizes, 20 M unless said, as `2000000,20000000,60000000`; 20 M lie in a year
+BENCH_INSIGHTS_FOLDER: keeps the events of each size; they take some minutes to make
+
+Each answer is calculated anew (`refresh`). Beside the seconds that are wanted stands DuckDB over
+the same events as Parquet, in the same run. A question that this version does not calculate says
+so, in a line of its own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import httpx
+
+from bench import servers
+from bench.cohort_service import client_of
+from bench.insights_beside import beside
+from bench.insights_events import years_of
+from bench.insights_floor import Floor
+from bench.insights_questions import QUESTIONS, TILES, Ask, Question
+from bench.report import Row
+from tests.support.server import RealServer
+
+SIZES = tuple(map(int, os.environ.get("BENCH_INSIGHTS_EVENTS", "20000000").split(",")))
+ANSWERS = 20
+MEMORY_MB_MAX = 1024.0
+COLD_S, KEPT_S = 5.0, 0.3
+# Twice the time for twice the events, and a tenth for what varies.
+GROWTH_MAX = 1.1
+
+
+@dataclass
+class Measured:
+    """idle_mb: of the server and its processes, before it is asked anything
+    seconds: p95 of each question that was answered, by its name
+    """
+
+    events: int
+    idle_mb: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def run() -> Iterator[Row]:
+    stored = os.environ.get("BENCH_INSIGHTS_FOLDER")
+    found = []
+    for events in SIZES:
+        with TemporaryDirectory() as folder:
+            measured = Measured(events)
+            yield from _of_size(Path(stored or folder) / str(events), measured)
+            found.append(measured)
+    yield from _growth(found)
+
+
+def _of_size(folder: Path, measured: Measured) -> Iterator[Row]:
+    with TemporaryDirectory() as data:
+        server = servers.whole(Path(data) / "data")
+        keys = server.setup()
+        _make(folder, measured.events, keys.project_id)
+        shutil.copytree(folder / "events", server.data / "events", symlinks=True)
+        floor = Floor(folder / "parquet")
+        server.start()
+        measured.idle_mb = _resident_mb(server, "VmRSS")
+        try:
+            with client_of(server, keys) as client:
+                for question in QUESTIONS:
+                    yield from _asked(server, client, question, measured, floor)
+                yield from _dashboard(client, measured.events)
+            yield from beside(server, keys)
+        finally:
+            server.close()
+            floor.close()
+
+
+def _make(folder: Path, events: int, project: int) -> None:
+    """In a process of its own: one process can open one event store."""
+    arguments = [str(folder), str(events), str(project)]
+    subprocess.run([sys.executable, "-m", "bench.insights_events", *arguments], check=True)
+
+
+def _asked(
+    server: RealServer,
+    client: httpx.Client,
+    question: Question,
+    measured: Measured,
+    floor: Floor,
+) -> Iterator[Row]:
+    refused = _refusal(client, question.asks)
+    name = f"{question.name}, {measured.events / 1e6:g} M"
+    if refused:
+        print(f"{name}: not answered: {refused}")
+        return
+    seconds = sorted(_seconds(client, question.asks) for _ in range(ANSWERS))
+    p95 = measured.seconds[question.name] = seconds[_p95(len(seconds))]
+    yield Row(
+        name,
+        f"{p95:.2f} s{_beside_floor(p95, question, floor)}",
+        f"{question.target_s:g} s",
+        question.target_s / p95,
+        1.0,
+    )
+    # Above that of an idle server: caches, and what was not given back, count as well.
+    used = _memory_mb(server, client, question.asks) - measured.idle_mb
+    ratio = MEMORY_MB_MAX / max(used, 1.0)
+    yield Row(f"{name}: memory", f"{used:.0f} MB", f"{MEMORY_MB_MAX:g} MB", ratio, 1.0)
+
+
+def _p95(number: int) -> int:
+    """The place of the nearest rank."""
+    return -(-number * 95 // 100) - 1
+
+
+def _beside_floor(p95: float, question: Question, floor: Floor) -> str:
+    if not question.floor:
+        return ""
+    best = floor.best_s(question.floor)
+    return f" (DuckDB {best:.2f} s, {p95 / best:.1f} ×)"
+
+
+def _refusal(client: httpx.Client, asks: Sequence[Ask]) -> str:
+    """Why this version does not answer all of it; empty when it does."""
+    for path, body in asks:
+        answer = client.post(path, json={**body, "refresh": True})
+        if answer.status_code in (400, 404, 405):
+            return f"{answer.status_code} {answer.text[:200]}"
+        answer.raise_for_status()
+    return ""
+
+
+def _seconds(client: httpx.Client, asks: Sequence[Ask]) -> float:
+    started = perf_counter()
+    for path, body in asks:
+        client.post(path, json={**body, "refresh": True}).raise_for_status()
+    return perf_counter() - started
+
+
+def _memory_mb(server: RealServer, client: httpx.Client, asks: Sequence[Ask]) -> float:
+    """Of the server and its processes at most, while it is answered."""
+    for one in _processes(server):
+        Path(f"/proc/{one}/clear_refs").write_text("5")  # the peak begins anew
+    _seconds(client, asks)
+    return _resident_mb(server, "VmHWM")
+
+
+def _resident_mb(server: RealServer, kind: str) -> float:
+    assert server.process is not None
+    return servers.resident_mb(server.process.pid, kind)
+
+
+def _processes(server: RealServer) -> list[int]:
+    assert server.process is not None
+    return [server.process.pid, *servers.children(server.process.pid)]
+
+
+def _dashboard(client: httpx.Client, events: int) -> Iterator[Row]:
+    made = client.post("dashboards/", json={"name": "Twelve"}).raise_for_status().json()
+    tiles = sum(_tile(client, filters, made["id"]) for filters in TILES)
+    page = f"dashboards/{made['id']}/"
+    cold = _page_s(client, page, refresh="true")
+    kept = _page_s(client, page)
+    name = f"dashboard of {tiles} of 12 tiles, {events / 1e6:g} M"
+    yield Row(f"{name}, cold", f"{cold:.2f} s", f"{COLD_S:g} s", COLD_S / cold, 1.0)
+    yield Row(f"{name}, kept", f"{kept:.2f} s", f"{KEPT_S:g} s", KEPT_S / kept, 1.0)
+
+
+def _tile(client: httpx.Client, filters: Mapping[str, object], dashboard: int) -> int:
+    """How many were made: none of a kind that this version does not calculate."""
+    sent = {"filters": filters, "dashboards": [dashboard], "saved": True}
+    return int(client.post("insights/", json=sent).is_success)
+
+
+def _page_s(client: httpx.Client, path: str, **asked: str) -> float:
+    started = perf_counter()
+    client.get(path, params=asked).raise_for_status()
+    return perf_counter() - started
+
+
+def _growth(found: Sequence[Measured]) -> Iterator[Row]:
+    """At most linear in what the range holds: events of a year; what lies before costs nothing."""
+    for smaller, larger in pairwise(found):
+        more = _a_year(larger) / _a_year(smaller)
+        for name in smaller.seconds.keys() & larger.seconds.keys():
+            taken = larger.seconds[name] / smaller.seconds[name]
+            yield Row(
+                f"growth, {name}, {smaller.events / 1e6:g} M → {larger.events / 1e6:g} M",
+                f"{taken:.1f} ×",
+                f"{more:.1f} × in the range",
+                more * GROWTH_MAX / taken,
+                1.0,
+            )
+
+
+def _a_year(measured: Measured) -> float:
+    return measured.events / years_of(measured.events)

@@ -1,0 +1,64 @@
+"""Where the rows of events are: in the tables that are asked, or in local ones behind them.
+
+On a cluster `events` and its copy are Distributed tables, which the engine neither updates nor
+deletes from: that is done where the rows are, on every host.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from clickhouse_connect.driver.binding import quote_identifier
+from clickhouse_connect.driver.client import Client
+
+from fanion.events.storage.schema import EVENT_TABLES
+
+_TABLES = """
+  SELECT database, name, engine_full
+    FROM system.tables
+   WHERE database = currentDatabase()
+     AND name IN {names:Array(String)}
+ORDER BY name
+"""
+_OTHER_HOSTS = """
+  SELECT count()
+    FROM system.clusters
+   WHERE cluster = {cluster:String}
+     AND NOT is_local
+"""
+_NAME: Final = r"'((?:[^'\\]|\\.)*)'"
+_DISTRIBUTED: Final = re.compile(rf"Distributed\({_NAME}, {_NAME}, {_NAME}")
+
+
+@dataclass(frozen=True, slots=True)
+class EventTable:
+    """cluster:   over which the rows are spread; empty when they are in this very table
+    is_remote: whether some are on other hosts
+    """
+
+    database: str
+    name: str
+    cluster: str = ""
+    is_remote: bool = False
+
+    @property
+    def altered(self) -> str:
+        """What follows ALTER TABLE."""
+        table = f"{quote_identifier(self.database)}.{quote_identifier(self.name)}"
+        return f"{table} ON CLUSTER {quote_identifier(self.cluster)}" if self.is_remote else table
+
+
+def event_tables(client: Client) -> Sequence[EventTable]:
+    """Those that hold rows of `EVENT_TABLES`, as the store has them now."""
+    found = client.query(_TABLES, {"names": list(EVENT_TABLES)}).result_rows
+    return [_table(client, *row) for row in found]
+
+
+def _table(client: Client, database: str, name: str, engine: str) -> EventTable:
+    behind = _DISTRIBUTED.match(engine)
+    if behind is None:
+        return EventTable(database, name)
+    cluster, database, name = behind.groups()
+    [(others,)] = client.query(_OTHER_HOSTS, {"cluster": cluster}).result_rows
+    return EventTable(database, name, cluster, others > 0)

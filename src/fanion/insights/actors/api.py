@@ -1,0 +1,214 @@
+"""API of the actors behind a number of an insight: persons or groups, as JSON and as CSV.
+
+source: insights.md section 13
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIType, Schema
+
+from fanion.cohorts.csv_export import CsvColumns, header, rows
+from fanion.errors import Invalid
+from fanion.insights.actors.people_store import in_people, people_of
+from fanion.insights.actors.result import ActorBody, ActorList, ActorsBody
+from fanion.insights.actors.service import Actor, ActorFinder, ActorsQuery, read_actors
+from fanion.insights.kinds_service import OF_INSIGHT
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.query_string import decoded
+from fanion.insights.people_urls import PeopleUrls
+from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.rest.endpoints import Streamed, answers, takes
+from fanion.rest.pagination import OFFSET_MAX, ROWS
+from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_PLACES
+from fanion.rest.unknown_fields import QUERY_NAMES, require_known, shortened
+from fanion.rest.validation import INTEGER_MAX
+
+CSV: Final = "text/csv"
+CSV_ROWS: Final = 500  # persons read at a time
+ROWS_MAX: Final = 1_000
+_FORMATS: Final = frozenset({"csv", "json"})
+# Parameters that are no part of the question or the place. Recordings do not exist here.
+_OF_LIST: Final = frozenset({"limit", "offset", "search", "format", "refresh"})
+_ACCEPTED: Final = frozenset({"include_recordings", "session_id", "client_query_id"})
+_KNOWN: Final = OF_FILTERS | OF_PLACES | _OF_LIST | _ACCEPTED
+# The last part of an address → `insight` of the filters.
+_INSIGHTS: Final = {
+    kind.actors.path: insight for insight, kind in OF_INSIGHT.items() if kind.actors is not None
+}
+_PATHS: Final = [f"/{path}" for path in _INSIGHTS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """path: the last part of the address; sent: question and place; form: `csv` or `json`"""
+
+    limit: int
+    offset: int
+
+    path: str
+    sent: Mapping[str, Any]
+    query: ActorsQuery
+    search: str
+    form: str
+
+
+class InsightActorsApi(Controller):
+    path = "/api/projects/{project_id:str}/persons"
+    tags = ("Insights",)
+    opt = scoped("person")
+
+    @get(
+        _PATHS,
+        summary="List the actors of a number of an insight",
+        query_names=_KNOWN,
+        operation_class=answers(CSV),
+    )
+    async def actors(
+        self, request: ManagementRequest, actors: NamedDependency[ActorFinder]
+    ) -> Response[ActorsBody]:
+        """The query string holds the insight's `filters`, lists and objects as JSON, and the place
+        of the number. `search` is a whole distinct id or UUID, or part of the e-mail address; of
+        groups a part of the key or the name. With `format=csv` or `Accept: text/csv` a table of
+        all of them, where text that a spreadsheet would read as a formula is prefixed with `'`."""
+        sent = decoded(dict(request.page.query))
+        return await _answer(request, actors, _asked(request, sent))
+
+    @post(
+        _PATHS,
+        status_code=200,
+        summary="List the actors of a number of an insight",
+        reads=True,
+        query_names=_OF_LIST | _ACCEPTED,
+        reads_body=True,
+        operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
+    )
+    async def actors_of_body(
+        self, request: ManagementRequest, actors: NamedDependency[ActorFinder]
+    ) -> Response[ActorsBody]:
+        """The body holds the insight's `filters` and the place of the number."""
+        body = await request.values()
+        if body.form or not isinstance(body.values, dict):
+            raise Invalid("The body must be a JSON object.")
+        require_known(body.values, _KNOWN | QUERY_NAMES)
+        sent = {**body.values, **dict(request.page.query)}
+        return await _answer(request, actors, _asked(request, sent))
+
+
+def _asked(request: ManagementRequest, sent: Mapping[str, Any]) -> _Asked:
+    """raises: Invalid"""
+    path = request.scope["path"].rstrip("/").rpartition("/persons/")[2]
+    left_out = _OF_LIST | _ACCEPTED | QUERY_NAMES
+    question = {name: value for name, value in sent.items() if name not in left_out}
+    query = read_actors({**question, "insight": _INSIGHTS[path], **_as_asked(path)})
+    search = sent.get("search") or ""
+    if not isinstance(search, str):
+        raise Invalid("Not a valid string.", attr="search")
+    limit, offset = (Fields(sent).whole(name, 0, INTEGER_MAX) for name in ("limit", "offset"))
+    return _Asked(
+        min(limit or ROWS, ROWS_MAX),
+        min(offset or 0, OFFSET_MAX),
+        path,
+        question,
+        query,
+        search.strip(),
+        _format(request, sent.get("format")),
+    )
+
+
+def _as_asked(path: str) -> Mapping[str, Any]:
+    """The address decides, whatever an older name of the kind says."""
+    return {} if path == "trends" else {"shown_as": None}
+
+
+def _format(request: ManagementRequest, given: object) -> str:
+    if given in (None, ""):
+        return "csv" if CSV in request.headers.get("accept", "") else "json"
+    if given not in _FORMATS:
+        detail = f'"{shortened(given)}" is not a valid choice. Allowed are: csv, json.'
+        raise Invalid(detail, code="invalid_choice", attr="format")
+    return str(given)
+
+
+async def _answer(
+    request: ManagementRequest, actors: ActorFinder, asked: _Asked
+) -> Response[ActorsBody]:
+    if asked.form == "csv":
+        return await _table(request, actors, asked)
+    return Response(await request.unless_client_left(_page(request, actors, asked)))
+
+
+async def _page(request: ManagementRequest, actors: ActorFinder, asked: _Asked) -> ActorsBody:
+    project, now, offset = request.project, request.app.state.now(), asked.offset
+    found = await actors.page(project, asked.query, now, asked.limit, offset, asked.search)
+    index = asked.query.group_type_index
+    people = await people_of(actors.records, project.id, found.actors, index)
+    goes_on = found.goes_on or people.seen < len(found.actors)
+    address = _Address(request, asked)
+    return ActorsBody(
+        results=[ActorList(people=people.bodies, count=len(people.bodies))],
+        next=address.at(offset + people.seen) if goes_on else None,
+        initial=address.at(0),
+        missing_persons=people.seen - len(people.bodies),
+        is_cached=False,
+        last_refresh=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """Of the pages of a list, whether the question came in a body or not."""
+
+    request: ManagementRequest
+    asked: _Asked
+
+    def at(self, offset: int) -> str:
+        urls = PeopleUrls(self.request.project.id, self.asked.path, self.asked.sent)
+        limit = self.asked.limit if self.asked.limit != ROWS else None
+        place = urls.url(limit=limit, offset=offset or None, search=self.asked.search)
+        return f"{self.request.origin}{place}"
+
+
+async def _table(request: ManagementRequest, actors: ActorFinder, asked: _Asked) -> Response[Any]:
+    """Of all actors, read twice: first for the names of the columns."""
+    columns = CsvColumns()
+    project, now = request.project, request.app.state.now()
+
+    async def bodies() -> AsyncGenerator[list[ActorBody]]:
+        index = asked.query.group_type_index
+        async with aclosing(actors.batches(project, asked.query, now, CSV_ROWS)) as batches:
+            while some := await request.unless_client_left(_next(batches)):
+                async for found, _, _ in in_people(actors.records, project.id, some, index):
+                    yield found
+
+    async for some in bodies():
+        for one in some:
+            columns.add(_row(one))
+    names = columns.names()
+    if not names:
+        return Response(b"", media_type=CSV)
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        yield header(names).encode()
+        async for some in bodies():
+            yield rows(map(_row, some), names).encode()
+
+    return Streamed(pieces(), CSV)
+
+
+async def _next(batches: AsyncGenerator[Sequence[Actor]]) -> Sequence[Actor]:
+    """Empty behind the last."""
+    async for some in batches:
+        return some
+    return ()
+
+
+def _row(body: ActorBody) -> dict[str, Any]:
+    row: dict[str, Any] = msgspec.to_builtins(body)
+    value = row.pop("value_at_data_point", None)
+    return row if value is None else {**row, "value": value}

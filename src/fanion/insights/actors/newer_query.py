@@ -1,0 +1,171 @@
+"""Reads an `ActorsQuery` of newer clients: who is behind a number, as rows of columns.
+
+source: insights.md section 13
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+from fanion.errors import Invalid
+from fanion.insights.actors.result import ActorBody
+from fanion.insights.kinds_service import ACTORS, KINDS, fields_of_query
+from fanion.insights.parsing.fields import Fields, joined
+from fanion.insights.parsing.translation import source_of
+from fanion.rest.pagination import OFFSET_MAX, ROWS
+from fanion.rest.unknown_fields import is_idle, no_choice, require_known
+
+ROWS_MAX: Final = 1_000
+COLUMNS_MAX: Final = 50
+SELECT_DEFAULT: Final = ("actor",)
+
+Order = Literal["", "event_count", "created_at DESC", "created_at", "id", "id DESC"]
+
+_NODE: Final = frozenset({"kind", "response", "version", "tags", "modifiers", "name"})
+_OF_LIST: Final = _NODE | {"source", "select", "search", "orderBy", "limit", "offset"}
+_UNUSED: Final = frozenset({"properties", "fixedProperties"})
+# Kind of the source → its names. Recordings do not exist here.
+_SOURCES: Final[Mapping[str, frozenset[str]]] = {
+    one.source.kind: one.source.names for one in ACTORS.values()
+}
+# Kind of the question → how its place is named here, and in `filters`.
+_PLACES: Final[Mapping[str, Mapping[str, str]]] = {
+    kind.name: kind.actors.newer for kind in KINDS if kind.actors is not None
+}
+_ORDERS: Final[Mapping[str, Order]] = {
+    "event_count DESC": "",
+    "event_count": "event_count",
+    "created_at DESC": "created_at DESC",
+    "created_at": "created_at",
+    "id": "id",
+    "id DESC": "id DESC",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NewerActorsQuery:
+    """sent, places, at: as `read_actors` takes them"""
+
+    sent: Mapping[str, Any]
+    places: Mapping[str, str]
+    at: str
+    select: tuple[str, ...]
+    order: Order
+    search: str
+    limit: int
+    offset: int
+
+
+def read_actors_query(fields: Fields) -> NewerActorsQuery:
+    """fields: of the query. raises: Invalid"""
+    sent = fields.values
+    require_known(sent, _OF_LIST | _UNUSED, fields.at)
+    for name in _UNUSED:
+        if not is_idle(sent.get(name)):
+            detail = f"ActorsQuery with {name} is not supported. Set it in the source."
+            raise fields.error(name, detail)
+    values, places, at = _source(sent.get("source"), fields.place("source"))
+    limit, offset = fields.whole("limit", 0, 2**31), fields.whole("offset", 0, OFFSET_MAX)
+    return NewerActorsQuery(
+        values,
+        places,
+        at,
+        _select(fields),
+        _order(fields),
+        (fields.text("search") or "").strip(),
+        min(limit or ROWS, ROWS_MAX),
+        offset or 0,
+    )
+
+
+def _source(raw: object, at: str) -> tuple[dict[str, Any], dict[str, str], str]:
+    if not isinstance(raw, dict):
+        raise Invalid("An insight's actors are required as the source.", attr=at)
+    kind = raw.get("kind")
+    if not isinstance(kind, str) or kind not in _SOURCES:
+        raise no_choice(kind, _SOURCES, joined(at, "kind"))
+    known = _NODE | _SOURCES[kind] | {"source", "includeRecordings"}
+    require_known(raw, known, at)
+    question_at = joined(at, "source")
+    question, _ = source_of(raw.get("source"), question_at)
+    names = _PLACES.get(str(question.get("kind")), {})
+    fields = fields_of_query(raw.get("source"), question_at)
+    values, places = dict(fields.values), dict(fields.places)
+    for name in _SOURCES[kind]:
+        value = raw.get(name)
+        if name in names and value is not None:
+            values[names[name]], places[names[name]] = value, joined(at, name)
+        elif not is_idle(value):
+            detail = f"{question.get('kind')} has no {name}. Leave it out."
+            raise Invalid(detail, attr=joined(at, name))
+    return values, places, fields.at
+
+
+def _select(fields: Fields) -> tuple[str, ...]:
+    columns = fields.texts("select", COLUMNS_MAX) or SELECT_DEFAULT
+    for place, column in enumerate(columns):
+        if _value_of(column) is None:
+            at = f"{fields.place('select')}__{place}"
+            raise no_choice(column, [*_COLUMNS, "properties.<name>"], at)
+    return columns
+
+
+def _order(fields: Fields) -> Order:
+    named = fields.texts("orderBy", 1)
+    if not named:
+        return ""
+    text = " ".join(named[0].split())
+    text = text.removesuffix(" ASC").removesuffix(" asc").replace(" desc", " DESC")
+    if text not in _ORDERS:
+        raise no_choice(named[0], _ORDERS, f"{fields.place('orderBy')}__0")
+    return _ORDERS[text]
+
+
+# ── The answer ───────────────────────────────────────────────────────────────────────────
+
+_Value = Callable[[ActorBody], Any]
+_LIST_ONLY: Final = frozenset({"value_at_data_point", "appearances", "matched_recordings"})
+
+
+def rows_of(select: Sequence[str], bodies: Sequence[ActorBody]) -> list[list[Any]]:
+    """select: of a query that could be read"""
+    values = [_required(column) for column in select]
+    return [[value(body) for value in values] for body in bodies]
+
+
+def _required(column: str) -> _Value:
+    value = _value_of(column)
+    assert value is not None  # the reader refuses all others
+    return value
+
+
+def _value_of(column: str) -> _Value | None:
+    """A column may have a comment behind it, which is its title."""
+    name = column.partition("--")[0].strip()
+    key = name.removeprefix("person.").removeprefix("actor.")
+    if key.startswith("properties.") and len(key) > len("properties."):
+        wanted = key.removeprefix("properties.")
+        return lambda body: body.properties.get(wanted)
+    return _COLUMNS.get(name)
+
+
+def _actor(body: ActorBody) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(body)
+    return {name: value for name, value in found.items() if name not in _LIST_ONLY}
+
+
+def _count(body: ActorBody) -> Any:
+    if isinstance(body.appearances, list):
+        return sum(body.appearances)
+    return body.value_at_data_point
+
+
+_COLUMNS: Final[Mapping[str, _Value]] = {
+    **dict.fromkeys(("actor", "person", "group"), _actor),
+    "id": lambda body: body.id,
+    "created_at": lambda body: body.created_at,
+    "event_count": _count,
+    "matched_recordings": lambda body: [],
+}

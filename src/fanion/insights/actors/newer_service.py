@@ -1,0 +1,46 @@
+"""Answers an `ActorsQuery` of newer clients.
+
+source: insights.md section 13
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from fanion.errors import Invalid
+from fanion.insights.actors.newer_query import read_actors_query, rows_of
+from fanion.insights.actors.people_store import people_of
+from fanion.insights.actors.service import ActorFinder, read_actors
+from fanion.insights.parsing.fields import Fields, placed
+from fanion.insights.schemas import RowsBody
+from fanion.projects.model import Project
+
+
+@dataclass(frozen=True, slots=True)
+class ActorsAnswers:
+    actors: ActorFinder
+
+    async def answer(self, project: Project, fields: Fields, now: datetime) -> RowsBody:
+        """fields: of the query
+
+        raises: EventStoreUnavailable, RecordsUnavailable, Invalid
+        """
+        asked = read_actors_query(fields)
+        query = read_actors(asked.sent, asked.places, asked.at)
+        page = asked.limit, asked.offset, asked.search, asked.order
+        try:
+            found = await self.actors.page(project, query, now, *page)
+        except Invalid as error:
+            raise placed(error, asked.places) from None
+        index = query.group_type_index
+        people = await people_of(self.actors.records, project.id, found.actors, index)
+        ends_early = people.seen < len(found.actors)
+        return RowsBody(
+            results=rows_of(asked.select, people.bodies),
+            columns=list(asked.select),
+            has_more=found.goes_on or ends_early,
+            limit=people.seen if ends_early else asked.limit,
+            offset=asked.offset,
+            missing_actors_count=people.seen - len(people.bodies),
+            timezone=project.timezone,
+            last_refresh=now,
+        )

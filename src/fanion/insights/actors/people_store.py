@@ -1,0 +1,109 @@
+"""The persons and groups that the actors of a number are, from the records store."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from fanion.db.bulk import IDS_MAX
+from fanion.db.engine import Records
+from fanion.db.schema.tables import persons
+from fanion.groups.store import PAGE_BYTES_MAX, PORTION_KEYS, groups_by_key
+from fanion.insights.actors.result import ActorBody, group_actor, person_actor
+from fanion.insights.actors.service import Actor
+from fanion.persons.api import person_body
+from fanion.persons.list_store import PersonKey, in_portions, keys_of, read_keys
+from fanion.persons.store import Person
+
+# Of each person; a merged one may have thousands.
+DISTINCT_IDS_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """bodies: in the order of the actors; seen: actors that were looked up, of which those without
+    a body are not stored"""
+
+    bodies: list[ActorBody]
+    seen: int
+
+
+async def people_of(
+    records: Records,
+    project_id: int,
+    actors: Sequence[Actor],
+    group_type_index: int | None,
+    bytes_max: int = PAGE_BYTES_MAX,
+) -> People:
+    """Of one page. It ends early, after a portion, when their properties exceed `bytes_max`."""
+    found: list[ActorBody] = []
+    seen = size = 0
+    portions = in_people(records, project_id, actors, group_type_index)
+    async with aclosing(portions):
+        async for bodies, number, chars in portions:
+            found += bodies
+            seen, size = seen + number, size + chars
+            if size >= bytes_max:
+                break
+    return People(found, seen)
+
+
+async def in_people(
+    records: Records, project_id: int, actors: Sequence[Actor], group_type_index: int | None
+) -> AsyncGenerator[tuple[list[ActorBody], int, int]]:
+    """Some at a time, with the number of their actors and the characters of their properties."""
+    if group_type_index is not None:
+        async for portion in _groups(records, project_id, actors, group_type_index):
+            yield portion
+        return
+    keys = await _keys(records, project_id, [who for who, _ in actors if isinstance(who, UUID)])
+    values = dict(actors)
+    known = [who for who, _ in actors if who in keys]
+    ordered = [keys[who] for who in known if isinstance(who, UUID)]
+    places = {who: place for place, (who, _) in enumerate(actors, start=1)}
+    done = 0
+    portions = in_portions(records, project_id, ordered, DISTINCT_IDS_MAX)
+    start = 0
+    async with aclosing(portions):
+        async for some, length in portions:
+            start += length
+            upto = len(actors) if start == len(ordered) else places[known[start - 1]]
+            bodies = await asyncio.to_thread(_bodies, some, values)
+            yield bodies, upto - done, sum(one.properties_chars for one in some)
+            done = upto
+    if done < len(actors):
+        yield [], len(actors) - done, 0
+
+
+async def _keys(
+    records: Records, project_id: int, uuids: Sequence[UUID]
+) -> dict[UUID | str, PersonKey]:
+    found: dict[UUID | str, PersonKey] = {}
+    for start in range(0, len(uuids), IDS_MAX):
+        some = keys_of(project_id).where(persons.c.uuid.in_(uuids[start : start + IDS_MAX]))
+        found.update({key.uuid: key for key in await read_keys(records, some)})
+    return found
+
+
+async def _groups(
+    records: Records, project_id: int, actors: Sequence[Actor], index: int
+) -> AsyncGenerator[tuple[list[ActorBody], int, int]]:
+    """A group that no event has described has a key alone."""
+    keys = [str(who) for who, _ in actors]
+    portions = groups_by_key(records, project_id, index, keys)
+    start = 0
+    async with aclosing(portions):
+        async for found in portions:
+            some = actors[start : start + PORTION_KEYS]
+            bodies = [
+                group_actor(str(who), index, found.get(str(who)), value) for who, value in some
+            ]
+            chars = sum(len(str(one.properties)) for one in found.values())
+            yield bodies, len(some), chars
+            start += PORTION_KEYS
+
+
+def _bodies(some: Sequence[Person], values: Mapping[UUID | str, object]) -> list[ActorBody]:
+    return [person_actor(person_body(person), values[person.uuid]) for person in some]

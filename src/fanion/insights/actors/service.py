@@ -1,0 +1,210 @@
+"""Finds the actors behind a number of an answer: persons, or groups.
+
+source: insights.md section 13
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import select
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.errors import Invalid
+from fanion.events.storage.filters_sql import group_rows
+from fanion.insights.actors.newer_query import Order
+from fanion.insights.actors.places import question_of, refuse_other_places
+from fanion.insights.calculation_service import Analysis, Calculation, for_project
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.kinds_service import ACTORS, OF_INSIGHT, kind_of, read_query
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.query import InsightQuery
+from fanion.insights.sql.compiler import Statement
+from fanion.projects.model import Project
+from fanion.properties.cohort_sql import Bindings
+from fanion.rest.unknown_fields import no_choice
+
+# Of one statement; 100 bytes each in memory.
+BATCH_MAX: Final = 100_000
+
+# Behind the order of the statement, which is that of the list.
+_SEARCHED = """
+  SELECT *
+    FROM ({text})
+   WHERE {condition}
+"""
+
+# A row of the list: a person's UUID, or a group's key, and the value of the actor.
+Actor = tuple[UUID | str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ActorsQuery:
+    """query: whose answer has the number; place: of the number in it, as its kind reads it
+    group_type_index: of the groups; None for persons
+    """
+
+    query: InsightQuery
+    place: Any
+    group_type_index: int | None
+
+
+def read_actors(
+    sent: Mapping[str, Any], places: Mapping[str, str] | None = None, at: str = ""
+) -> ActorsQuery:
+    """sent: the question and the place, by the names of `filters`; places, at: as of `Fields`
+
+    raises: Invalid
+    """
+    fields, insight = Fields(sent, places, at), kind_of(sent)
+    if insight not in OF_INSIGHT:
+        raise no_choice(insight, OF_INSIGHT, fields.place("insight"))
+    actors = OF_INSIGHT[insight].actors
+    if actors is None:
+        raise Invalid("The actors of this insight cannot be listed.", attr="insight")
+    query = read_query(Fields(question_of(sent, actors.places), places, at))
+    place = actors.read(fields, query)
+    refuse_other_places(fields, insight, actors.places)
+    return ActorsQuery(query, place, actors.group_type(query, place))
+
+
+@dataclass(frozen=True, slots=True)
+class ActorsPage:
+    """actors: in the order of the list; goes_on: whether there are more"""
+
+    actors: Sequence[Actor]
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ActorFinder:
+    """raises (every call): EventStoreUnavailable, RecordsUnavailable, Invalid"""
+
+    analysis: Analysis
+
+    @property
+    def records(self) -> Records:
+        return self.analysis.records
+
+    def check(self, project: Project, asked: ActorsQuery, now: datetime) -> None:
+        """Whether its range can be resolved. raises: Invalid"""
+        if not asked.query.scope.since.is_all:
+            for_project(project, asked.query).span(RangeClock(now, ZoneInfo(project.timezone)))
+
+    async def page(
+        self,
+        project: Project,
+        asked: ActorsQuery,
+        now: datetime,
+        limit: int,
+        offset: int = 0,
+        search: str = "",
+        order: Order = "",
+    ) -> ActorsPage:
+        """Only so many are in memory. search: of a person a whole distinct id, its UUID, or part of
+        its e-mail address; of a group a part of its key or of its name; order: empty for that of
+        the number"""
+        calculation, statement = await self._statement(project, asked, now)
+        if search:
+            statement = await self._searched(project.id, asked, statement, search)
+        statement = ordered(statement, project.id, asked.group_type_index, order)
+        rows = await calculation.rows(limited(statement, limit + 1, offset))
+        return ActorsPage([_actor(row) for row in rows[:limit]], len(rows) > limit)
+
+    async def batches(
+        self,
+        project: Project,
+        asked: ActorsQuery,
+        now: datetime,
+        size: int,
+        batch_max: int = BATCH_MAX,
+    ) -> AsyncGenerator[Sequence[Actor]]:
+        """All of them, `size` at a time. Each statement waits for its turn; between them others
+        are let in, however slowly what is found is taken."""
+        calculation, statement = await self._statement(project, asked, now)
+        offset, found = 0, batch_max
+        while found == batch_max:
+            rows = await calculation.rows(limited(statement, batch_max, offset))
+            found = len(rows)
+            for start in range(0, found, size):
+                yield [_actor(row) for row in rows[start : start + size]]
+            offset += found
+
+    async def _statement(
+        self, project: Project, asked: ActorsQuery, now: datetime
+    ) -> tuple[Calculation, Statement]:
+        query, calculation = await self.analysis.begin(project, asked.query, now)
+        find = ACTORS[type(query)].find
+        return calculation, await find(calculation, query, asked.place)
+
+    async def _searched(
+        self, project_id: int, asked: ActorsQuery, statement: Statement, search: str
+    ) -> Statement:
+        bindings = Bindings("s")
+        project = f"project_id = {bindings.add(project_id, 'UInt64')}"
+        index, part = asked.group_type_index, bindings.text(search.lower())
+        if index is not None:
+            named = f"position(lowerUTF8(toString(attributes.name)), {part}) > 0"
+            rows = group_rows(index, bindings, project)
+            condition = (
+                f"position(lowerUTF8(actor), {part}) > 0 "
+                f"OR actor IN (SELECT group_key FROM {rows} AND {named})"
+            )
+        else:
+            ids = bindings.add(await self._named(project_id, search), "Array(UUID)")
+            mailed = f"position(lowerUTF8(toString(attributes.email)), {part}) > 0"
+            condition = (
+                f"actor IN {ids} OR actor IN "
+                f"(SELECT person_id FROM persons FINAL WHERE {project} AND {mailed})"
+            )
+        text = _SEARCHED.format(text=statement.text, condition=condition)
+        return Statement(text, {**statement.parameters, **bindings.values})
+
+    async def _named(self, project_id: int, search: str) -> list[UUID]:
+        """The person with this UUID, and the one with this distinct id."""
+        link = person_distinct_ids.c
+        owner = (
+            select(persons.c.uuid)
+            .join(person_distinct_ids, link.person_id == persons.c.id)
+            .where(link.project_id == project_id, link.distinct_id == search)
+        )
+        found = [row.uuid for row in await self.records.fetch(owner)]
+        try:
+            return [*found, UUID(search)]
+        except ValueError:
+            return found
+
+
+def ordered(
+    statement: Statement, project_id: int, group_type_index: int | None, order: Order
+) -> Statement:
+    """In another order than that of the number."""
+    if not order:
+        return statement
+    name, _, descending = order.partition(" ")
+    key = {"event_count": "2", "id": "1"}.get(name, "known.created_at")
+    bindings = Bindings("o")
+    project = f"project_id = {bindings.add(project_id, 'UInt64')}"
+    known, who = f"persons FINAL WHERE {project}", "person_id"
+    if group_type_index is not None:
+        known, who = group_rows(group_type_index, bindings, project), "group_key"
+    join = f"LEFT ANY JOIN (SELECT {who}, created_at FROM {known}) AS known ON known.{who} = actor"
+    text = (
+        f"SELECT found.* FROM ({statement.text}) AS found {join if name == 'created_at' else ''} "
+        f"ORDER BY {key} {descending}, 1"
+    )
+    return Statement(text, {**statement.parameters, **bindings.values})
+
+
+def limited(statement: Statement, limit: int, offset: int) -> Statement:
+    """Some rows of a statement that ends with its order."""
+    text = f"{statement.text.rstrip()}\n   LIMIT {int(limit)} OFFSET {int(offset)}\n"
+    return Statement(text, statement.parameters)
+
+
+def _actor(row: tuple[Any, ...]) -> Actor:
+    return row[0], row[1]

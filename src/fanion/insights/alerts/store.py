@@ -1,0 +1,223 @@
+"""Alerts in the records store: managed with their activity, and checked by one server at a time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+
+from fanion.activity.model import Author, ItemState, item_record
+from fanion.activity.store import record
+from fanion.db.engine import Records
+from fanion.db.lease import Lease
+from fanion.db.schema.insights import alerts, insights
+from fanion.db.schema.tables import projects
+from fanion.errors import Invalid, NotFound
+from fanion.insights.alerts.model import Alert, Checked
+from fanion.insights.store import summaries
+from fanion.projects.model import UserSummary
+from fanion.webhooks.model import alert_body
+from fanion.webhooks.outbox_store import enqueue
+
+ALERTS_MAX = 100  # of a project
+LEASE = timedelta(minutes=5)
+DUE_MAX = 100
+LOGGED = ("name", "insight_id", "series_index", "condition", "threshold", "enabled")
+_NEW = {"state": "not_checked", "value": None, "error": None, "last_checked_at": None}
+
+_alert = alerts.c
+# By `due_at` a former holder notices that another server has finished the check.
+_LEASE = Lease(_alert.lease_until)
+
+
+@dataclass(frozen=True, slots=True)
+class DueAlert:
+    alert: Alert
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AlertStore:
+    """every: how much later the next check of an alert is due"""
+
+    records: Records
+    every: timedelta
+
+    async def page(self, project_id: int, limit: int, offset: int) -> tuple[Sequence[Alert], int]:
+        """The oldest first, with the total number."""
+        theirs = _alert.project_id == project_id
+        count = select(func.count()).select_from(alerts).where(theirs)
+        rows = select(alerts).where(theirs).order_by(_alert.id).limit(limit).offset(offset)
+        async with self.records.read() as connection:
+            total = (await connection.execute(count)).scalar_one()
+            found = (await connection.execute(rows)).all()
+            return await connection.run_sync(_read, found), total
+
+    async def get(self, project_id: int, alert_id: int) -> Alert:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get, project_id, alert_id)
+
+    async def create(self, author: Author, values: Mapping[str, Any]) -> Alert:
+        """values: by column. raises: Invalid for an insight that does not exist, and when the
+        project has ALERTS_MAX"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(create_alert, author, values)
+
+    async def change(self, author: Author, alert_id: int, values: Mapping[str, Any]) -> Alert:
+        """values: the columns to set. raises: NotFound, Invalid"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(change_alert, author, alert_id, values)
+
+    async def remove(self, author: Author, alert_id: int) -> None:
+        """raises: NotFound"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_remove, author, alert_id)
+
+    async def due(self, now: datetime) -> Sequence[DueAlert]:
+        """DUE_MAX at most, the longest due first; of insights that are not deleted."""
+        statement = (
+            select(alerts)
+            .join(insights, insights.c.id == _alert.insight_id)
+            .where(_is_due(now), insights.c.deleted.is_(False))
+            .order_by(_alert.due_at, _alert.id)
+            .limit(DUE_MAX)
+        )
+        async with self.records.read() as connection:
+            rows = (await connection.execute(statement)).all()
+            found = await connection.run_sync(_read, rows)
+        return [DueAlert(one, row.due_at) for one, row in zip(found, rows, strict=True)]
+
+    async def claim(self, due: DueAlert, now: datetime) -> bool:
+        """Whether this server is the first that claims it."""
+        claimed = (
+            update(alerts).where(_is_same(due), _is_due(now)).values(**_LEASE.taken(now + LEASE))
+        )
+        async with self.records.write() as connection:
+            return (await connection.execute(claimed)).rowcount == 1
+
+    async def finish(self, due: DueAlert, found: Checked, now: datetime) -> None:
+        """Webhooks are told in the same transaction when it begins or ceases to fire."""
+        async with self.records.write() as connection:
+            await connection.run_sync(self._finish, due, found, now)
+
+    def _finish(self, connection: Connection, due: DueAlert, found: Checked, now: datetime) -> None:
+        values = {**asdict(found), "last_checked_at": now, "due_at": now + self.every}
+        done = update(alerts).where(_is_same(due)).values(**values, **_LEASE.released())
+        if connection.execute(done).rowcount != 1:
+            return
+        before = due.alert
+        if (before.state == "firing") != (found.state == "firing"):
+            body = partial(alert_body, _told(before, found), now)
+            enqueue(connection, before.project_id, "insight.alert", body, now)
+
+
+def _told(alert: Alert, found: Checked) -> Mapping[str, Any]:
+    names = ("project_id", "insight_id", "name", "series_index", "condition", "threshold")
+    told = {name: getattr(alert, name) for name in names}
+    return {"alert_id": alert.id, **told, **asdict(found)}
+
+
+def create_alert(connection: Connection, author: Author, values: Mapping[str, Any]) -> Alert:
+    """Within a transaction. raises: as `AlertStore.create`"""
+    project_id = author.project_id
+    # Serialises creations, so that the limit holds.
+    connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
+    count = select(func.count()).select_from(alerts).where(_alert.project_id == project_id)
+    if (connection.scalar(count) or 0) >= ALERTS_MAX:
+        raise Invalid(f"A project can have at most {ALERTS_MAX} alerts.")
+    _require_insight(connection, project_id, values)
+    statement = insert(alerts).values(
+        project_id=project_id,
+        created_by_id=author.user_id,
+        created_at=author.now,
+        updated_at=author.now,
+        due_at=author.now,
+        **_NEW,
+        **values,
+    )
+    made = _get(
+        connection, project_id, connection.execute(statement.returning(_alert.id)).scalar_one()
+    )
+    _record(connection, author, None, made)
+    return made
+
+
+def change_alert(
+    connection: Connection, author: Author, alert_id: int, values: Mapping[str, Any]
+) -> Alert:
+    """Within a transaction. raises: as `AlertStore.change`"""
+    before = _get(connection, author.project_id, alert_id)
+    _require_insight(connection, author.project_id, values)
+    differing = {name: one for name, one in values.items() if getattr(before, name) != one}
+    if not differing:
+        return before
+    again = {**_NEW, "due_at": author.now, "updated_at": author.now, **_LEASE.released()}
+    connection.execute(update(alerts).where(_alert.id == alert_id).values(**differing, **again))
+    after = _get(connection, author.project_id, alert_id)
+    _record(connection, author, before, after)
+    return after
+
+
+def _remove(connection: Connection, author: Author, alert_id: int) -> None:
+    gone = _get(connection, author.project_id, alert_id)
+    connection.execute(delete(alerts).where(_alert.id == alert_id))
+    _record(connection, author, gone, None)
+
+
+def _require_insight(connection: Connection, project_id: int, values: Mapping[str, Any]) -> None:
+    if "insight_id" not in values:
+        return
+    known = select(insights.c.id).where(
+        insights.c.project_id == project_id,
+        insights.c.id == values["insight_id"],
+        insights.c.deleted.is_(False),
+    )
+    if connection.execute(known).first() is None:
+        raise Invalid(
+            f'Invalid pk "{values["insight_id"]}" - object does not exist.',
+            code="does_not_exist",
+            attr="insight",
+        )
+
+
+def _record(
+    connection: Connection, author: Author, before: Alert | None, after: Alert | None
+) -> None:
+    former, latest = (None if one is None else _state(one) for one in (before, after))
+    record(connection, item_record(author, "AlertConfiguration", former, latest))
+
+
+def _state(alert: Alert) -> ItemState:
+    return ItemState(str(alert.id), alert.name, {name: getattr(alert, name) for name in LOGGED})
+
+
+def _get(connection: Connection, project_id: int, alert_id: int) -> Alert:
+    statement = select(alerts).where(_alert.project_id == project_id, _alert.id == alert_id)
+    rows = connection.execute(statement).all()
+    if not rows:
+        raise NotFound
+    return _read(connection, rows)[0]
+
+
+def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert]:
+    users: Mapping[int, UserSummary] = summaries(connection, (row.created_by_id for row in rows))
+    own = [one.name for one in alerts.columns if one.name in Alert.__dataclass_fields__]
+    return [
+        Alert(
+            **{name: getattr(row, name) for name in own},
+            created_by=users.get(row.created_by_id),
+        )
+        for row in rows
+    ]
+
+
+def _is_due(now: datetime) -> ColumnElement[bool]:
+    return _alert.enabled.is_(True) & (_alert.due_at <= now) & _LEASE.is_free(now)
+
+
+def _is_same(due: DueAlert) -> ColumnElement[bool]:
+    """Not of an alert that was changed since."""
+    return (_alert.id == due.alert.id) & (_alert.due_at == due.due_at)

@@ -1,0 +1,75 @@
+"""Checks alerts by schedule, one after another; of several servers one checks each."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Never
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import Invalid, Unavailable
+from fanion.events.event import EventStoreUnavailable
+from fanion.insights.alerts.model import Checked, checked
+from fanion.insights.alerts.store import AlertStore, DueAlert
+from fanion.insights.questions_service import stored_question
+from fanion.insights.result_cache import ResultCache
+from fanion.insights.store import InsightStore
+from fanion.projects.model import Project
+from fanion.runtime.background import run_loop
+
+POLL_S = 30.0
+
+
+class AlertWorker:
+    """project_of: a project by its id"""
+
+    def __init__(
+        self,
+        store: AlertStore,
+        results: ResultCache,
+        project_of: Callable[[int], Awaitable[Project | None]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._insights = InsightStore(store.records)
+        self._results = results
+        self._project_of = project_of
+        self._now = now
+
+    async def run(self) -> Never:
+        await run_loop(self._work, POLL_S, "alerts_not_checked", (RecordsUnavailable,))
+
+    async def work_once(self) -> int:
+        """How many alerts were checked. raises: RecordsUnavailable"""
+        done = 0
+        for due in await self._store.due(self._now()):
+            done += await self._check(due)
+        return done
+
+    async def _work(self) -> None:
+        await self.work_once()
+
+    async def _check(self, due: DueAlert) -> bool:
+        project = await self._project_of(due.alert.project_id)
+        if project is None or not await self._store.claim(due, self._now()):
+            return False
+        try:
+            found = await self._found(project, due)
+        except (EventStoreUnavailable, Unavailable) as error:  # due again once the lease is over
+            log = structlog.get_logger()
+            log.warning("alert_not_checked", alert=due.alert.id, reason=str(error))
+            return True
+        await self._store.finish(due, found, self._now())
+        return True
+
+    async def _found(self, project: Project, due: DueAlert) -> Checked:
+        insight = await self._insights.get(project.id, due.alert.insight_id)
+        query = None if insight is None else stored_question(insight.question)
+        if query is None:
+            return Checked("errored", error="The insight cannot be calculated.")
+        try:
+            answer = await self._results.get_or_calculate(project, query, self._now())
+        except Invalid as error:
+            return Checked("errored", error=error.detail)
+        goes_on = query.scope.until.text is None
+        return checked(due.alert, answer.results, goes_on=goes_on)

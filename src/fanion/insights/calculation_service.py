@@ -1,0 +1,112 @@
+"""What the calculation of every question needs: its range, the cohorts that it names, the store."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from fanion.cohorts.calculation.inputs_store import CohortInputs
+from fanion.db.engine import Records
+from fanion.errors import Invalid
+from fanion.events.storage.store import EventStore
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.parsing.scope import project_conditions
+from fanion.insights.query import Entity, InsightQuery, cohorts_named
+from fanion.insights.sql.compiler import SqlContext, Statement
+from fanion.insights.statements_service import Statements
+from fanion.projects.model import Project
+
+_Query = TypeVar("_Query", bound=InsightQuery)
+
+FIRST_EVENT = """
+  SELECT count(), min(timestamp)
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND ({any_event:Bool} OR event IN {events:Array(String)})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """Of one question. raises (every call): EventStoreUnavailable, Unavailable, Invalid"""
+
+    project: Project
+    clock: RangeClock
+    context: SqlContext
+    events: EventStore
+    records: Records
+    statements: Statements
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return self.clock.zone
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now
+
+    async def rows(self, statement: Statement) -> list[tuple[Any, ...]]:
+        return await self.statements.rows(self.project.id, statement)
+
+
+class Analysis:
+    """statements: with what all questions of the server share; without it, limits of its own
+
+    raises (every call): EventStoreUnavailable, Unavailable, RecordsUnavailable, Invalid
+    """
+
+    def __init__(
+        self, records: Records, events: EventStore, statements: Statements | None = None
+    ) -> None:
+        self.records = records
+        self.events = events
+        self.statements = Statements(events) if statements is None else statements
+
+    async def begin(
+        self, project: Project, query: _Query, now: datetime
+    ) -> tuple[_Query, Calculation]:
+        """The query with the conditions of the project, and what its calculation needs."""
+        query = for_project(project, query)
+        run = uuid4()
+        cohorts = cohorts_named(query)
+        await CohortInputs(self.records, self.events).put(run, project.id, cohorts)
+        is_all = query.scope.since.is_all
+        first = await self.first_event(project.id, query.entities) if is_all else None
+        clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)
+        context = SqlContext(project.id, query.scope, now, run)
+        shared = self.events, self.records, self.statements
+        return query, Calculation(project, clock, context, *shared)
+
+    async def first_event(self, project_id: int, entities: Collection[Entity]) -> datetime | None:
+        """The time of the oldest of these events."""
+        names = [one.event for one in entities if one.event is not None]
+        parameters: Mapping[str, Any] = {
+            "project_id": project_id,
+            "any_event": len(names) < len(entities),
+            "events": names,
+        }
+        [(number, first)] = await self.statements.rows(
+            project_id, Statement(FIRST_EVENT, parameters)
+        )
+        return first if number else None
+
+
+def require_few(numbers: int, most: int) -> None:
+    """Of the numbers in one result. raises: Invalid"""
+    if numbers > most:
+        detail = f"The result has more than {most} numbers. Use a shorter date range."
+        raise Invalid(detail, attr="interval")
+
+
+def for_project(project: Project, query: _Query) -> _Query:
+    """With the conditions on test accounts, where it asks for them. raises: Invalid
+
+    source: insights.md section 2b
+    """
+    if not query.scope.filter_test_accounts:
+        return query
+    scope = query.scope.within(project_conditions(project.test_account_filters))
+    changed: _Query = replace(query, scope=scope)  # type: ignore[type-var]
+    return changed

@@ -1,0 +1,127 @@
+"""Changes of insights in the records store, with their activity."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from fanion.activity.model import Author, ItemState, item_record
+from fanion.activity.store import record
+from fanion.db.schema.insights import insights
+from fanion.insights.model import DashboardAccess, StoredInsight
+from fanion.insights.store import get_insight, read_insights
+from fanion.insights.tiles_store import show_on
+
+# Fields whose changes are recorded in the activity.
+COMPARED = (
+    "name",
+    "derived_name",
+    "description",
+    "filters",
+    "query",
+    "dashboards",
+    "tags",
+    "favorited",
+    "saved",
+    "deleted",
+)
+SHORT_ID_CHARS = 8
+
+_insight = insights.c
+_SHORT_ID_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+
+def create_insight(
+    connection: Connection,
+    author: Author,
+    values: Mapping[str, Any],
+    dashboard_ids: Sequence[int],
+    access: DashboardAccess,
+) -> StoredInsight:
+    """raises: Invalid for a dashboard that does not exist; PermissionDenied"""
+    project_id = author.project_id
+    insight_id = add_insight(connection, project_id, values)
+    show_on(connection, project_id, insight_id, dashboard_ids, access)
+    made = get_insight(connection, project_id, insight_id)
+    assert made is not None
+    record_insight_change(connection, author, made, None)
+    return made
+
+
+def change_insight(
+    connection: Connection,
+    author: Author,
+    insight_id: int,
+    values: Mapping[str, Any],
+    dashboard_ids: Sequence[int] | None,
+    access: DashboardAccess,
+) -> StoredInsight | None:
+    """None when there is none. A deleted one accepts only `deleted: false`.
+
+    dashboard_ids: None leaves them
+    raises:        Invalid for a dashboard that does not exist; PermissionDenied
+    """
+    wanted = (_insight.project_id == author.project_id, _insight.id == insight_id)
+    row = connection.execute(select(insights).where(*wanted).with_for_update()).first()
+    if row is None or (row.deleted and values.get("deleted") is not False):
+        return None
+    [before] = read_insights(connection, [row])
+    access.require_insight_edit(before.tiles)
+    if values:
+        connection.execute(update(insights).where(*wanted).values(**values))
+    if dashboard_ids is not None:
+        show_on(connection, author.project_id, insight_id, dashboard_ids, access)
+    [after] = read_insights(connection, connection.execute(select(insights).where(*wanted)).all())
+    if not record_insight_change(connection, author, after, before):
+        return after
+    statement = (
+        update(insights).where(*wanted).values(**modified_columns(author.user_id, author.now))
+    )
+    connection.execute(statement)
+    [changed] = read_insights(connection, connection.execute(select(insights).where(*wanted)).all())
+    return changed
+
+
+def add_insight(connection: Connection, project_id: int, values: Mapping[str, Any]) -> int:
+    """values: by column, without the project; `created_at` and `created_by_id` among them"""
+    row = {
+        "short_id": "".join(secrets.choice(_SHORT_ID_ALPHABET) for _ in range(SHORT_ID_CHARS)),
+        "name": None,
+        "derived_name": None,
+        "description": "",
+        "query": None,
+        "tags": [],
+        "favorited": False,
+        "saved": False,
+        "is_sample": False,
+        "deleted": False,
+        "last_modified_at": values["created_at"],
+        "last_modified_by_id": values["created_by_id"],
+        **values,
+    }
+    statement = insert(insights).values(project_id=project_id, **row)
+    added: int = connection.execute(statement.returning(_insight.id)).scalar_one()
+    return added
+
+
+def record_insight_change(
+    connection: Connection, author: Author, after: StoredInsight, before: StoredInsight | None
+) -> bool:
+    """Record it in the activity; False when nothing differs. before: None for a new one"""
+    former = None if before is None else _state(before)
+    return record(connection, item_record(author, "Insight", former, _state(after), after.short_id))
+
+
+def modified_columns(user_id: int | None, now: datetime) -> dict[str, Any]:
+    """Columns that every change of an insight sets."""
+    return {"last_modified_at": now, "last_modified_by_id": user_id}
+
+
+def _state(insight: StoredInsight) -> ItemState:
+    shown_on = sorted(place.dashboard_id for place in insight.tiles)
+    fields = {
+        name: shown_on if name == "dashboards" else getattr(insight, name) for name in COMPARED
+    }
+    return ItemState(str(insight.id), insight.name or insight.derived_name or "", fields)

@@ -1,0 +1,111 @@
+"""Which dashboards have been looked at lately, and when their tiles were calculated by schedule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, select, update
+
+from fanion.db.bulk import upsert
+from fanion.db.engine import Records
+from fanion.db.lease import Lease
+from fanion.db.schema.insights import dashboard_refreshes
+from fanion.insights.dashboards_store import get_dashboard
+from fanion.insights.model import StoredDashboard
+
+# A dashboard that was not opened for so long is not calculated by schedule.
+VIEWED_WITHIN = timedelta(days=1)
+# A view is written down so often at most.
+NOTED_EVERY = timedelta(minutes=10)
+LEASE = timedelta(minutes=10)
+DUE_MAX = 100
+
+_refresh = dashboard_refreshes.c
+# By `refreshed_at` a former holder notices that another server has done it.
+_LEASE = Lease(_refresh.lease_until)
+
+
+@dataclass(frozen=True, slots=True)
+class DueDashboard:
+    dashboard_id: int
+    project_id: int
+    refreshed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardRefreshStore:
+    """every: how much later the next one is due"""
+
+    records: Records
+    every: timedelta
+
+    async def viewed(self, project_id: int, dashboard_id: int, now: datetime) -> None:
+        recent = select(_refresh.dashboard_id).where(
+            _refresh.dashboard_id == dashboard_id, _refresh.viewed_at > now - NOTED_EVERY
+        )
+        if await self.records.fetch(recent):
+            return
+        async with self.records.write() as connection:
+            await connection.run_sync(_viewed, project_id, dashboard_id, now)
+
+    async def due(self, now: datetime) -> Sequence[DueDashboard]:
+        """DUE_MAX at most, the longest due first."""
+        statement = (
+            select(_refresh.dashboard_id, _refresh.project_id, _refresh.refreshed_at)
+            .where(self._is_due(now))
+            .order_by(_refresh.refreshed_at, _refresh.dashboard_id)
+            .limit(DUE_MAX)
+        )
+        rows: Sequence[Any] = await self.records.fetch(statement)
+        return [DueDashboard(*row) for row in rows]
+
+    async def claim(self, due: DueDashboard, now: datetime) -> StoredDashboard | None:
+        """The dashboard, for the first server that claims it; None for the others."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(self._claim, due, now)
+
+    async def done(self, due: DueDashboard, now: datetime) -> None:
+        """And forget those that are not opened any more."""
+        values = {"refreshed_at": now, **_LEASE.released()}
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(dashboard_refreshes).where(_is_same(due)).values(**values)
+            )
+            await connection.execute(
+                delete(dashboard_refreshes).where(_refresh.viewed_at <= now - VIEWED_WITHIN)
+            )
+
+    def _claim(
+        self, connection: Connection, due: DueDashboard, now: datetime
+    ) -> StoredDashboard | None:
+        claimed = (
+            update(dashboard_refreshes)
+            .where(_is_same(due), self._is_due(now))
+            .values(**_LEASE.taken(now + LEASE))
+        )
+        if connection.execute(claimed).rowcount != 1:
+            return None
+        found = get_dashboard(connection, due.project_id, due.dashboard_id)
+        if found is None:  # deleted
+            connection.execute(delete(dashboard_refreshes).where(_is_same(due)))
+        return found
+
+    def _is_due(self, now: datetime) -> ColumnElement[bool]:
+        is_old = _refresh.refreshed_at <= now - self.every
+        return is_old & (_refresh.viewed_at > now - VIEWED_WITHIN) & _LEASE.is_free(now)
+
+
+def _viewed(connection: Connection, project_id: int, dashboard_id: int, now: datetime) -> None:
+    statement = upsert(connection.dialect, dashboard_refreshes).values(
+        dashboard_id=dashboard_id, project_id=project_id, viewed_at=now, refreshed_at=now
+    )
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["dashboard_id"], set_={"viewed_at": statement.excluded.viewed_at}
+        )
+    )
+
+
+def _is_same(due: DueDashboard) -> ColumnElement[bool]:
+    return (_refresh.dashboard_id == due.dashboard_id) & (_refresh.refreshed_at == due.refreshed_at)

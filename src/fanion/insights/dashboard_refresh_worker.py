@@ -1,0 +1,74 @@
+"""Calculates the tiles of dashboards that are looked at, so that they open with recent numbers."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Never
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import Invalid, Unavailable
+from fanion.events.event import EventStoreUnavailable
+from fanion.insights.dashboard_refresh_store import DashboardRefreshStore, DueDashboard
+from fanion.insights.model import StoredDashboard
+from fanion.insights.questions_service import stored_question
+from fanion.insights.result_cache import ResultCache
+from fanion.projects.model import Project
+from fanion.runtime.background import run_loop
+
+POLL_S = 30.0
+
+
+class DashboardRefreshWorker:
+    """One dashboard after another; of several servers each does some.
+
+    project_of: a project by its id
+    """
+
+    def __init__(
+        self,
+        store: DashboardRefreshStore,
+        results: ResultCache,
+        project_of: Callable[[int], Awaitable[Project | None]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._results = results
+        self._project_of = project_of
+        self._now = now
+
+    async def run(self) -> Never:
+        expected = (RecordsUnavailable, EventStoreUnavailable, Unavailable)
+        await run_loop(self._work, POLL_S, "dashboards_not_refreshed", expected)
+
+    async def work_once(self) -> int:
+        """How many dashboards were calculated. raises: as the stores"""
+        done = 0
+        for due in await self._store.due(self._now()):
+            done += await self._refresh(due)
+        return done
+
+    async def _work(self) -> None:
+        await self.work_once()
+
+    async def _refresh(self, due: DueDashboard) -> bool:
+        project = await self._project_of(due.project_id)
+        dashboard = await self._store.claim(due, self._now())
+        if project is None or dashboard is None:
+            return False
+        await self._calculate(project, dashboard)
+        await self._store.done(due, self._now())
+        return True
+
+    async def _calculate(self, project: Project, dashboard: StoredDashboard) -> None:
+        """A tile that cannot be calculated does not hold up the others."""
+        for tile in dashboard.tiles:
+            query = stored_question(tile.insight.question.on_dashboard(dashboard.filters))
+            if query is None:
+                continue
+            try:
+                await self._results.get_or_calculate(project, query, self._now())
+            except Invalid as error:
+                structlog.get_logger().info(
+                    "tile_not_refreshed", dashboard=dashboard.id, tile=tile.id, reason=str(error)
+                )

@@ -1,0 +1,91 @@
+"""The bounds of a range as clients write them.
+
+source: insights.md section 2c
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from fanion.errors import Invalid
+from fanion.insights.dates.intervals import midnight
+from fanion.properties.values import parse_date
+
+FROM_DEFAULT = "-7d"
+# How many months, or days, each unit has.
+MONTHS_OF: Final = {"m": 1, "q": 3, "y": 12}
+DAYS_OF: Final = {"d": 1, "w": 7}
+
+_RELATIVE = re.compile(r"(?:-?([0-9]{1,4}))?([hdwmqy])(Start|End)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`-30d`, `dStart`, `-1mEnd`, a date, a time, or `all` from the first event; None: not given.
+
+    moment: an absolute time; without a time zone it is in that of the project
+    stands: a time that is not rounded to its day
+    """
+
+    text: str | None = None
+    count: int = 0
+    unit: str = ""
+    position: str = ""
+    day: date | None = None
+    moment: datetime | None = None
+    stands: bool = False
+
+    @property
+    def is_all(self) -> bool:
+        return self.text == "all"
+
+    def instant(self, zone: ZoneInfo) -> datetime:
+        """Of a date, where it begins, or of a time."""
+        assert self.day is not None or self.moment is not None
+        if self.moment is not None:
+            return instant_of(self.moment, zone)
+        assert self.day is not None
+        return midnight(self.day, zone)
+
+    @property
+    def is_distance(self) -> bool:
+        """Relative to now, not to the start or end of a unit."""
+        return bool(self.unit) and not self.position
+
+
+LEFT_OUT = Bound()
+
+
+def parse_bound(value: object, attr: str) -> Bound:
+    """value: null and blank count as left out. raises: Invalid"""
+    if value is None or value == "":
+        return LEFT_OUT
+    if not isinstance(value, str):
+        raise Invalid(f"Invalid date: {value}", attr=attr)
+    text = value.strip()
+    if text == "all" and attr.endswith(("date_from", "dateFrom")):
+        return Bound(text)
+    found = _RELATIVE.fullmatch(text)
+    if found is not None and (found[1] or found[3]):
+        return Bound(text, int(found[1] or 0), found[2], found[3] or "")
+    moment = _absolute(text)
+    if moment is None or not 1900 < moment.year < 2299:
+        raise Invalid(f"Invalid date: {value}", attr=attr)
+    if _DATE.fullmatch(text):
+        return Bound(text, day=moment.date())
+    return Bound(text, moment=moment)
+
+
+def _absolute(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return parse_date(text)
+
+
+def instant_of(moment: datetime, zone: ZoneInfo) -> datetime:
+    here = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+    return here.astimezone(UTC)

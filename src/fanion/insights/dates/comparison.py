@@ -1,0 +1,67 @@
+"""The range with which a question compares its own.
+
+source: insights.md section 4d
+"""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from dateutil.relativedelta import relativedelta
+
+from fanion.insights.dates.bounds import DAYS_OF, MONTHS_OF, Bound
+from fanion.insights.dates.intervals import FINE, HOUR, STEPS, DateRange, Interval, Intervals
+
+
+def distance(
+    since: Bound, until: Bound, buckets: Intervals, interval: Interval, zone: ZoneInfo
+) -> int:
+    """By how many intervals the previous range of a comparison is earlier.
+
+    A range relative to now moves by its own offset, so that today is compared with the same
+    weekday; any other range by its length.
+
+    source: insights.md section 4d
+    """
+    number, steps = len(buckets.starts), 60 if interval == "minute" else 1
+    if until.text is not None or not (since.text is None or since.is_distance):
+        return number
+    if interval in FINE and since.unit == "h":
+        return since.count * steps or number
+    if interval in FINE:
+        first, last = (buckets.starts[n].astimezone(zone).date() for n in (0, -1))
+        return 24 * steps * (last - first).days or number
+    return number - 1 or number
+
+
+def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -> DateRange:
+    """The same range, `number` intervals earlier, to compare with."""
+    if interval in FINE:
+        step = STEPS[interval]
+        return DateRange(span.start - number * step, span.end - number * step)
+    back = {
+        "day": relativedelta(days=number),
+        "week": relativedelta(weeks=number),
+        "month": relativedelta(months=number),
+    }[interval]
+    return DateRange(*(_moved(moment, back, zone) for moment in (span.start, span.end)))
+
+
+def earlier(span: DateRange, by: Bound, zone: ZoneInfo) -> DateRange:
+    """The same range, earlier by a distance such as `-1m`.
+
+    source: insights.md section 4d, `compare_to`
+    """
+    if by.unit == "h":
+        return DateRange(span.start - by.count * HOUR, span.end - by.count * HOUR)
+    if by.unit in MONTHS_OF:
+        back = relativedelta(months=by.count * MONTHS_OF[by.unit])
+    else:
+        back = relativedelta(days=by.count * DAYS_OF[by.unit])
+    return DateRange(*(_moved(moment, back, zone) for moment in (span.start, span.end)))
+
+
+def _moved(moment: datetime, back: relativedelta, zone: ZoneInfo) -> datetime:
+    """In local time."""
+    return (
+        (moment.astimezone(zone).replace(tzinfo=None) - back).replace(tzinfo=zone).astimezone(UTC)
+    )

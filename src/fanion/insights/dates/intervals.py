@@ -1,0 +1,159 @@
+"""The intervals of a range of time: hours, days, weeks, months.
+
+Days, weeks and months begin in the project's time zone, whatever their length; an hour that is
+repeated when clocks go back appears twice.
+
+source: cohorts.md section 23; insights.md sections 2c and 2d
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final, Literal, get_args
+from zoneinfo import ZoneInfo
+
+from dateutil.relativedelta import relativedelta
+
+from fanion.errors import Invalid
+from fanion.rest.unknown_fields import no_choice
+
+Interval = Literal["minute", "hour", "day", "week", "month"]
+INTERVALS: tuple[Interval, ...] = get_args(Interval)
+
+# Those that do not begin with a day; ranges are rounded to them, not to days.
+FINE: Final = ("minute", "hour")
+# 27 years of days, 13 months of hours, 6 days of minutes.
+INTERVALS_MAX = 10_000
+
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+HOUR = timedelta(hours=1)
+STEPS: Mapping[Interval, timedelta] = {"minute": timedelta(minutes=1), "hour": HOUR}
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """[start, end), in UTC."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """starts: in UTC, ascending, the first at or before the span's start
+
+    days and labels: the names of each interval in results
+    end: of the last one, which the span may not reach
+    """
+
+    starts: tuple[datetime, ...]
+    days: tuple[str, ...]
+    labels: tuple[str, ...]
+    end: datetime | None = None
+
+    def unfinished(self, end: datetime) -> int:
+        """How many intervals at the end go on after this time."""
+        ends = (*self.starts[1:], *([self.end] if self.end else []))
+        return sum(one > end for one in ends)
+
+
+def parse_interval(raw: object, attr: str = "interval") -> Interval:
+    """raises: Invalid"""
+    for interval in INTERVALS:
+        if raw == interval or (raw in (None, "") and interval == "day"):
+            return interval
+    raise no_choice(raw, INTERVALS, attr)
+
+
+def widened(
+    span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0
+) -> DateRange:
+    """Extended to the start of its first day, week or month, so that this one is complete."""
+    if interval not in ("day", "week", "month"):
+        return span
+    return DateRange(next(_starts(span, interval, zone, week_start_day)), span.end)
+
+
+def cut(span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0) -> Intervals:
+    """raises: Invalid for more than INTERVALS_MAX intervals"""
+    starts: list[datetime] = []
+    for start in _starts(span, interval, zone, week_start_day):
+        if len(starts) == INTERVALS_MAX:
+            raise Invalid(f"There are more than {INTERVALS_MAX} intervals.", attr="interval")
+        starts.append(start)
+    local = [start.astimezone(zone) for start in starts]
+    is_fine = interval in FINE
+    return Intervals(
+        tuple(starts),
+        tuple(f"{one:%Y-%m-%d %H:%M}:00" if is_fine else f"{one:%Y-%m-%d}" for one in local),
+        tuple(f"{_label(one)} {one:%H:%M}" if is_fine else _label(one) for one in local),
+        _interval_end(starts[-1], interval, zone),
+    )
+
+
+def _interval_end(start: datetime, interval: Interval, zone: ZoneInfo) -> datetime:
+    if interval in FINE:
+        return _ceil(start + STEPS[interval], zone, interval)
+    return midnight(_next_day(start.astimezone(zone).date(), interval), zone)
+
+
+def midnight(day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, time(), zone).astimezone(UTC)
+
+
+def _starts(
+    span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int
+) -> Iterator[datetime]:
+    if interval in FINE:
+        start = rounded_down(span.start, zone, interval)
+        while start < span.end:
+            yield start
+            start = _ceil(start + STEPS[interval], zone, interval)
+        return
+    day = _first_day(span.start.astimezone(zone).date(), interval, week_start_day)
+    while (start := midnight(day, zone)) < span.end:
+        yield start
+        day = _next_day(day, interval)
+
+
+def _first_day(day: date, interval: Interval, week_start_day: int) -> date:
+    if interval == "week":
+        return week_of(day, week_start_day)
+    return day.replace(day=1) if interval == "month" else day
+
+
+def _next_day(day: date, interval: Interval) -> date:
+    if interval == "month":
+        return day + relativedelta(months=1)
+    return day + timedelta(days=7 if interval == "week" else 1)
+
+
+def week_of(day: date, week_start_day: int) -> date:
+    return day - timedelta(days=(day.weekday() + 1 - week_start_day) % 7)
+
+
+def rounded_down(moment: datetime, zone: ZoneInfo, interval: Interval) -> datetime:
+    if interval == "hour":
+        return hour_of(moment, zone)
+    return moment.astimezone(UTC).replace(second=0, microsecond=0)
+
+
+def hour_of(moment: datetime, zone: ZoneInfo) -> datetime:
+    local = moment.astimezone(zone)
+    return moment.astimezone(UTC) - timedelta(
+        minutes=local.minute, seconds=local.second, microseconds=local.microsecond
+    )
+
+
+def _ceil(moment: datetime, zone: ZoneInfo, interval: Interval) -> datetime:
+    """Some zones change their clocks by half an hour."""
+    floor = rounded_down(moment, zone, interval)
+    return floor if floor == moment else floor + STEPS[interval]
+
+
+def day_after(day: date) -> date:
+    return day + timedelta(days=1)
+
+
+def _label(moment: datetime) -> str:
+    return f"{moment.day}-{_MONTH_NAMES[moment.month - 1]}-{moment.year}"

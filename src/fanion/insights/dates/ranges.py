@@ -1,0 +1,158 @@
+"""The range of time of a question, resolved to instants.
+
+source: cohorts.md section 23; insights.md sections 2c and 2d
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from dateutil.relativedelta import relativedelta
+
+from fanion.errors import Invalid
+from fanion.insights.dates.bounds import (
+    DAYS_OF,
+    FROM_DEFAULT,
+    MONTHS_OF,
+    Bound,
+    instant_of,
+    parse_bound,
+)
+from fanion.insights.dates.intervals import (
+    FINE,
+    HOUR,
+    STEPS,
+    DateRange,
+    Interval,
+    day_after,
+    hour_of,
+    midnight,
+    rounded_down,
+    week_of,
+)
+from fanion.properties.cohort_sql import MICROSECOND
+
+# The event store holds nothing older.
+_FIRST = date(1900, 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeClock:
+    """What relative dates are resolved against.
+
+    now: aware; first: time of the oldest event; week_start_day: 0 Sunday, 1 Monday
+    """
+
+    now: datetime
+    zone: ZoneInfo
+    first: datetime | None = None
+    week_start_day: int = 0
+
+    @property
+    def here(self) -> datetime:
+        return self.now.astimezone(self.zone)
+
+
+def resolve(
+    since: Bound, until: Bound, interval: Interval, clock: RangeClock, *, is_explicit: bool = False
+) -> DateRange:
+    """Rounded to whole days, or to whole hours where a bound or the interval is of hours.
+
+    is_explicit: times and relative dates are not rounded; a date is still a whole day
+    raises:      Invalid for an empty range
+    """
+    if since.text is None:
+        since = parse_bound(FROM_DEFAULT, "date_from")
+    start = _exact(since, clock) if is_explicit else None
+    end = _exact(until, clock) if is_explicit else None
+    start, end = start or _start(since, interval, clock), end or _end(until, interval, clock)
+    if end <= start:
+        raise Invalid("date_from must be before date_to.", attr="date_from")
+    return DateRange(start, end)
+
+
+def _exact(bound: Bound, clock: RangeClock) -> datetime | None:
+    """The instant of a time or a relative date, now without a bound; None for all others."""
+    if bound.text is None:
+        return clock.now
+    if bound.moment is not None:
+        return instant_of(bound.moment, clock.zone)
+    if not bound.is_distance:
+        return None
+    if bound.unit == "h":
+        return clock.now - bound.count * HOUR
+    moment = datetime.combine(_counted_back(bound, clock), clock.here.time(), clock.zone)
+    return moment.astimezone(UTC)
+
+
+def _start(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
+    if bound.is_all:
+        first = clock.first or clock.now
+        return midnight(first.astimezone(clock.zone).date(), clock.zone)
+    if bound.day is not None:
+        return midnight(bound.day, clock.zone)
+    if bound.moment is not None:
+        exact = instant_of(bound.moment, clock.zone)
+        stands = bound.stands or interval in FINE
+        return exact if stands else midnight(_day(exact, clock), clock.zone)
+    if bound.unit == "h":
+        return _hour(bound, clock)
+    return midnight(_snapped(_counted_back(bound, clock), bound, clock), clock.zone)
+
+
+def _end(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
+    """A date ends with the day; by minute or hour a time ends with its second."""
+    if bound.text is None:
+        if interval in FINE:
+            return rounded_down(clock.now, clock.zone, interval) + STEPS[interval]
+        return midnight(day_after(clock.here.date()), clock.zone)
+    if bound.day is not None:
+        return midnight(day_after(bound.day), clock.zone)
+    if bound.moment is not None:
+        exact = instant_of(bound.moment, clock.zone)
+        if interval not in FINE and not bound.stands:
+            return midnight(day_after(_day(exact, clock)), clock.zone)
+        return exact + (MICROSECOND if exact.microsecond else timedelta(seconds=1))
+    if bound.unit == "h":
+        return _hour(bound, clock) + (timedelta() if bound.position else HOUR)
+    day = _snapped(_counted_back(bound, clock), bound, clock)
+    if bound.position == "End":
+        return midnight(day, clock.zone)
+    return midnight(day_after(day), clock.zone)
+
+
+def _day(moment: datetime, clock: RangeClock) -> date:
+    return moment.astimezone(clock.zone).date()
+
+
+def _hour(bound: Bound, clock: RangeClock) -> datetime:
+    start = hour_of(clock.now - bound.count * HOUR, clock.zone)
+    return start + HOUR if bound.position == "End" else start
+
+
+def _counted_back(bound: Bound, clock: RangeClock) -> date:
+    today = clock.here.date()
+    try:
+        if bound.unit in MONTHS_OF:
+            return today - relativedelta(months=bound.count * MONTHS_OF[bound.unit])
+        return max(today - timedelta(days=bound.count * DAYS_OF[bound.unit]), _FIRST)
+    except (OverflowError, ValueError):
+        return _FIRST
+
+
+def _snapped(day: date, bound: Bound, clock: RangeClock) -> date:
+    """The first day of the unit; with `End` the first day after it."""
+    if not bound.position:
+        return day
+    start = {
+        "d": day,
+        "w": week_of(day, clock.week_start_day),
+        "m": day.replace(day=1),
+        "q": day.replace(day=1, month=day.month - (day.month - 1) % 3),
+        "y": day.replace(day=1, month=1),
+    }[bound.unit]
+    if bound.position == "Start":
+        return start
+    if bound.unit in MONTHS_OF:
+        return start + relativedelta(months=MONTHS_OF[bound.unit])
+    return start + timedelta(days=DAYS_OF[bound.unit])

@@ -1,0 +1,46 @@
+"""Whole intervals, whatever the bounds of the question.
+
+source: insights.md sections 2c and 2d
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from fanion.insights.dates.comparison import previous
+from fanion.insights.dates.intervals import DateRange, Interval, Intervals, cut
+from fanion.insights.dates.ranges import RangeClock
+from fanion.properties.cohort_sql import MICROSECOND
+
+
+def intervals_of(span: DateRange, interval: Interval, clock: RangeClock) -> Intervals:
+    """raises: Invalid"""
+    return cut(span, interval, clock.zone, clock.week_start_day)
+
+
+def interval_with(moment: datetime, interval: Interval, clock: RangeClock) -> DateRange:
+    """The whole interval that an instant lies in."""
+    found = intervals_of(DateRange(moment, moment + MICROSECOND), interval, clock)
+    assert found.end is not None  # `cut` knows it
+    return DateRange(found.starts[0], found.end)
+
+
+def interval_before(start: datetime, interval: Interval, clock: RangeClock) -> DateRange:
+    """The whole interval that ends with the start of another one."""
+    return interval_with(start - MICROSECOND, interval, clock)
+
+
+def last_intervals(
+    number: int, moment: datetime, interval: Interval, clock: RangeClock
+) -> tuple[DateRange, Intervals]:
+    """So many whole intervals, the last is the one that an instant lies in. raises: Invalid"""
+    last = interval_with(moment, interval, clock)
+    # One more, as an hour may be longer or shorter where clocks change by half an hour.
+    longer = DateRange(previous(last, number, interval, clock.zone).start, last.end)
+    found = intervals_of(longer, interval, clock)
+    kept = replace(
+        found,
+        starts=found.starts[-number:],
+        days=found.days[-number:],
+        labels=found.labels[-number:],
+    )
+    return DateRange(kept.starts[0], last.end), kept

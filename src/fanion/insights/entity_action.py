@@ -1,0 +1,23 @@
+"""How answers name the event of a series, in `action`.
+
+source: insights.md section 4e
+"""
+
+from typing import Any
+
+from fanion.insights.query import Entity
+
+
+def entity_action(entity: Entity, order: int) -> dict[str, Any]:
+    return {
+        "id": entity.event,
+        "type": "events",
+        "order": order,
+        "name": entity.name or entity.event,
+        "custom_name": entity.custom_name,
+        "math": entity.sent.get("math"),
+        "math_property": entity.sent.get("math_property"),
+        "math_hogql": None,
+        "math_group_type_index": entity.sent.get("math_group_type_index"),
+        "properties": entity.sent.get("properties") or {},
+    }

@@ -1,0 +1,53 @@
+"""How a FunnelCorrelationQuery becomes `filters`: those of the funnel whose persons are its
+`source`, with the names of its own.
+
+source: insights.md sections 1b and 5i
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fanion.insights.parsing.fields import joined
+from fanion.insights.parsing.query_names import NODE, Part, same
+from fanion.insights.parsing.translation import Forms, Translation, object_at
+from fanion.rest.unknown_fields import no_choice, require_known
+
+_OWN: Final = Part(
+    same(
+        *("funnelCorrelationType", "funnelCorrelationNames", "funnelCorrelationExcludeNames"),
+        *("funnelCorrelationEventNames", "funnelCorrelationExcludeEventNames"),
+        "funnelCorrelationEventExcludePropertyNames",
+    )
+)
+_NAMES: Final = NODE.union(_OWN.known, {"source", "modifiers"})
+_ACTORS: Final = "FunnelsActorsQuery"
+_ACTORS_NAMES: Final = NODE | {
+    *("source", "funnelStep", "funnelStepBreakdown", "funnelCustomSteps", "includeRecordings"),
+    *("funnelTrendsDropOff", "funnelTrendsEntrancePeriodStart", "modifiers"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationForm:
+    insight: str = "FUNNELS_CORRELATION"
+
+    def translated(self, sent: Mapping[str, Any], at: str, forms: Forms) -> Translation:
+        require_known(sent, _NAMES, at)
+        found = forms.translated(*_funnel(sent.get("source"), joined(at, "source")))
+        own = {name: sent[name] for name in sent if _OWN.filter_name(name)}
+        found.put_part(_OWN, own, at, forms)
+        found.put("insight", self.insight, joined(at, "kind"))
+        return found
+
+
+def _funnel(source: object, at: str) -> tuple[Mapping[str, Any], str]:
+    """The question of the funnel, alone or in that for its persons, and its place."""
+    sent = object_at(source, at)
+    if sent.get("kind") == _ACTORS:
+        require_known(sent, _ACTORS_NAMES, at)
+        at = joined(at, "source")
+        sent = object_at(sent.get("source"), at)
+    if sent.get("kind") != "FunnelsQuery":
+        raise no_choice(sent.get("kind"), ("FunnelsQuery",), joined(at, "kind"))
+    return sent, at

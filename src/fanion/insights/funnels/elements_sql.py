@@ -1,0 +1,199 @@
+"""What each actor did that a funnel looks at, as one sorted array.
+
+An element is `(at, id, mask)`: microseconds since the start of the range plus one, so that 0 is
+never a time; the uuid as a number; and a bit for each step and each exclusion that the event is.
+
+In an ordered funnel it is `(tick, id)` instead, one for each step or exclusion that the event is.
+A tick is `at` times TICKS plus a rank, which orders the steps of one instant so that what may
+follow comes later in the array: a step that may share its instant with the one before it lies
+behind it, one that needs a later event before it, and exclusions, which count strictly between
+two steps, before all steps.
+
+Where events have values of a breakdown, the value is the last of an element.
+
+source: insights.md sections 5 and 17
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.funnels.query import FunnelsQuery
+from fanion.insights.funnels.steps import needs_later
+from fanion.insights.funnels.values_sql import event_value
+from fanion.insights.query import Entity
+from fanion.insights.sql.breakdown import OF_ACTORS, only_shown
+from fanion.insights.sql.compiler import Compiler, SqlContext
+from fanion.properties.cohort_sql import micros
+
+# More than there are steps and exclusions; a power of two.
+TICKS: Final = 64
+
+_ROWS = """
+  SELECT {who} AS who,
+         {code} AS code,
+         toUInt128(uuid) AS id{columns}
+    FROM events
+   WHERE {where}
+"""
+
+# Before the person is resolved, so that the join reads actors, not events.
+_GROUPED = """
+  SELECT who{key}, groupArray(code) AS codes, groupArray(id) AS ids{arrays}
+    FROM ({rows})
+   WHERE {wanted}
+GROUP BY who{key}
+"""
+
+_MERGED = """
+  SELECT actor{key},
+         arrayCompact(arraySort(arrayZip({zipped}))) AS elements
+    FROM ({resolved})
+GROUP BY actor{key}
+  HAVING {entered}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelSql:
+    """shown: values of the breakdown with entries of their own, all others are OTHER; None: all"""
+
+    context: SqlContext
+    query: FunnelsQuery
+    span: DateRange
+    shown: Sequence[str] | None = None
+
+    @property
+    def by_event_value(self) -> bool:
+        """The value of the breakdown is one of an event's."""
+        found = self.query.breakdowns
+        return found is not None and found.parts[0].type not in OF_ACTORS
+
+    @property
+    def one_value_a_funnel(self) -> bool:
+        return self.by_event_value and self.query.attribution == "all_events"
+
+    @property
+    def valued(self) -> bool:
+        """Elements have the value of their event."""
+        return self.by_event_value and not self.one_value_a_funnel
+
+    @property
+    def valued_tries(self) -> bool:
+        """Tries have the value of the event of one step."""
+        query = self.query
+        return self.valued and query.attribution == "step" and query.order != "unordered"
+
+    @property
+    def valued_steps(self) -> bool:
+        """An actor has every value that its events have."""
+        query = self.query
+        return self.valued and query.attribution == "step" and query.order == "unordered"
+
+    @property
+    def one_value_an_actor(self) -> bool:
+        found = self.query.breakdowns
+        many = self.one_value_a_funnel or self.valued_steps
+        return found is not None and found.parts[0].type != "cohort" and not many
+
+
+def ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
+    """Of the steps, then of the exclusions, within one instant; from 1."""
+    order: list[int] = []
+    for number in range(len(steps)):
+        order.insert(0 if needs_later(steps, number) else len(order), number)
+    own = [exclusions + 1 + order.index(number) for number in range(len(steps))]
+    return own + [number + 1 for number in range(exclusions)]
+
+
+def elements(compiler: Compiler, asked: FunnelSql) -> str:
+    """Rows: actor, elements, and `value` where each value has a funnel of its own."""
+    query = asked.query
+    key = ", value" if asked.one_value_a_funnel else ""
+    rows = _ROWS.format(
+        who=compiler.who(),
+        code=_code(compiler, asked),
+        columns=_columns(compiler, asked),
+        where=compiler.where(asked.span, None if query.order == "strict" else query.entities),
+    )
+    grouped = _GROUPED.format(
+        key=key,
+        arrays=_arrays(asked),
+        rows=rows,
+        wanted="1" if query.order == "strict" else "code != 0",
+    )
+    names = ["codes", "ids", *_further(asked)]
+    resolved = compiler.resolved(grouped, [*names, *(["value"] if key else [])])
+    zipped = ", ".join(f"groupArrayArray({name})" for name in names)
+    return _MERGED.format(key=key, zipped=zipped, resolved=resolved, entered=_entered(asked))
+
+
+def _further(asked: FunnelSql) -> list[str]:
+    masks = [] if asked.query.order == "ordered" else ["masks"]
+    return [*masks, *(["texts"] if asked.valued else [])]
+
+
+def _columns(compiler: Compiler, asked: FunnelSql) -> str:
+    found = ""
+    if asked.query.order != "ordered":
+        found += f",\n         {_mask(compiler, asked.query)} AS mask"
+    if asked.one_value_a_funnel:
+        own = event_value(compiler, asked.query)
+        found += f",\n         {only_shown(compiler, own, asked.shown)} AS value"
+    elif asked.valued:
+        found += f",\n         {event_value(compiler, asked.query)} AS text"
+    return found
+
+
+def _arrays(asked: FunnelSql) -> str:
+    return "".join(f", groupArray({name[:-1]}) AS {name}" for name in _further(asked))
+
+
+def _code(compiler: Compiler, asked: FunnelSql) -> str:
+    """0: the event is none of them."""
+    start = compiler.bindings.add(micros(asked.span.start), "Int64")
+    at = f"toUInt64(toUnixTimestamp64Micro(timestamp) - {start} + 1)"
+    if asked.query.order == "strict":
+        return at
+    if asked.query.order == "unordered":
+        return f"if({_mask(compiler, asked.query)} = 0, 0, {at})"
+    query = asked.query
+    own = ranks(query.steps, len(query.exclusions))
+    entities = query.entities
+    if _are_disjoint(entities):
+        parts = (f"{compiler.entity(one)}, {r}" for one, r in zip(entities, own, strict=True))
+        rank = f"toUInt64(multiIf({', '.join(parts)}, 0))" if entities else "0"
+        return f"if({rank} = 0, 0, {at} * {TICKS} + {rank})"
+    parts = (f"if({compiler.entity(one)}, {r}, 0)" for one, r in zip(entities, own, strict=True))
+    found = f"arrayFilter(rank -> rank != 0, [{', '.join(parts)}])"
+    return f"{at} * {TICKS} + toUInt64(arrayJoin({found}))"
+
+
+def _are_disjoint(entities: Sequence[Entity]) -> bool:
+    names = [one.event for one in entities]
+    return None not in names and len(set(names)) == len(names)
+
+
+def _mask(compiler: Compiler, query: FunnelsQuery) -> str:
+    parts = (
+        f"if({compiler.entity(one)}, toUInt64({1 << number}), 0)"
+        for number, one in enumerate(query.entities)
+    )
+    return f"({' + '.join(parts)})"
+
+
+def _entered(asked: FunnelSql) -> str:
+    """Without an event that can be the first one, the funnel is empty."""
+    query = asked.query
+    if query.order == "ordered":
+        rank = ranks(query.steps, len(query.exclusions))[0]
+        is_first, column = f"bitAnd(one, {TICKS - 1}) = {rank}", "codes"
+    else:
+        bits = 1 if query.order == "strict" else steps_mask(query)
+        is_first, column = f"bitAnd(one, {bits}) != 0", "masks"
+    return f"arrayExists(one -> {is_first}, groupArrayArray({column}))"
+
+
+def steps_mask(query: FunnelsQuery) -> int:
+    return (1 << len(query.steps)) - 1

@@ -1,0 +1,157 @@
+"""Reads which number of a funnel the people are asked of.
+
+source: insights.md section 13
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fanion.errors import Invalid
+from fanion.insights.dates.bounds import parse_bound
+from fanion.insights.dates.intervals import Intervals
+from fanion.insights.funnels.query import FunnelCorrelationQuery, FunnelsQuery
+from fanion.insights.funnels.values_sql import text_of_parts
+from fanion.insights.parsing.fields import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelPlace:
+    """levels: how many steps were reached, exactly; empty for trends
+    interval: of trends, the name of its start
+    dropped:  of trends, those who did not reach the last step that is measured
+    value:    of the breakdown, as rows have it; None is any
+    """
+
+    levels: tuple[int, ...] = ()
+    interval: str = ""
+    dropped: bool = False
+    value: str | None = None
+
+
+def read_funnel_place(fields: Fields, query: FunnelsQuery) -> FunnelPlace:
+    """raises: Invalid"""
+    if not query.steps:
+        raise fields.error("events", "A funnel without steps has no persons. Name its steps.")
+    value = _value(fields, query)
+    if query.visualization == "trends":
+        start = fields.text("entrance_period_start")
+        if start is None:
+            raise fields.required("entrance_period_start")
+        parse_bound(start, fields.place("entrance_period_start"))
+        dropped = fields.boolean("drop_off")
+        return FunnelPlace(interval=start, dropped=dropped, value=value)
+    return FunnelPlace(levels=_levels(fields, len(query.steps)), value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationPlace:
+    """name: as the answer names the event or the property
+    converted: those who reached the last step, or those who did not
+    """
+
+    name: str
+    converted: bool
+
+
+def read_correlation_place(fields: Fields, query: FunnelCorrelationQuery) -> CorrelationPlace:
+    """raises: Invalid"""
+    name = "funnel_correlation_person_converted"
+    if fields.raw(name) in (None, ""):
+        raise fields.required(name)
+    converted = fields.boolean(name)
+    if query.type == "properties":
+        values = _items(fields, "funnel_correlation_property_values")
+        return CorrelationPlace(_pair(values), converted)
+    name = "funnel_correlation_person_entity"
+    entity = fields.inner(name)
+    if entity is None:
+        raise fields.required(name)
+    event = entity.text("id")
+    if event is None:
+        raise entity.required("id")
+    if query.type == "event_with_properties":
+        event = f"{event}::{_pair(_items(entity, 'properties'))}"
+    return CorrelationPlace(event, converted)
+
+
+def _items(fields: Fields, name: str) -> tuple[Fields, ...]:
+    found = fields.items(name, 1)
+    if not found:
+        raise fields.required(name)
+    return found
+
+
+def _pair(found: Sequence[Fields]) -> str:
+    """`plan::pro`, of a condition that compares with one value."""
+    key, value = found[0].text("key"), found[0].raw("value")
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if key is None or not isinstance(value, str | int | float):
+        raise found[0].error("value", "Name one property and one value.")
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{key}::{text}"
+
+
+def _levels(fields: Fields, size: int) -> tuple[int, ...]:
+    """A negative step: reached the one before it, and not this one."""
+    custom = _custom_steps(fields, size)
+    if custom:
+        return custom
+    step = fields.whole("funnel_step", -max(size, 2), max(size, 1))
+    if step is None:
+        raise fields.required("funnel_step")
+    if step in (-1, 0):
+        raise fields.error("funnel_step", "Ensure this value is 1 or greater, or -2 or less.")
+    return tuple(range(step, size + 1)) if step > 0 else (-step - 1,)
+
+
+def _custom_steps(fields: Fields, size: int) -> tuple[int, ...]:
+    name = "funnel_custom_steps"
+    found = _decoded(fields.raw(name))
+    if found in (None, "", []):
+        return ()
+    if not isinstance(found, list) or not all(type(one) is int for one in found):
+        raise fields.error(name, "Must be a list of step numbers.")
+    if not all(1 <= one <= size for one in found):
+        raise fields.error(name, f"Ensure each value is between 1 and {size}.")
+    return tuple(found)
+
+
+def _value(fields: Fields, query: FunnelsQuery) -> str | None:
+    name = "funnel_step_breakdown"
+    sent = _decoded(fields.raw(name))
+    if sent is None or sent == "":
+        return None
+    if query.breakdowns is None:
+        raise fields.error(name, "Set breakdown when funnel_step_breakdown is set.")
+    parts = sent if isinstance(sent, list) else [sent]
+    if query.breakdowns.parts[0].type == "cohort" and len(parts) == 1:
+        return str(parts[0])
+    if not all(isinstance(one, str | int) for one in parts):
+        raise fields.error(name, "Must be a list of strings.")
+    return text_of_parts(query.breakdowns, [str(one) for one in parts])
+
+
+def _decoded(value: Any) -> Any:
+    """A list may be sent as JSON."""
+    if not isinstance(value, str) or not value.startswith("["):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def interval_start(intervals: Intervals, name: str) -> datetime:
+    """name: as the answer has it in `days`, or with a time. raises: Invalid"""
+    names: Sequence[str] = intervals.days
+    for start, day in zip(intervals.starts, names, strict=True):
+        if name in (day, f"{day} 00:00:00", f"{day}T00:00:00"):
+            return start
+    moment = parse_bound(name, "entrance_period_start").moment
+    if moment is not None and moment.tzinfo is not None and moment in intervals.starts:
+        return moment
+    raise Invalid("No interval of the funnel starts then.", attr="entrance_period_start")

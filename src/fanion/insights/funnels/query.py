@@ -1,0 +1,103 @@
+"""The question of a funnel: how many persons go how far through some steps.
+
+source: insights.md section 5
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fanion.insights.dates.intervals import DateRange, Interval
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.query import Breakdowns, Entity, Scope
+
+StepOrder = Literal["ordered", "strict", "unordered"]
+Visualization = Literal["steps", "trends", "time_to_convert"]
+Attribution = Literal["first_touch", "last_touch", "step", "all_events"]
+WindowUnit = Literal["second", "minute", "hour", "day", "week", "month"]
+CorrelationType = Literal["events", "properties", "event_with_properties"]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How long after the first step the others may be reached, the last instant included."""
+
+    number: int = 14
+    unit: WindowUnit = "day"
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """An event that must not happen between two steps, which count from 0."""
+
+    entity: Entity
+    from_step: int
+    to_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelsQuery:
+    """from_step, to_step: from 0; the part that is measured by trends and time to convert
+    attribution:      which event gives a person its value of the breakdown
+    attribution_step: from 0, for attribution by `step`
+    bin_count:        None: by the number of persons
+    """
+
+    scope: Scope
+    steps: tuple[Entity, ...]
+    order: StepOrder = "ordered"
+    visualization: Visualization = "steps"
+    window: Window = Window()
+    exclusions: tuple[Exclusion, ...] = ()
+    breakdowns: Breakdowns | None = None
+    attribution: Attribution = "first_touch"
+    attribution_step: int = 0
+    from_step: int = 0
+    to_step: int = 0
+    bin_count: int | None = None
+    interval: Interval = "day"
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        return (*self.steps, *(one.entity for one in self.exclusions))
+
+    def span(self, clock: RangeClock) -> DateRange:
+        """Whole intervals for trends; all others have none. raises: Invalid"""
+        if self.visualization == "trends":
+            return self.scope.whole_span(self.interval, clock)
+        return self.scope.span("day", clock)
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelCorrelationQuery:
+    """What goes with reaching the last step.
+
+    funnel:         its own scope is not read
+    names:          of properties of the person; empty for all
+    event_names:    whose properties are compared
+    source: insights.md section 5i
+    """
+
+    scope: Scope
+    funnel: FunnelsQuery
+    type: CorrelationType = "events"
+    names: tuple[str, ...] = ()
+    exclude_names: tuple[str, ...] = ()
+    event_names: tuple[str, ...] = ()
+    exclude_event_names: tuple[str, ...] = ()
+    exclude_property_names: tuple[str, ...] = ()
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        return self.funnel.entities
+
+    @property
+    def breakdowns(self) -> None:
+        return None
+
+    @property
+    def interval(self) -> Interval:
+        return "day"
+
+    def span(self, clock: RangeClock) -> DateRange:
+        """raises: Invalid"""
+        return self.funnel.span(clock)

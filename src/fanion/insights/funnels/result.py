@@ -1,0 +1,141 @@
+"""The answer to a funnel, as clients read it.
+
+source: insights.md sections 5f to 5h
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fanion.insights.dates.intervals import Intervals
+from fanion.insights.funnels.query import FunnelsQuery
+from fanion.insights.funnels.values_sql import parts_of
+from fanion.insights.people_urls import PeopleUrls
+from fanion.insights.sql.compiler import OTHER
+from fanion.properties.cohort_sql import micros
+
+_OTHER_LABEL: Final = "Other"
+_ALL_LABEL: Final = "all users"
+
+Rows = Sequence[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelAnswer:
+    """What the answer shows beside the numbers. cohorts: their names by id"""
+
+    query: FunnelsQuery
+    project_id: int
+    cohorts: Mapping[int, str] = field(default_factory=dict)
+
+    def steps(self, rows: Rows) -> list[Any]:
+        """rows: as `step_counts` gives them; one list of steps for each value of a breakdown"""
+        urls = PeopleUrls(self.project_id, "funnel", self.query.scope.sent)
+        if self.query.breakdowns is None:
+            row = rows[0] if rows else ("", *[0] * (3 * len(self.query.steps)))
+            return self._funnel(row, urls, {}, None)
+        return [
+            self._funnel(row, urls, self._breakdown(row[0]), self._value(row[0])) for row in rows
+        ]
+
+    def _funnel(
+        self, row: tuple[Any, ...], urls: PeopleUrls, shown: Mapping[str, Any], value: Any
+    ) -> list[dict[str, Any]]:
+        size = len(self.query.steps)
+        counts, times = row[1 : size + 1], [None, None, *row[size + 1 :]]
+        return [
+            {
+                **self._named(number),
+                "people": [],
+                "count": counts[number],
+                "type": "events",
+                "average_conversion_time": times[2 * number] if counts[number] else None,
+                "median_conversion_time": times[2 * number + 1] if counts[number] else None,
+                **self._people(urls, number, value),
+                **shown,
+            }
+            for number in range(size)
+        ]
+
+    def _named(self, number: int) -> dict[str, Any]:
+        step = self.query.steps[number]
+        if self.query.order == "unordered":
+            name = f"Completed {number + 1} step{'s' if number else ''}"
+            return {"action_id": None, "name": name, "custom_name": None, "order": number}
+        return {
+            "action_id": step.event,
+            "name": step.name or step.event or step.label,
+            "custom_name": step.custom_name,
+            "order": number,
+        }
+
+    def _people(self, urls: PeopleUrls, number: int, value: Any) -> dict[str, str | None]:
+        own = {} if value is None else {"funnel_step_breakdown": value}
+        step = number + 1
+        dropped = urls.url(funnel_step=-step, **own) if number else None
+        return {
+            "converted_people_url": urls.url(funnel_step=step, **own),
+            "dropped_people_url": dropped,
+        }
+
+    def _breakdown(self, value: str) -> dict[str, Any]:
+        """`breakdown` is for reading."""
+        shown = self._value(value)
+        if self._is_cohort:
+            name = _ALL_LABEL if shown == "all" else self.cohorts.get(shown, str(shown))
+            return {"breakdown": name, "breakdown_value": shown}
+        label = [_OTHER_LABEL] if value == OTHER else shown
+        return {"breakdown": label, "breakdown_value": shown}
+
+    @property
+    def _is_cohort(self) -> bool:
+        found = self.query.breakdowns
+        return found is not None and found.parts[0].type == "cohort"
+
+    def _value(self, value: str) -> Any:
+        """A list of texts, or of a cohort its id."""
+        assert self.query.breakdowns is not None
+        if self._is_cohort:
+            return value if value == "all" else int(value)
+        return parts_of(self.query.breakdowns, value)
+
+    def trends(self, rows: Rows, intervals: Intervals) -> list[dict[str, Any]]:
+        """rows: as `interval_counts` gives them"""
+        found: dict[str, dict[int, tuple[int, int]]] = {}
+        for value, bucket, entered, reached in rows:
+            found.setdefault(value, {})[int(bucket)] = (entered, reached)
+        if self.query.breakdowns is None:
+            return [_line(found.get("", {}), intervals)]
+        return [
+            _line(found[value], intervals) | {"breakdown_value": self._value(value)}
+            for value in sorted(found, key=lambda one: (-_entered(found[one]), one))
+        ]
+
+
+def _entered(counts: Mapping[int, tuple[int, int]]) -> int:
+    return sum(entered for entered, _ in counts.values())
+
+
+def _line(counts: Mapping[int, tuple[int, int]], intervals: Intervals) -> dict[str, Any]:
+    """Percentages; `count` is how many there are."""
+    data = [_rate(*counts.get(micros(one), (0, 0))) for one in intervals.starts]
+    return {
+        "count": len(data),
+        "data": data,
+        "days": list(intervals.days),
+        "labels": list(intervals.labels),
+    }
+
+
+def _rate(entered: int, reached: int) -> float:
+    return round(reached / entered * 100, 2) if entered else 0.0
+
+
+def times_to_convert(rows: Rows) -> dict[str, Any]:
+    """rows: as `conversion_times` gives them; one bin more than asked, for the largest."""
+    if not rows:
+        return {"bins": [], "average_conversion_time": None}
+    numbers = {int(place): number for _, _, _, _, place, number in rows}
+    start, width, bins, average, _, _ = rows[0]
+    shown = [[int(start + n * width), numbers.get(n, 0)] for n in range(int(bins) + 1)]
+    return {"bins": shown, "average_conversion_time": average}

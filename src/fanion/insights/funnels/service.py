@@ -1,0 +1,132 @@
+"""Calculates funnels in the event store.
+
+source: insights.md section 5
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import select
+
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohorts
+from fanion.insights.calculation_service import Calculation, require_few
+from fanion.insights.dates.whole_intervals import intervals_of
+from fanion.insights.funnels.elements_sql import FunnelSql
+from fanion.insights.funnels.places import FunnelPlace, interval_start
+from fanion.insights.funnels.query import FunnelsQuery
+from fanion.insights.funnels.result import FunnelAnswer, times_to_convert
+from fanion.insights.funnels.sql import (
+    actors_of_interval,
+    actors_of_steps,
+    conversion_times,
+    interval_counts,
+    ranked_step_counts,
+    step_counts,
+)
+from fanion.insights.sql.compiler import OTHER, Statement
+
+# Numbers in one answer.
+POINTS_MAX = 200_000
+
+
+async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> Any:
+    """A list of steps or of lines, or one object. raises: as `Calculation`"""
+    if query.visualization == "time_to_convert":
+        return await _times_to_convert(calculation, query)
+    if not query.steps:
+        return []
+    found = query.breakdowns.cohorts if query.breakdowns else ()
+    names = await _cohort_names(calculation.records, calculation.project.id, found)
+    answer = FunnelAnswer(query, calculation.project.id, names)
+    if query.visualization == "trends":
+        return await _trends(calculation, answer)
+    return await _steps(calculation, answer)
+
+
+async def _cohort_names(
+    records: Records, project_id: int, ids: Collection[int]
+) -> Mapping[int, str]:
+    """Of the project's own, by id."""
+    if not ids:
+        return {}
+    statement = select(cohorts.c.id, cohorts.c.name).where(
+        cohorts.c.project_id == project_id, cohorts.c.id.in_(ids)
+    )
+    return {row.id: row.name or "" for row in await records.fetch(statement)}
+
+
+async def _steps(calculation: Calculation, answer: FunnelAnswer) -> list[Any]:
+    asked = funnel_sql(calculation, answer.query)
+    most = values_max(asked.query)
+    if asked.one_value_an_actor:
+        rows = await calculation.rows(ranked_step_counts(asked, most))
+        return await asyncio.to_thread(answer.steps, _shown(asked.query, rows))
+    rows = await calculation.rows(step_counts(asked, most + 1))
+    if len(rows) > most:
+        asked = replace(asked, shown=[row[0] for row in rows[:-1]])
+        rows = await calculation.rows(step_counts(asked, len(rows)))
+    return await asyncio.to_thread(answer.steps, _shown(asked.query, rows))
+
+
+async def _trends(calculation: Calculation, answer: FunnelAnswer) -> list[dict[str, Any]]:
+    query = answer.query
+    asked = funnel_sql(calculation, query)
+    intervals = intervals_of(asked.span, query.interval, calculation.clock)
+    require_few(len(intervals.starts) * (values_max(query) + 1), POINTS_MAX)
+    if query.breakdowns is not None:
+        asked = await with_largest_values(calculation, asked)
+    rows = await calculation.rows(interval_counts(asked, intervals.starts))
+    return await asyncio.to_thread(answer.trends, _shown(query, rows), intervals)
+
+
+async def _times_to_convert(calculation: Calculation, query: FunnelsQuery) -> dict[str, Any]:
+    if not query.steps:
+        return times_to_convert([])
+    asked = funnel_sql(calculation, query)
+    return times_to_convert(await calculation.rows(conversion_times(asked)))
+
+
+async def find_funnel_actors(
+    calculation: Calculation, query: FunnelsQuery, place: FunnelPlace
+) -> Statement:
+    """Their values: how many steps they reached. raises: as `Calculation`"""
+    asked = funnel_sql(calculation, query)
+    if place.value == OTHER:
+        asked = await with_largest_values(calculation, asked)
+    if not place.interval:
+        return actors_of_steps(asked, place.levels, place.value)
+    intervals = intervals_of(asked.span, query.interval, calculation.clock)
+    start = interval_start(intervals, place.interval)
+    return actors_of_interval(
+        asked, intervals.starts, start, dropped=place.dropped, value=place.value
+    )
+
+
+def funnel_sql(calculation: Calculation, query: FunnelsQuery) -> FunnelSql:
+    """raises: Invalid for an empty range"""
+    return FunnelSql(calculation.context, query, query.span(calculation.clock))
+
+
+def values_max(query: FunnelsQuery) -> int:
+    """Of the breakdown; each cohort has an entry."""
+    if query.breakdowns is None:
+        return 1
+    is_cohort = query.breakdowns.parts[0].type == "cohort"
+    return len(query.breakdowns.parts) if is_cohort else query.breakdowns.limit
+
+
+async def with_largest_values(calculation: Calculation, asked: FunnelSql) -> FunnelSql:
+    """All values beyond the largest become one. raises: as `Calculation`"""
+    rows = await calculation.rows(step_counts(asked, values_max(asked.query) + 1))
+    if len(rows) <= values_max(asked.query):
+        return asked
+    return replace(asked, shown=[row[0] for row in rows[:-1]])
+
+
+def _shown(query: FunnelsQuery, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    if query.breakdowns is None or not query.breakdowns.hide_other:
+        return rows
+    return [row for row in rows if row[0] != OTHER]

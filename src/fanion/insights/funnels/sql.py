@@ -1,0 +1,304 @@
+"""The statements of a funnel.
+
+source: insights.md sections 5, 13 and 17
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, elements, steps_mask
+from fanion.insights.funnels.tries_sql import tries
+from fanion.insights.funnels.values_sql import bound_value, no_value
+from fanion.insights.sql.breakdown import OF_ACTORS, BreakdownSql, only_shown
+from fanion.insights.sql.compiler import OTHER, Compiler, Statement
+from fanion.properties.cohort_sql import micros
+
+_TRIES = """
+  SELECT actor, {shown} AS own_value, tries
+    FROM (SELECT actor, {value} AS value, {tries} AS tries
+            FROM ({elements}) AS found
+{join})
+"""
+
+# Of several tries that reach equally far, the times are averages.
+_PEOPLE = """
+  SELECT actor, value, level{times}
+    FROM (SELECT actor, {value} AS value,
+                 arrayMax(arrayMap(try -> try.1, tries)) AS level,
+                 arrayFilter(try -> try.1 = level, tries) AS best
+            FROM ({tries})
+           WHERE notEmpty(tries))
+   WHERE {reached}
+"""
+
+_COUNTS = """
+  SELECT value{counts}{times}
+    FROM ({people})
+GROUP BY value
+ORDER BY entered DESC, value
+   LIMIT {limit}
+"""
+
+# An actor has one value, so that those of the values which are not shown can be added up.
+_RANKED = """
+  SELECT if(place <= {limit}, value, {other}) AS shown, sum(entered) AS total{counts}{times}
+    FROM (SELECT *, row_number() OVER (ORDER BY entered DESC, value) AS place
+            FROM (SELECT value{inner_counts}{inner_times}
+                    FROM ({people})
+                GROUP BY value))
+GROUP BY shown
+ORDER BY total DESC, shown
+"""
+
+_INTERVALS = """
+  SELECT value, bucket, countIf(level > {first}) AS entered, countIf(level > {last}) AS reached
+    FROM ({people})
+GROUP BY value, bucket
+ORDER BY value, bucket
+"""
+
+# Each actor once an interval, with the best try that began in it.
+_IN_INTERVALS = """
+  SELECT actor, bucket, best.1 AS level, best.2 AS value
+    FROM (SELECT actor, bucket, argMax((level, value), (level, -toInt64(place))) AS best
+            FROM (SELECT actor, own_value, arrayJoin(arrayZip(tries, arrayEnumerate(tries))) AS one,
+                         one.1 AS try, one.2 AS place, try.1 AS level, try.2 AS at,
+                         {value} AS value, {bucket} AS bucket
+                    FROM ({tries}))
+        GROUP BY actor, own_value, bucket)
+   WHERE {reached}
+"""
+
+_ACTORS = """
+  SELECT actor, furthest AS value
+    FROM (SELECT actor, toUInt64(max(level)) AS furthest
+            FROM ({people})
+           WHERE {where}
+        GROUP BY actor)
+ORDER BY furthest DESC, actor
+"""
+
+_BINS = """
+  SELECT least_of_all, width, bins, average, place, count() AS number
+    FROM (SELECT least_of_all, width, bins, average,
+                 intDiv(toInt64(floor(arrayJoin(samples))) - least_of_all, width) AS place
+            FROM (SELECT groupArray(sample) AS samples,
+                         length(samples) AS number,
+                         arrayAvg(samples) AS average,
+                         toInt64(floor(arrayMin(samples))) AS least_of_all,
+                         {bins} AS bins,
+                         toInt64(ceil((ceil(arrayMax(samples)) - least_of_all) / bins)) AS rough,
+                         if(rough = 0, 60, rough) AS width
+                    FROM (SELECT {sample} AS sample FROM ({people})))
+           WHERE number > 0)
+GROUP BY least_of_all, width, bins, average, place
+ORDER BY place
+"""
+
+
+def step_counts(asked: FunnelSql, limit: int) -> Statement:
+    """Rows: value, how many reached each step, then for each step but the first the average and
+    the median of the seconds from the one before it; the largest first step first.
+    """
+    compiler = Compiler(asked.context)
+    size = len(asked.query.steps)
+    counts = ", countIf(level >= 1) AS entered" + "".join(
+        f", countIf(level >= {number})" for number in range(2, size + 1)
+    )
+    times = "".join(
+        f", avgIf(seconds_{number}, level >= {number})"
+        f", quantileExactInclusiveIf(0.5)(seconds_{number}, level >= {number})"
+        for number in range(2, size + 1)
+    )
+    people = _people(compiler, asked, range(2, size + 1))
+    return compiler.statement(
+        _COUNTS.format(counts=counts, times=times, people=people, limit=limit)
+    )
+
+
+def ranked_step_counts(asked: FunnelSql, limit: int) -> Statement:
+    """Rows as of `step_counts`: of the values with the most actors, then OTHER for all the rest.
+
+    asked: a funnel in which an actor has one value
+    """
+    compiler = Compiler(asked.context)
+    numbers = range(2, len(asked.query.steps) + 1)
+    median = "quantileExactInclusive"
+    return compiler.statement(
+        _RANKED.format(
+            limit=limit,
+            other=compiler.bindings.text(OTHER),
+            counts="".join(f", sum(count_{n})" for n in numbers),
+            times="".join(
+                f", sum(sum_{n}) / sum(count_{n}), {median}IfMerge(0.5)(median_{n})"
+                for n in numbers
+            ),
+            inner_counts=", countIf(level >= 1) AS entered"
+            + "".join(f", countIf(level >= {n}) AS count_{n}" for n in numbers),
+            inner_times="".join(
+                f", sumIf(seconds_{n}, level >= {n}) AS sum_{n}"
+                f", {median}IfState(0.5)(seconds_{n}, level >= {n}) AS median_{n}"
+                for n in numbers
+            ),
+            people=_people(compiler, asked, numbers),
+        )
+    )
+
+
+def interval_counts(asked: FunnelSql, starts: Sequence[datetime]) -> Statement:
+    """Rows: value, start of the interval in microseconds, how many reached the step from which is
+    measured, and how many of them the one to which.
+    """
+    compiler = Compiler(asked.context)
+    query = asked.query
+    people = _in_intervals(compiler, asked, starts)
+    return compiler.statement(
+        _INTERVALS.format(first=query.from_step, last=query.to_step, people=people)
+    )
+
+
+def conversion_times(asked: FunnelSql) -> Statement:
+    """Rows: start, width and number of the bins, average in seconds, number of a bin that is not
+    empty, persons in it.
+    """
+    compiler = Compiler(asked.context)
+    query = asked.query
+    numbers = range(query.from_step + 2, query.to_step + 2)
+    people = _people(compiler, asked, numbers, f"level > {query.to_step}")
+    return compiler.statement(
+        _BINS.format(
+            bins=_bins(query.bin_count),
+            sample=" + ".join(f"seconds_{number}" for number in numbers),
+            people=people,
+        )
+    )
+
+
+def _bins(wanted: int | None) -> str:
+    """source: insights.md section 5h"""
+    if wanted is not None:
+        return f"toInt64({min(max(wanted, 1), 90)})"
+    return "toInt64(least(60, greatest(1, ceil(cbrt(number)))))"
+
+
+def actors_of_steps(asked: FunnelSql, levels: Sequence[int], value: str | None = None) -> Statement:
+    """Rows: actor, level, of all who reached exactly one of these levels."""
+    compiler = Compiler(asked.context)
+    where = f"level IN {compiler.bindings.add(list(levels), 'Array(UInt8)')}"
+    where += _of_value(compiler, asked, value)
+    people = _people(compiler, asked, ())
+    return compiler.statement(_ACTORS.format(people=people, where=where))
+
+
+def actors_of_interval(
+    asked: FunnelSql,
+    starts: Sequence[datetime],
+    place: datetime,
+    *,
+    dropped: bool,
+    value: str | None = None,
+) -> Statement:
+    """Rows: actor, level, of all who began in the interval that starts with `place`."""
+    compiler = Compiler(asked.context)
+    query = asked.query
+    where = f"bucket = {compiler.bindings.add(micros(place), 'Int64')} AND "
+    where += (
+        f"level > {query.from_step} AND level <= {query.to_step}"
+        if dropped
+        else f"level > {query.to_step}"
+    )
+    where += _of_value(compiler, asked, value)
+    people = _in_intervals(compiler, asked, starts)
+    return compiler.statement(_ACTORS.format(people=people, where=where))
+
+
+def _of_value(compiler: Compiler, asked: FunnelSql, value: str | None) -> str:
+    if value is None or asked.query.breakdowns is None:
+        return ""
+    return f" AND value = {bound_value(compiler, asked.query.breakdowns, value)}"
+
+
+def _people(
+    compiler: Compiler, asked: FunnelSql, numbers: Sequence[int], reached: str = "1"
+) -> str:
+    """Rows: actor, value, level, seconds to each of these steps, which count from 1."""
+    times = "".join(f", {_seconds(number)} AS seconds_{number}" for number in numbers)
+    return _PEOPLE.format(
+        times=times,
+        value=_try_value(compiler, asked, "best[1]") or "own_value",
+        tries=tries_of_actors(compiler, asked),
+        reached=f"{reached} AND {_attributed(asked)}",
+    )
+
+
+def _seconds(number: int) -> str:
+    """To this step from the one before it."""
+    return f"arrayAvg(arrayMap(try -> try.{number + 1} - try.{number}, best)) / 1e6"
+
+
+def _in_intervals(compiler: Compiler, asked: FunnelSql, starts: Sequence[datetime]) -> str:
+    bound = compiler.bindings.add([micros(one) for one in starts], "Array(Int64)")
+    origin = compiler.bindings.add(micros(asked.span.start) - 1, "Int64")
+    return _IN_INTERVALS.format(
+        value=_try_value(compiler, asked, "try") or "own_value",
+        bucket=f"roundDown(toInt64(at) + {origin}, {bound})",
+        tries=tries_of_actors(compiler, asked),
+        reached=_attributed(asked),
+    )
+
+
+def _attributed(asked: FunnelSql) -> str:
+    """Who never reached the step whose event gives the value is in no funnel."""
+    return f"level > {asked.query.attribution_step}" if asked.valued_tries else "1"
+
+
+def _try_value(compiler: Compiler, asked: FunnelSql, one: str) -> str | None:
+    """The value of a try, where it has one of its own."""
+    if not asked.valued_tries:
+        return None
+    return only_shown(compiler, f"{one}.{len(asked.query.steps) + 2}", asked.shown)
+
+
+def tries_of_actors(compiler: Compiler, asked: FunnelSql) -> str:
+    """Rows: actor, value of the breakdown, tries. An actor has a row for each value it has."""
+    found = elements(compiler, asked)
+    value, join = _actor_value(compiler, asked)
+    is_shown = asked.query.breakdowns is None or asked.one_value_a_funnel or asked.valued_tries
+    own = "value" if is_shown else only_shown(compiler, "value", asked.shown)
+    own = f"arrayJoin(arrayDistinct({_each_shown(compiler, asked)}))" if asked.valued_steps else own
+    return _TRIES.format(
+        shown=own, value=value, tries=tries(compiler, asked), elements=found, join=join
+    )
+
+
+def _each_shown(compiler: Compiler, asked: FunnelSql) -> str:
+    return f"arrayMap(one -> {only_shown(compiler, 'one', asked.shown)}, value)"
+
+
+def _actor_value(compiler: Compiler, asked: FunnelSql) -> tuple[str, str]:
+    """An expression, and the join it needs."""
+    query = asked.query
+    if query.breakdowns is None or asked.valued_tries:
+        return "''", ""
+    if asked.one_value_a_funnel:
+        return "found.value", ""
+    if query.breakdowns.parts[0].type in OF_ACTORS:
+        held = BreakdownSql(compiler, query.breakdowns)
+        return held.value(), held.joins()
+    return _of_events(asked, compiler.bindings.text(no_value(query.breakdowns))), ""
+
+
+def _of_events(asked: FunnelSql, none: str) -> str:
+    """The first or the last value; of attribution by `step` an array of all."""
+    query = asked.query
+    if query.order == "ordered":
+        is_step = f"bitAnd(one.1, {TICKS - 1}) > {len(query.exclusions)}"
+        order, text = "(bitShiftRight(one.1, 6), one.2)", 3
+    else:
+        is_step, order, text = f"bitAnd(one.3, {steps_mask(query)}) != 0", "(one.1, one.2)", 4
+    if query.attribution == "step":
+        return f"arrayMap(one -> one.{text}, arrayFilter(one -> {is_step}, elements))"
+    filled = f"arrayFilter(one -> {is_step} AND one.{text} != {none}, elements)"
+    place = 1 if query.attribution == "first_touch" else -1
+    found = f"arraySort(one -> {order}, {filled})[{place}].{text}"
+    return f"ifNull(nullIf({found}, ''), {none})"

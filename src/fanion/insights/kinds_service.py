@@ -1,0 +1,121 @@
+"""All kinds of questions, and how each is found: by the words of clients and by its question.
+
+source: insights.md section 1
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from fanion.errors import Invalid
+from fanion.insights.calculation_service import Analysis
+from fanion.insights.funnels.kind_service import FUNNEL_CORRELATION, FUNNELS
+from fanion.insights.kind_service import ActorsKind, Kind
+from fanion.insights.lifecycle.kind_service import LIFECYCLE
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.translation import Forms, source_of
+from fanion.insights.paths.kind_service import PATHS
+from fanion.insights.query import InsightQuery
+from fanion.insights.retention.kind_service import RETENTION
+from fanion.insights.stickiness.kind_service import STICKINESS
+from fanion.insights.trends.kind_service import TRENDS
+from fanion.insights.web_analytics.kind_service import WEB_GOALS, WEB_OVERVIEW, WEB_STATS_TABLE
+from fanion.projects.model import Project
+from fanion.rest.unknown_fields import no_choice
+
+KINDS: Final[Sequence[Kind[Any]]] = (
+    TRENDS,
+    FUNNELS,
+    RETENTION,
+    STICKINESS,
+    LIFECYCLE,
+    PATHS,
+    FUNNEL_CORRELATION,
+    WEB_OVERVIEW,
+    WEB_STATS_TABLE,
+    WEB_GOALS,
+)
+# The query for who is behind a number: no question of its own, so that `actors/` answers it.
+ACTORS_QUERY: Final = "ActorsQuery"
+
+# `insight` of filters → the kind.
+OF_INSIGHT: Final[Mapping[str, Kind[Any]]] = {
+    kind.form.insight: kind for kind in KINDS if kind.form is not None
+}
+# The type of the question → who is behind a number of its answer.
+ACTORS: Final[Mapping[type, ActorsKind[Any, Any]]] = {
+    kind.query: kind.actors for kind in KINDS if kind.actors is not None
+}
+_OF_NAME: Final = {kind.name: kind for kind in KINDS}
+_OF_QUESTION: Final[Mapping[type, Kind[Any]]] = {kind.query: kind for kind in KINDS}
+_SHOWN_AS: Final = {
+    kind.shown_as: kind.form.insight for kind in KINDS if kind.form is not None and kind.shown_as
+}
+_FORMS: Final = Forms(
+    {kind.name: kind.form for kind in KINDS if kind.form is not None}, [*_OF_NAME, ACTORS_QUERY]
+)
+
+
+def kind_of(filters: Mapping[str, Any]) -> str:
+    """The name of the kind, whether it is calculated or not."""
+    shown_as = filters.get("shown_as")
+    if isinstance(shown_as, str) and shown_as in _SHOWN_AS:
+        return _SHOWN_AS[shown_as]
+    return str(filters.get("insight") or "TRENDS").upper()
+
+
+def is_calculated(filters: Mapping[str, Any]) -> bool:
+    """Whether it is a kind that is calculated; others are only stored."""
+    return kind_of(filters) in OF_INSIGHT
+
+
+def read_query(fields: Fields) -> InsightQuery:
+    """raises: Invalid"""
+    insight = kind_of(fields.values)
+    if insight not in OF_INSIGHT:
+        raise no_choice(insight, OF_INSIGHT, fields.place("insight"))
+    return _read(OF_INSIGHT[insight], fields)
+
+
+def read_sent_query(query: object, at: str = "query") -> InsightQuery:
+    """query: of newer clients, decoded JSON; at: its place in the request. raises: Invalid"""
+    if has_filters(query, at):
+        return read_query(fields_of_query(query, at))
+    sent, place = source_of(query, at)
+    return _read(_OF_NAME[sent["kind"]], Fields(sent, at=place))
+
+
+def has_filters(query: object, at: str = "query") -> bool:
+    """Whether it is not of a kind that can only be asked by a query. raises: Invalid"""
+    name = source_of(query, at)[0].get("kind")
+    return not isinstance(name, str) or name not in _OF_NAME or _OF_NAME[name].form is not None
+
+
+def fields_of_query(query: object, at: str = "query") -> Fields:
+    """The `filters` that ask for the same. at: place of the query in the request
+
+    raises: Invalid for kinds that have none, unknown kinds and names, and for what has the wrong
+    shape
+    """
+    return _FORMS.fields(query, at)
+
+
+def _read(kind: Kind[Any], fields: Fields) -> InsightQuery:
+    query: InsightQuery = kind.read(fields)
+    return query
+
+
+@dataclass(frozen=True, slots=True)
+class Calculator:
+    """raises (every call): EventStoreUnavailable, RecordsUnavailable, Invalid"""
+
+    analysis: Analysis
+
+    async def result(self, project: Project, query: InsightQuery, now: datetime) -> Any:
+        """As clients read it."""
+        kind = _OF_QUESTION.get(type(query))
+        if kind is None:
+            raise Invalid("Questions of this kind are not calculated.", attr="insight")
+        query, calculation = await self.analysis.begin(project, query, now)
+        return await kind.calculate(calculation, query)

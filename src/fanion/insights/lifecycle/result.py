@@ -1,0 +1,58 @@
+"""The answer to the question of a life cycle, as clients read it.
+
+source: insights.md section 8
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fanion.insights.dates.intervals import FINE, Intervals
+from fanion.insights.entity_action import entity_action
+from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status
+from fanion.insights.people_urls import PeopleUrls
+
+
+def lifecycle_result(
+    query: LifecycleQuery,
+    intervals: Intervals,
+    found: Mapping[tuple[int, str], int],
+    urls: PeopleUrls,
+) -> list[dict[str, Any]]:
+    """found: interval from 0 and status → actors"""
+    return [_entry(query, intervals, found, urls, status) for status in STATUSES]
+
+
+def _entry(
+    query: LifecycleQuery,
+    intervals: Intervals,
+    found: Mapping[tuple[int, str], int],
+    urls: PeopleUrls,
+    status: Status,
+) -> dict[str, Any]:
+    """Those who stay away are counted below zero."""
+    sign = -1 if status == "dormant" else 1
+    places = range(len(intervals.starts))
+    data = [float(sign * found[n, status]) if (n, status) in found else 0.0 for n in places]
+    return {
+        "action": entity_action(query.entity, query.entity.order),
+        "label": f"{query.entity.label} - {status}",
+        "status": status,
+        "count": float(sum(data)),
+        "data": data,
+        "days": list(intervals.days),
+        "labels": list(intervals.labels),
+        "filter": {},
+        "persons_urls": [_people(urls, status, target) for target in _targets(query, intervals)],
+    }
+
+
+def _targets(query: LifecycleQuery, intervals: Intervals) -> Sequence[str]:
+    """The time of each interval: an hour that clocks repeat has the name of the one before."""
+    if query.interval in FINE:
+        return [start.isoformat() for start in intervals.starts]
+    return intervals.days
+
+
+def _people(urls: PeopleUrls, status: Status, target: str) -> dict[str, Any]:
+    place = {"lifecycle_type": status, "target_date": target}
+    return {"filter": place, "url": urls.url(**place)}

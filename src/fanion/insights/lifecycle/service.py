@@ -1,0 +1,82 @@
+"""Calculates life cycles in the event store.
+
+source: insights.md sections 8 and 13
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fanion.errors import Invalid
+from fanion.insights.calculation_service import Calculation
+from fanion.insights.dates.bounds import Bound, parse_bound
+from fanion.insights.dates.intervals import Intervals
+from fanion.insights.dates.ranges import resolve
+from fanion.insights.dates.whole_intervals import interval_before, intervals_of
+from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status
+from fanion.insights.lifecycle.result import lifecycle_result
+from fanion.insights.lifecycle.sql import (
+    LifecycleIntervals,
+    actors_statement,
+    lifecycle_statement,
+)
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.people_urls import PeopleUrls
+from fanion.insights.sql.compiler import Statement
+
+# Of the range: there are four numbers of each, and addresses.
+INTERVALS_MAX: Final = 2_500
+
+
+@dataclass(frozen=True, slots=True)
+class LifecyclePlace:
+    """target: a time in the interval, as sent"""
+
+    status: Status
+    target: Bound
+
+
+async def calculate_lifecycle(
+    calculation: Calculation, query: LifecycleQuery
+) -> list[dict[str, Any]]:
+    """Four entries, one for each status. raises: as `Calculation`"""
+    asked, intervals = _asked(calculation, query)
+    rows = await calculation.rows(lifecycle_statement(asked))
+    found = {(int(number), status): int(actors) for number, status, actors in rows}
+    urls = PeopleUrls(calculation.project.id, "lifecycle", query.scope.sent)
+    return await asyncio.to_thread(lifecycle_result, query, intervals, found, urls)
+
+
+def read_lifecycle_place(fields: Fields, query: LifecycleQuery) -> LifecyclePlace:
+    """raises: Invalid"""
+    target = parse_bound(fields.raw("target_date"), fields.place("target_date"))
+    if target.text is None:
+        raise fields.error("target_date", "This field is required.")
+    if fields.text("lifecycle_type") is None:
+        raise fields.error("lifecycle_type", "This field is required.")
+    return LifecyclePlace(fields.choice("lifecycle_type", STATUSES, "new"), target)
+
+
+async def find_lifecycle_actors(
+    calculation: Calculation, query: LifecycleQuery, place: LifecyclePlace
+) -> Statement:
+    """Their values are 1. raises: Invalid for a time outside of the range"""
+    asked, _ = _asked(calculation, query)
+    clock = calculation.clock
+    at = resolve(place.target, place.target, query.interval, clock).start
+    number = sum(start <= at for start in asked.starts) - 1
+    if number < 0 or at >= asked.span.end:
+        raise Invalid("This time is not in the range of the question.", attr="target_date")
+    return actors_statement(asked, number, place.status)
+
+
+def _asked(calculation: Calculation, query: LifecycleQuery) -> tuple[LifecycleIntervals, Intervals]:
+    """raises: Invalid"""
+    span = query.span(calculation.clock)
+    intervals = intervals_of(span, query.interval, calculation.clock)
+    if len(intervals.starts) > INTERVALS_MAX:
+        detail = f"There are more than {INTERVALS_MAX} intervals. Use a shorter date range."
+        raise Invalid(detail, attr="interval")
+    before = interval_before(intervals.starts[0], query.interval, calculation.clock).start
+    context = calculation.context
+    return LifecycleIntervals(context, query, span, before, intervals.starts), intervals

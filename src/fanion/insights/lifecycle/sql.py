@@ -1,0 +1,128 @@
+"""The statements of a life cycle.
+
+Intervals are numbered from 1, the one before the range; of each actor the set of those in which it
+was active is read, and the one in which it was created.
+
+source: insights.md sections 8 and 17
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status
+from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
+from fanion.properties.cohort_sql import micros
+
+FOUND = """
+  SELECT who, groupUniqArray(number) AS numbers
+    FROM (SELECT {who} AS who, {number} AS number
+            FROM events
+           WHERE {where}
+             AND (timestamp < {first} OR timestamp >= {start}))
+GROUP BY who
+"""
+
+ACTIVE = """
+  SELECT actor, arraySort(groupUniqArrayArray(numbers)) AS active
+    FROM ({resolved})
+GROUP BY actor
+"""
+
+# An actor without a time of creation begins with the first event that is looked at.
+WITHOUT_CREATION = """
+  SELECT actor, active, arrayMin(active) AS created
+    FROM ({active})
+"""
+
+WITH_CREATION = """
+  SELECT actor, active,
+         if(is_known = 0, arrayMin(active), {number}) AS created
+    FROM ({active}) AS active
+    LEFT ANY JOIN (SELECT person_id, created_at, 1 AS is_known
+                     FROM persons FINAL
+                    WHERE {project}) AS persons ON persons.person_id = active.actor
+"""
+
+# A status for each interval in which an actor is active, and for the one after it. Lambdas name no
+# array of the row: it would be copied for each element.
+BY_STATUS = """
+  SELECT number, status, count() AS actors
+    FROM (SELECT arrayConcat(
+                   arrayMap((n, since) -> (n, multiIf(n = created, 1, since = 1, 2, 3)),
+                            active, arrayDifference(active)),
+                   arrayMap((n, next) -> (if(next = n + 1, 0, n + 1), 4),
+                            active, arrayPushBack(arrayPopFront(active), 0))
+                 ) AS found
+            FROM ({created}))
+         ARRAY JOIN found.1 AS number, found.2 AS status
+   WHERE number > 1 AND number <= {last}
+GROUP BY number, status
+"""
+
+ACTORS = """
+  SELECT actor, 1 AS value
+    FROM ({created})
+   WHERE {status}
+ORDER BY actor
+"""
+
+_TESTS: Final[dict[Status, str]] = {
+    "new": "has(active, {n}) AND created = {n}",
+    "returning": "has(active, {n}) AND created != {n} AND has(active, {n} - 1)",
+    "resurrecting": "has(active, {n}) AND created != {n} AND NOT has(active, {n} - 1)",
+    "dormant": "NOT has(active, {n}) AND has(active, {n} - 1)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleIntervals:
+    """before: start of the interval before the range; starts: of those in it"""
+
+    context: SqlContext
+    query: LifecycleQuery
+    span: DateRange
+    before: datetime
+    starts: Sequence[datetime]
+
+
+def lifecycle_statement(asked: LifecycleIntervals) -> Statement:
+    """Rows: interval from 0, status, actors."""
+    compiler = Compiler(asked.context)
+    last = compiler.bindings.add(len(asked.starts) + 1, "Int64")
+    counted = BY_STATUS.format(created=_created(compiler, asked), last=last)
+    names = compiler.bindings.texts(STATUSES)
+    return compiler.statement(f"SELECT number - 2, {names}[status], actors\n  FROM ({counted})")
+
+
+def actors_statement(asked: LifecycleIntervals, place: int, status: Status) -> Statement:
+    """Rows: actor, 1. place: of the interval, from 0"""
+    compiler = Compiler(asked.context)
+    number = compiler.bindings.add(place + 2, "Int64")
+    test = _TESTS[status].format(n=number)
+    return compiler.statement(ACTORS.format(created=_created(compiler, asked), status=test))
+
+
+def _created(compiler: Compiler, asked: LifecycleIntervals) -> str:
+    bind = compiler.bindings
+    found = FOUND.format(
+        who=compiler.who(),
+        number=_number(compiler, asked, "timestamp"),
+        where=compiler.where(DateRange(asked.before, asked.span.end), [asked.query.entity]),
+        first=bind.time(asked.starts[0]),
+        start=bind.time(asked.span.start),
+    )
+    active = ACTIVE.format(resolved=compiler.resolved(found, ["numbers"]))
+    if asked.context.scope.group_type_index is not None:
+        return WITHOUT_CREATION.format(active=active)
+    number = f"if(created_at < {bind.time(asked.before)}, 0, {_number(compiler, asked)})"
+    return WITH_CREATION.format(active=active, number=number, project=compiler.project)
+
+
+def _number(compiler: Compiler, asked: LifecycleIntervals, time: str = "created_at") -> str:
+    """The interval of a time that is not before all of them, from 1."""
+    starts = [micros(one) for one in (asked.before, *asked.starts)]
+    bound = compiler.bindings.add(starts, "Array(Int64)")
+    return f"toInt64(indexOf({bound}, roundDown(toUnixTimestamp64Micro({time}), {bound})))"

@@ -1,0 +1,90 @@
+"""Conditions of a question: a list, a tree, or one.
+
+source: insights.md section 2b; cohorts.md section 20
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from fanion.errors import Invalid
+from fanion.insights.sessions.fields import check_session_field
+from fanion.properties.cohort_sql import OPERATORS
+from fanion.properties.filters import (
+    COHORT_TYPES,
+    SESSION,
+    Behavioral,
+    ConditionGroup,
+    FlagIs,
+    Node,
+    Property,
+    leaves,
+    parse_tree,
+)
+from fanion.properties.validation import check_index
+
+# Of all filters of one series; a statement's text grows with each.
+LEAVES_MAX = 200
+
+# `exact` is how older clients write `in`.
+_COHORT_OPERATORS = ("exact", "in", "not_in")
+
+
+def parse_filter(raw: object, attr: str) -> Node | None:
+    """A tree or a list of conditions; None without any. raises: Invalid"""
+    if not raw:
+        return None
+    try:
+        tree = parse_tree(raw, of_events=True)
+    except ValueError as error:
+        raise Invalid(f"The filters cannot be read: {error}.", attr=attr) from None
+    for number, leaf in enumerate(leaves(tree)):
+        if number == LEAVES_MAX:
+            raise Invalid(f"There are more than {LEAVES_MAX} filters.", attr=attr)
+        _check_leaf(leaf, attr)
+    for condition in _conditions(raw):
+        if str(condition.get("type")) in COHORT_TYPES:
+            _check_operator(condition.get("operator"), _COHORT_OPERATORS, attr)
+    return _without_empty(tree)
+
+
+def _check_leaf(leaf: Node, attr: str) -> None:
+    if isinstance(leaf, Behavioral | FlagIs):
+        detail = "Filters can only be on events, persons, groups, sessions and cohorts."
+        raise Invalid(detail, attr=attr)
+    if isinstance(leaf, Property):
+        _check_operator(leaf.operator, OPERATORS, attr)
+        _check_group(leaf, attr)
+        if leaf.type == SESSION:
+            check_session_field(leaf.key, attr)
+
+
+def _check_group(leaf: Property, attr: str) -> None:
+    if leaf.type != "group":
+        return
+    if leaf.group_type_index is None:
+        raise Invalid("A filter of type group needs a group_type_index.", attr=attr)
+    check_index(leaf.group_type_index, attr)
+
+
+def _check_operator(operator: object, known: Collection[str], attr: str) -> None:
+    if operator is not None and operator not in known:
+        allowed = ", ".join(sorted(known))
+        raise Invalid(f'"{operator}" is not a known operator. Use one of: {allowed}.', attr=attr)
+
+
+def _conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
+    """As sent, of a tree that could be read."""
+    values = raw if isinstance(raw, list) else raw.get("values")
+    if not isinstance(values, list):
+        yield raw
+        return
+    for value in values:
+        yield from _conditions(value)
+
+
+def _without_empty(node: Node) -> Node | None:
+    """In a cohort an empty group matches no person; an empty filter matches every event."""
+    if not isinstance(node, ConditionGroup):
+        return node
+    children = tuple(one for child in node.children if (one := _without_empty(child)) is not None)
+    return ConditionGroup(node.type, children) if children else None

@@ -1,0 +1,46 @@
+"""The options of an event in a question, beside which events it means.
+
+source: insights.md sections 1c and 2a
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from fanion.insights.parsing.fields import Fields
+
+# Names of an entity that say nothing about what is counted.
+_NAMES: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
+MATHS: Final = frozenset(
+    {
+        *("total", "dau", "weekly_active", "monthly_active", "unique_session", "unique_group"),
+        *("first_time_for_user", "first_matching_event_for_user", "hogql"),
+        *("avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"),
+        *("avg_count_per_actor", "min_count_per_actor", "max_count_per_actor"),
+        *("median_count_per_actor", "p75_count_per_actor", "p90_count_per_actor"),
+        *("p95_count_per_actor", "p99_count_per_actor"),
+    }
+)
+_OF_MATH: Final = frozenset(
+    {
+        *("math_property", "math_property_type", "math_group_type_index", "math_hogql"),
+        *("math_multiplier", "math_property_revenue_currency"),
+    }
+)
+
+
+def refuse_math(entity: Fields, kind: str, allowed: Collection[str] = ("total", "dau")) -> None:
+    """For a kind that counts persons, whatever the math: only words that mean this.
+
+    raises: Invalid for any other one, and for options that are not read
+    """
+    math = entity.text("math")
+    if math is not None and math not in allowed:
+        raise entity.error("math", f"{kind} with math {math} are not supported. Leave it out.")
+    entity.refuse_unread(kind, _NAMES)
+
+
+def pass_over_math(entity: Fields, kind: str) -> str | None:
+    """The math, of which the kind uses only what it knows. raises: Invalid"""
+    math = entity.choice("math", sorted(MATHS), "total")
+    entity.refuse_unread(kind, _NAMES | _OF_MATH)
+    return math

@@ -1,0 +1,177 @@
+"""The parts of a question by the names of `filters`, and the names under which they were sent.
+
+source: insights.md, "Strictness" and sections 1c and 15
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeVar
+
+from fanion.errors import Invalid
+from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN
+from fanion.rest.unknown_fields import no_choice
+
+_Word = TypeVar("_Word", bound=str)
+
+# Of a `query`: times in its range are not rounded to their days. `filters` cannot say it.
+TIMES_STAND = "times_stand"
+
+_TRUE = frozenset({"true", "True", "1", 1})
+_FALSE = frozenset({"", "false", "False", "0", 0})
+_DIGITS_MAX = 18
+# What asks for nothing, of any option.
+_NOTHING: tuple[object, ...] = (None, "", False, [], {}, "false", "False")
+
+
+class Fields:
+    """Reads values with their types, and remembers which it has read.
+
+    values: decoded JSON, or the text of a query string
+    places: name → the place in the request, where it was sent under another one; of values in
+            others by their path, as `events__0__id`
+    at:     place of the whole in the request
+    path:   of the whole in `places`
+    raises: Invalid (every method), which names the place
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        places: Mapping[str, str] | None = None,
+        at: str = "",
+        path: str = "",
+    ) -> None:
+        self.values = values
+        self.places = places or {}
+        self.at = at
+        self._path = path
+        self._read: set[str] = set()
+
+    def place(self, name: str) -> str:
+        return self.places.get(joined(self._path, name)) or joined(self.at, name)
+
+    def error(self, name: str, detail: str) -> Invalid:
+        return Invalid(detail, attr=self.place(name) or None)
+
+    def required(self, name: str) -> Invalid:
+        """The error for a field that is not given."""
+        return Invalid("This field is required.", code="required", attr=self.place(name))
+
+    def raw(self, name: str) -> Any:
+        self._read.add(name)
+        return self.values.get(name)
+
+    def text(self, name: str) -> str | None:
+        value = self.raw(name)
+        if value is None or value == "":
+            return None
+        if not isinstance(value, str):
+            raise self.error(name, "Not a valid string.")
+        return value
+
+    def texts(self, name: str, most: int) -> tuple[str, ...]:
+        value = self.raw(name)
+        if value is None or value == "":
+            return ()
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise self.error(name, "Must be a list of strings.")
+        if len(value) > most:
+            raise self.error(name, f"Ensure this list has at most {most} elements.")
+        return tuple(value)
+
+    def boolean(self, name: str) -> bool:
+        value = self.raw(name)
+        if value is None or (isinstance(value, str | int) and value in _FALSE):
+            return False
+        if isinstance(value, str | int) and value in _TRUE:
+            return True
+        raise self.error(name, "Must be a valid boolean.")
+
+    def whole(self, name: str, least: int, most: int) -> int | None:
+        """None: not given. Text of digits counts as its number."""
+        value = self.raw(name)
+        if value is None or value == "":
+            return None
+        if isinstance(value, str) and len(value) <= _DIGITS_MAX and _is_whole(value):
+            value = int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.error(name, "A valid integer is required.")
+        if not least <= value <= most:
+            raise self.error(name, f"Ensure this value is between {least} and {most}.")
+        return value
+
+    def choice(self, name: str, words: Collection[_Word], default: _Word) -> _Word:
+        value = self.raw(name)
+        if value is None or value == "":
+            return default
+        for word in words:
+            if value == word:
+                return word
+        raise no_choice(value, words, self.place(name))
+
+    def inner(self, name: str) -> "Fields | None":
+        """The object of this name."""
+        value = self.raw(name)
+        if value is None or value == "" or value == {}:
+            return None
+        if not isinstance(value, dict):
+            raise self.error(name, "Must be a JSON object.")
+        return self.within(name, value)
+
+    def within(self, name: str, value: Mapping[str, Any]) -> "Fields":
+        """The fields of an object that is held under this name."""
+        return Fields(value, self.places, self.place(name), joined(self._path, name))
+
+    def items(self, name: str, most: int) -> "tuple[Fields, ...]":
+        """The objects of a list."""
+        value = self.raw(name)
+        if value is None or value == "":
+            return ()
+        if not isinstance(value, list):
+            raise self.error(name, "Must be a list.")
+        if len(value) > most:
+            raise self.error(name, f"Ensure this list has at most {most} elements.")
+        return tuple(self._item(name, number, one) for number, one in enumerate(value))
+
+    def _item(self, name: str, number: int, value: Any) -> "Fields":
+        if not isinstance(value, dict):
+            raise Invalid("Must be a JSON object.", attr=f"{self.place(name)}__{number}")
+        return self.item(name, number, value)
+
+    def item(self, name: str, number: int, value: Mapping[str, Any]) -> "Fields":
+        """The fields of an object in the list of this name."""
+        path, at = joined(self._path, f"{name}__{number}"), f"{self.place(name)}__{number}"
+        return Fields(value, self.places, self.places.get(path, at), path)
+
+    def refuse_unread(self, kind: str, passed_over: Collection[str]) -> None:
+        """No option is ignored: it would give a wrong number.
+
+        passed_over: options that only have a meaning for other kinds
+        """
+        for name in self._unread(passed_over):
+            sent = self.place(name).rpartition("__")[2]
+            raise self.error(name, f"{kind} with {sent} are not supported. Leave it out.")
+
+    def _unread(self, passed_over: Collection[str]) -> Iterator[str]:
+        for name, value in self.values.items():
+            if name in self._read or name in DRAWN or name in ACCOMPANYING or name in passed_over:
+                continue
+            if not any(type(value) is type(one) and value == one for one in _NOTHING):
+                yield name
+
+
+def joined(at: str, name: str) -> str:
+    """The place of a name in an object, as in `attr`."""
+    return f"{at}__{name}" if at else name
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def placed(error: Invalid, places: Mapping[str, str]) -> Invalid:
+    """An error of a calculation, which names fields as `filters` do. places: as of `Fields`"""
+    if error.attr is None or error.attr not in places:
+        return error
+    return Invalid(error.detail, code=error.code, attr=places[error.attr])

@@ -1,0 +1,65 @@
+"""Path cleaning: names are replaced where regular expressions find something in them.
+
+source: insights.md section 9
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fanion.errors import Invalid
+from fanion.insights.parsing.fields import Fields
+from fanion.properties.values import groups_of
+
+FILTERS_MAX: Final = 50
+CHARS_MAX: Final = 400  # of an expression, and of its alias
+
+_ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    r"""regex: of RE2; alias: replaces each match, `\0` to `\9` in it are groups of the match"""
+
+    regex: str
+    alias: str
+
+
+def read_cleaning(fields: Fields, name: str) -> tuple[Cleaning, ...]:
+    """raises: Invalid"""
+    return tuple(_read(one) for one in fields.items(name, FILTERS_MAX))
+
+
+def project_cleaning(stored: Sequence[Mapping[str, Any]]) -> tuple[Cleaning, ...]:
+    """Of a project. raises: Invalid for one that cannot be used"""
+    try:
+        return tuple(_read(Fields(one)) for one in stored[:FILTERS_MAX])
+    except Invalid as error:
+        detail = f"A path cleaning filter of the project cannot be used: {error.detail}"
+        raise Invalid(detail, attr="path_replacements") from None
+
+
+def _read(fields: Fields) -> Cleaning:
+    regex, alias = fields.text("regex"), fields.text("alias") or ""
+    fields.raw("order")  # they are in it
+    if regex is None:
+        raise fields.error("regex", "This field is required.")
+    for name, text in (("regex", regex), ("alias", alias)):
+        if len(text) > CHARS_MAX:
+            detail = f"Ensure this field has no more than {CHARS_MAX} characters."
+            raise fields.error(name, detail)
+    groups = groups_of(regex)
+    if groups is None:
+        raise fields.error("regex", "Not a valid regular expression (RE2).")
+    if not all(_is_allowed(found[1], groups) for found in _ESCAPED.finditer(alias)):
+        detail = f"The regular expression has {groups} groups. Write a backslash as two."
+        raise fields.error("alias", detail)
+    fields.refuse_unread("Path cleaning filters", ())
+    return Cleaning(regex, alias)
+
+
+def _is_allowed(escaped: str, groups: int) -> bool:
+    if escaped == "\\":
+        return True
+    return escaped != "" and escaped in "0123456789" and int(escaped) <= groups

@@ -1,0 +1,142 @@
+"""The names that PostHog's API of any version since 2023, its clients and its interface write into
+a `query` of any kind, and the name in `filters` for each that asks for something.
+
+Each kind declares the names of its own objects.
+
+source: PostHog's published schema; insights.md sections 1b and 15
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def old_name(name: str) -> str:
+    """As `filters` write it: `funnelWindowInterval` becomes `funnel_window_interval`."""
+    return _CAPITAL.sub(r"_\1", name.replace("HogQL", "Hogql")).lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One object of a query.
+
+    asked: name → its name in `filters`; the old writing of each is known too
+    drawn: names that only concern drawing, or say nothing of the question
+    """
+
+    asked: Mapping[str, str]
+    drawn: Collection[str] = frozenset()
+
+    def filter_name(self, name: str) -> str | None:
+        """None for a name that asks for nothing."""
+        return self._asked().get(name)
+
+    @property
+    def known(self) -> Collection[str]:
+        return self._asked().keys() | self.drawn | {old_name(one) for one in self.drawn}
+
+    def _asked(self) -> Mapping[str, str]:
+        return {old_name(one): to for one, to in self.asked.items()} | dict(self.asked)
+
+
+def same(*names: str) -> dict[str, str]:
+    return {name: old_name(name) for name in names}
+
+
+DRAWN = frozenset(
+    {
+        *("showLegend", "legendPosition", "hiddenLegendIndexes", "hiddenLegendKeys"),
+        *("hiddenLegendBreakdowns", "showValuesOnSeries", "showLabelsOnSeries"),
+        *("showPercentStackView", "showMultipleYAxes", "showAlertThresholdLines"),
+        *("showAnnotations", "yAxisScaleType", "xAxisLabel", "yAxisLabel", "decimalPlaces"),
+        *("minDecimalPlaces", "resultCustomizations", "resultCustomizationBy", "goalLines"),
+        *("aggregationAxisFormat", "aggregationAxisPrefix", "aggregationAxisPostfix"),
+        *("detailedResultsAggregationType", "showTrendLines", "showConfidenceIntervals"),
+        *("confidenceLevel", "showMovingAverage", "movingAverageIntervals", "stackBreakdownValues"),
+        *("excludeBoxPlotOutliers", "hideWeekends", "layout", "useUdf", "stacked"),
+        *("metricShowChange", "metricChangeIncreaseColor", "metricChangeDecreaseColor"),
+        *("metricColorByDirection", "metricLineIncreaseColor", "metricLineDecreaseColor"),
+        "metricSummary",
+    }
+)
+
+DATE_RANGE = Part(same("date_from", "date_to", "explicitDate") | {
+    "dateFrom": "date_from", "dateTo": "date_to",
+})  # fmt: skip
+BREAKDOWN = Part(
+    {
+        one: one
+        for one in (
+            *("breakdown", "breakdown_type", "breakdowns", "breakdown_group_type_index"),
+            *("breakdown_limit", "breakdown_hide_other_aggregation", "breakdown_normalize_url"),
+            *("breakdown_histogram_bin_count", "breakdown_path_cleaning"),
+        )
+    }
+)
+COMPARE = Part(same("compare", "compareTo"))
+
+# Of any query.
+NODE = frozenset({"kind", "response", "version", "tags", "dataColorTheme"})
+COMMON = Part(
+    same(
+        *("properties", "filterTestAccounts", "samplingFactor", "aggregationGroupTypeIndex"),
+        *("interval", "modifiers", "intervalCount", "dataWarehouseEventsModifiers"),
+    ),
+    NODE,
+)
+# Objects of a query whose names are those of `filters`, or become them.
+PARTS: Final[Mapping[str, Part]] = {
+    "dateRange": DATE_RANGE,
+    "breakdownFilter": BREAKDOWN,
+    "breakdown": BREAKDOWN,
+    "compareFilter": COMPARE,
+}
+
+_SHOWN = frozenset(
+    {
+        *("full", "showHeader", "showTable", "showCorrelationTable", "showLastComputation"),
+        *("showLastComputationRefresh", "showFilters", "showResults", "embedded", "expandable"),
+        *("suppressSessionAnalysisWarning", "hidePersonsModal", "hideTooltipOnScroll"),
+        *("vizSpecificOptions", "shortId", "columns", "hiddenColumns", "pinnedColumns"),
+        *("showEventFilter", "showEventsFilter", "showSearch", "showPropertyFilter"),
+        *("showTestAccountFilters", "showHogQLEditor", "showActions", "showDateRange"),
+        *("showExport", "showReload", "showCount", "showElapsedTime", "showTimings"),
+        *("showColumnConfigurator", "showPersistentColumnConfigurator", "showSavedQueries"),
+        *("showSavedFilters", "showTableViews", "showAbsoluteTime", "showRecordingColumn"),
+        *("propertiesViaUrl", "allowSorting", "showOpenEditorButton", "showResultsTable"),
+        *("showSourceQueryOptions", "context", "contextKey", "defaultColumns"),
+        *("display", "chartSettings", "tableSettings"),
+    }
+)
+# They say how their `source` is drawn.
+WRAPPERS: Final = ("InsightVizNode", "DataTableNode", "DataVisualizationNode")
+WRAPPER_NAMES = NODE | _SHOWN | {"source"}
+# Known to PostHog; the engine is asked by kinds of questions only.
+SQL_KINDS = frozenset(
+    {"HogQLQuery", "HogQLMetadata", "HogQLAutocomplete", "HogQLASTQuery", "EventsQuery"}
+    | {"PersonsNode", "EventsNode", "SessionsQuery"}
+)
+
+# Of one of the `series`, of `exclusions`, and of the entities of retention.
+EVENTS_NODE = Part(
+    {
+        "event": "id",
+        "id": "id",
+        **same(
+            *("customName", "math", "mathProperty", "mathPropertyType", "mathGroupTypeIndex"),
+            *("mathHogql", "mathMultiplier", "properties", "order", "funnelFromStep"),
+            *("funnelToStep", "mathPropertyRevenueCurrency"),
+        ),
+        "custom_name": "custom_name",
+        "math_hogql": "math_hogql",
+        "name": "name",
+        "type": "type",
+        "fixedProperties": "fixedProperties",
+        "optionalInFunnel": "optionalInFunnel",
+        **same("orderBy", "limit"),
+    },
+    NODE | {"uuid", "index"},
+)

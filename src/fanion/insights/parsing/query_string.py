@@ -1,0 +1,58 @@
+"""A question in a query string, where lists and objects are JSON.
+
+source: insights.md section 1a
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from fanion.errors import Invalid
+from fanion.rest.body_reader import is_deep
+
+JSON_NAMES: Final = frozenset(
+    {
+        *("events", "actions", "new_entity", "properties", "exclusions", "breakdowns", "formulas"),
+        *("formulaNodes", "target_entity", "returning_entity", "path_groupings"),
+        *("exclude_events", "include_event_types", "local_path_cleaning_filters"),
+        *("funnel_filter", "funnel_custom_steps", "stickiness_criteria"),
+        *("funnel_correlation_names", "funnel_correlation_exclude_names"),
+        *("funnel_correlation_event_names", "funnel_correlation_exclude_event_names"),
+        *("funnel_correlation_person_entity", "funnel_correlation_property_values"),
+    }
+)
+# Lists of texts, or one text, which may begin with a bracket as the name of a bin does.
+_LISTS_OR_TEXT: Final = frozenset({"breakdown", "funnel_step_breakdown", "breakdown_value"})
+
+
+def decoded(sent: Mapping[str, str]) -> dict[str, Any]:
+    """raises: Invalid for text that is not JSON"""
+    return {name: _value(name, text) for name, text in sent.items()}
+
+
+def _value(name: str, text: str) -> Any:
+    if name in _LISTS_OR_TEXT:
+        return _list_or_text(text, of_ids=name == "breakdown")
+    if name not in JSON_NAMES or not text:
+        return text
+    try:
+        value = msgspec.json.decode(text)
+        if is_deep(value):
+            raise ValueError
+    except (ValueError, RecursionError):
+        raise Invalid("This value must be valid JSON.", attr=name) from None
+    return value
+
+
+def _list_or_text(text: str, *, of_ids: bool) -> Any:
+    """of_ids: a list may name cohorts; of values, one of numbers is the name of a bin"""
+    if not text.startswith("["):
+        return text
+    try:
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return text
+    kinds = (str, int) if of_ids else str
+    is_list = isinstance(value, list) and all(isinstance(one, kinds) for one in value)
+    return value if is_list else text

@@ -1,0 +1,195 @@
+"""Translates a `query` of newer clients into the names of `filters`, so that both ways to ask lead
+to one parser.
+
+source: insights.md sections 1b and 15
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fanion.errors import Invalid
+from fanion.insights.parsing import query_names as names
+from fanion.insights.parsing.fields import TIMES_STAND, Fields, joined
+from fanion.insights.parsing.query_names import Part
+from fanion.rest.unknown_fields import no_choice, require_known
+
+SERIES_MAX = 100
+_WRAPPED_MAX = 5
+# In place of `filters` these are lists of events, or single ones.
+_ENTITY_LISTS = frozenset({"exclusions"})
+_ENTITIES = frozenset({"target_entity", "returning_entity"})
+
+
+class QueryForm(Protocol):
+    """How queries of one kind become `filters`. insight: their kind in `filters`"""
+
+    @property
+    def insight(self) -> str: ...
+
+    def translated(self, sent: Mapping[str, Any], at: str, forms: "Forms") -> "Translation":
+        """sent: the query; at: its place in the request. raises: Invalid"""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """of_kind: kind of a query → its form; kinds: all that can be asked, with or without a form"""
+
+    of_kind: Mapping[str, QueryForm]
+    kinds: Sequence[str]
+
+    def fields(self, query: object, at: str) -> Fields:
+        """at: place of the query in the request
+
+        raises: Invalid for unknown kinds and names, and for what has the wrong shape
+        """
+        found = self.translated(query, at)
+        return Fields(found.values, found.places, at)
+
+    def translated(self, query: object, at: str) -> "Translation":
+        sent, at = source_of(query, at)
+        kind = sent.get("kind")
+        form = self.of_kind.get(kind) if isinstance(kind, str) else None
+        if form is None:
+            raise self._unknown(kind, joined(at, "kind"))
+        return form.translated(sent, at, self)
+
+    def _unknown(self, kind: object, at: str) -> Invalid:
+        known = [*self.kinds, *names.WRAPPERS[:2]]
+        if isinstance(kind, str) and kind in names.SQL_KINDS:
+            return Invalid(f"{kind} is not supported. Use one of: {', '.join(known)}.", attr=at)
+        if kind is None:
+            return Invalid("This field is required.", code="required", attr=at)
+        if kind in self.kinds:
+            used = ", ".join(self.of_kind)
+            return Invalid(f'"{kind}" is not supported here. Use one of: {used}.', attr=at)
+        return no_choice(kind, known, at)
+
+
+def source_of(query: object, at: str = "query") -> tuple[Mapping[str, Any], str]:
+    """The question in its wrappers, and its place. raises: Invalid"""
+    sent = object_at(query, at)
+    for _ in range(_WRAPPED_MAX):
+        if sent.get("kind") not in names.WRAPPERS:
+            break
+        require_known(sent, names.WRAPPER_NAMES, at)
+        at = joined(at, "source")
+        sent = object_at(sent.get("source"), at)
+    return sent, at
+
+
+@dataclass(slots=True)
+class Translation:
+    """values: by the names of `filters`; places: of `Fields`"""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+
+    def put(self, name: str, value: Any, place: str) -> None:
+        self.values[name] = value
+        self.places[name] = place
+
+    def put_part(self, part: Part, value: object, at: str, forms: Forms) -> None:
+        """raises: Invalid"""
+        if value is None:
+            return
+        sent = object_at(value, at)
+        require_known(sent, part.known, at)
+        for name, inner in sent.items():
+            filter_name, place = part.filter_name(name), joined(at, name)
+            if filter_name is None or (inner is None and filter_name in self.values):
+                continue
+            if filter_name in _ENTITY_LISTS:
+                self.put_entities(filter_name, inner, place)
+            elif filter_name in _ENTITIES and inner is not None:
+                self._put_within(filter_name, _entity(inner, place), place)
+            elif filter_name == "funnel_filter" and isinstance(inner, dict) and "kind" in inner:
+                self._put_within(filter_name, forms.translated(inner, place), place)
+            else:
+                self.put(filter_name, inner, place)
+
+    def put_entities(self, name: str, value: object, at: str) -> None:
+        """raises: Invalid"""
+        if value is None:
+            return
+        if not isinstance(value, list):
+            raise Invalid("Must be a list.", attr=at)
+        if len(value) > SERIES_MAX:
+            raise Invalid(f"Ensure this list has at most {SERIES_MAX} elements.", attr=at)
+        entities = [_entity(one, f"{at}__{number}") for number, one in enumerate(value)]
+        self.put(name, [one.values for one in entities], at)
+        for number, one in enumerate(entities):
+            self._add_places(f"{name}__{number}", one)
+
+    def _put_within(self, name: str, inner: "Translation", place: str) -> None:
+        self.put(name, inner.values, place)
+        self._add_places(name, inner)
+
+    def _add_places(self, name: str, inner: "Translation") -> None:
+        for path, place in inner.places.items():
+            self.places[joined(name, path)] = place
+
+
+@dataclass(frozen=True, slots=True)
+class StandardForm:
+    """Of kinds with `series`, and an object of their own options.
+
+    parts:    objects of its own, by name
+    defaults: of `filters`, where newer clients mean something else by leaving a name out
+    """
+
+    insight: str
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
+
+    def translated(self, sent: Mapping[str, Any], at: str, forms: Forms) -> Translation:
+        require_known(sent, self._known, at)
+        found = Translation()
+        found.put("insight", self.insight, joined(at, "kind"))
+        for name, value in sent.items():
+            place, part = joined(at, name), self._part(name)
+            if part is not None:
+                found.put_part(part, value, place, forms)
+            elif name == "series":
+                found.put_entities("events", value, place)
+            elif (filter_name := names.COMMON.filter_name(name)) is not None:
+                found.put(filter_name, value, place)
+        for name, default in self.defaults.items():
+            if found.values.get(name) is None:
+                found.put(name, default, at)
+        found.values[TIMES_STAND] = True
+        return found
+
+    def _part(self, name: str) -> Part | None:
+        parts = {**names.PARTS, **self.parts}
+        return parts.get(name) or {names.old_name(one): parts[one] for one in parts}.get(name)
+
+    @property
+    def _known(self) -> Collection[str]:
+        own = self.parts.keys() | names.PARTS.keys()
+        return own | {names.old_name(one) for one in own} | set(names.COMMON.known) | {"series"}
+
+
+def _entity(value: object, at: str) -> Translation:
+    sent = object_at(value, at)
+    if sent.get("kind") not in (None, "EventsNode"):
+        raise Invalid(
+            f'"{sent["kind"]}" is not supported. Use "EventsNode".', attr=joined(at, "kind")
+        )
+    require_known(sent, names.EVENTS_NODE.known, at)
+    found = Translation()
+    for name, inner in sent.items():
+        filter_name = names.EVENTS_NODE.filter_name(name)
+        if filter_name is not None:
+            found.put(filter_name, inner, joined(at, name))
+    return found
+
+
+def object_at(value: object, at: str) -> Mapping[str, Any]:
+    """raises: Invalid"""
+    if value is None:
+        raise Invalid("This field is required.", code="required", attr=at)
+    if not isinstance(value, dict):
+        raise Invalid("Must be a JSON object.", attr=at)
+    return value

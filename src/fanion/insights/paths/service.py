@@ -1,0 +1,84 @@
+"""Calculates paths in the event store.
+
+source: insights.md sections 9 and 13
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fanion.insights.calculation_service import Calculation
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.path_cleaning import project_cleaning
+from fanion.insights.paths.query import NAME_CHARS_MAX, PathsQuery
+from fanion.insights.paths.result import OTHER, paths_result, shown_targets, step_key
+from fanion.insights.paths.sql import (
+    EdgePlace,
+    EndPlace,
+    PathsRange,
+    actors_statement,
+    paths_statement,
+)
+from fanion.insights.sql.compiler import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class PathsPlace:
+    """An edge, the paths that come from a step or lead to one, or those that end there."""
+
+    place: EdgePlace | EndPlace
+
+
+async def calculate_paths(calculation: Calculation, query: PathsQuery) -> dict[str, Any]:
+    """The edges as `results`, `nodes` and `other_edges`. raises: as `Calculation`"""
+    rows = await calculation.rows(paths_statement(_asked(calculation, query)))
+    found = [(int(row[0]), *row[1:]) for row in rows]
+    return await asyncio.to_thread(paths_result, found)
+
+
+def read_paths_place(fields: Fields, query: PathsQuery) -> PathsPlace:
+    """raises: Invalid"""
+    last = _key(fields, "path_dropoff_key", query)
+    if last is not None:
+        return PathsPlace(EndPlace(last))
+    source, target = (_key(fields, f"path_{end}_key", query) for end in ("start", "end"))
+    if source is None and target is None:
+        raise fields.error("path_start_key", "Name the step that paths come from or lead to.")
+    if source is not None and target is not None and target[0] != source[0] + 1:
+        raise fields.error("path_end_key", "Name a step that follows path_start_key.")
+    if target is not None and target[1] == OTHER and source is None:
+        raise fields.error("path_start_key", "Name the step that these paths come from.")
+    return PathsPlace(EdgePlace(source, target))
+
+
+async def find_paths_actors(
+    calculation: Calculation, query: PathsQuery, place: PathsPlace
+) -> Statement:
+    """Their values: how many of their paths."""
+    where = place.place
+    if isinstance(where, EdgePlace) and where.source and where.target and where.target[1] == OTHER:
+        answer = await calculate_paths(calculation, query)
+        shown = shown_targets(answer, step_key(*where.source))
+        where = replace(where, target=None, not_to=shown)
+    return actors_statement(_asked(calculation, query), where)
+
+
+def _key(fields: Fields, name: str, query: PathsQuery) -> tuple[int, str] | None:
+    """`2_/docs`: the second step, `/docs`. raises: Invalid"""
+    text = fields.text(name)
+    if text is None:
+        return None
+    number, _, step = text.partition("_")
+    if not (number.isascii() and number.isdecimal() and len(number) < 3 and "_" in text):
+        raise fields.error(name, "Name a step with its number, such as 2_/docs.")
+    if not 1 <= int(number) <= query.step_limit + 1 or len(step) > NAME_CHARS_MAX:
+        raise fields.error(name, "There is no such step.")
+    return int(number), step
+
+
+def _asked(calculation: Calculation, query: PathsQuery) -> PathsRange:
+    """raises: Invalid"""
+    stored = calculation.project.path_cleaning_filters if query.replacements else ()
+    cleaning = (*project_cleaning(stored), *query.cleaning)
+    span = query.span(calculation.clock)
+    return PathsRange(calculation.context, query, span, cleaning)

@@ -1,0 +1,264 @@
+r"""The statements of paths.
+
+Of each actor one array of events is read, ordered by time; it is split into paths, and each path is
+cut to its steps. Lambdas never name an array of the row: it would be copied for each element.
+
+source: insights.md sections 9 and 17
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.parsing.path_cleaning import Cleaning
+from fanion.insights.paths.query import PathsQuery
+from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
+
+# Of a name, where cleaning could make it longer each time.
+NAME_CHARS_MAX: Final = 2_000
+GAP_US: Final = 30 * 60 * 1_000_000
+# Between both ends of a path that is longer than what is shown. As PostHog has it.
+BETWEEN: Final = "..."
+
+# By stored person. `id` orders events of the same time.
+FOUND = """
+  SELECT who, groupArray((at, id, name)) AS happened
+    FROM (SELECT who, at, id, {grouped} AS name
+            FROM (SELECT {who} AS who, toUnixTimestamp64Micro(timestamp) AS at,
+                         UUIDToNum(uuid) AS id, {name} AS name
+                    FROM events
+                   WHERE {where}))
+   {kept}
+GROUP BY who
+"""
+
+# A path ends where so much time lies between two events. Of equal names one after the other the
+# last one stays.
+PATHS = """
+  SELECT actor, arrayFilter((one, is_last) -> is_last, whole,
+                            arrayPushBack(arrayMap((name, next) -> name != next,
+                                                   arrayPopBack(whole.2), arrayPopFront(whole.2)),
+                                          true)) AS path
+    FROM (SELECT actor,
+                 arraySplit((one, gap) -> gap >= {gap}, arrayZip(sorted.1, sorted.3),
+                            arrayDifference(sorted.1)) AS wholes
+            FROM (SELECT actor, arraySort(groupArrayArray(happened)) AS sorted
+                    FROM ({resolved})
+                GROUP BY actor))
+         ARRAY JOIN wholes AS whole
+"""
+
+# Of each step the one that follows, and after how long; nothing follows the last one.
+STEPS = """
+  SELECT actor, step, source, target, step = size AS is_last, waited
+    FROM (SELECT actor, length(steps) AS size,
+                 arrayEnumerate(steps) AS numbers,
+                 steps.2 AS sources,
+                 arrayPushBack(arrayPopFront(steps.2), '') AS targets,
+                 arrayPushBack(arrayPopFront(arrayDifference(steps.1)), 0) AS waits
+            FROM ({limited})
+           WHERE notEmpty(steps))
+         ARRAY JOIN numbers AS step, sources AS source, targets AS target, waits AS waited
+"""
+
+EDGES = """
+  SELECT step, source, target, is_last, count() AS paths, avg(waited) / 1000 AS mean_ms,
+         is_last = 0 {weights} AS is_wanted
+    FROM ({steps})
+GROUP BY step, source, target, is_last
+"""
+
+# The largest edges, and all steps that they join with what came and went there.
+NODES = """
+  SELECT node.1 AS number, node.2 AS name,
+         sumIf(paths, node.3 = 'out') AS reached,
+         sumIf(paths, node.3 = 'out' AND is_last) AS ended,
+         groupArrayIf((source, paths, mean_ms), node.3 = 'in' AND is_shown) AS incoming
+    FROM (SELECT *, is_wanted AND place <= {edges} AS is_shown
+            FROM (SELECT *, row_number() OVER (ORDER BY is_wanted DESC, paths DESC,
+                                                        concat(toString(step), '_', source),
+                                                        target) AS place
+                    FROM ({counted})))
+         ARRAY JOIN if(is_last, [(step, source, 'out')],
+                       [(step, source, 'out'), (step + 1, target, 'in')]) AS node
+GROUP BY number, name
+  HAVING max(is_shown)
+"""
+
+ACTORS = """
+  SELECT actor, count() AS paths
+    FROM ({steps})
+   WHERE {test}
+GROUP BY actor
+ORDER BY paths DESC, actor
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PathsRange:
+    """cleaning: of the project and of the question, in this order"""
+
+    context: SqlContext
+    query: PathsQuery
+    span: DateRange
+    cleaning: Sequence[Cleaning] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePlace:
+    """Paths from one step to the next, either of them or both; steps count from 1.
+
+    not_to: of the targets that are shown, where all others are meant
+    """
+
+    source: tuple[int, str] | None = None
+    target: tuple[int, str] | None = None
+    not_to: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndPlace:
+    """Paths whose last step this is."""
+
+    last: tuple[int, str]
+
+
+def paths_statement(asked: PathsRange) -> Statement:
+    """Rows: number of a step and its name, paths that reached it, paths that ended there, and the
+    edges to it that are shown: (name of the source, paths, mean milliseconds)."""
+    compiler, query = Compiler(asked.context), asked.query
+    bounds = [(">=", query.weight_min), ("<=", query.weight_max)]
+    weights = "".join(
+        f" AND paths {comparison} {compiler.bindings.add(bound, 'UInt64')}"
+        for comparison, bound in bounds
+        if bound is not None
+    )
+    counted = EDGES.format(weights=weights, steps=_steps(compiler, asked))
+    edges = compiler.bindings.add(query.edge_limit, "UInt64")
+    return compiler.statement(NODES.format(edges=edges, counted=counted))
+
+
+def actors_statement(asked: PathsRange, place: EdgePlace | EndPlace) -> Statement:
+    """Rows: actor, in how many of its paths."""
+    compiler = Compiler(asked.context)
+    steps = _steps(compiler, asked)
+    return compiler.statement(ACTORS.format(steps=steps, test=_test(compiler, place)))
+
+
+def _test(compiler: Compiler, place: EdgePlace | EndPlace) -> str:
+    bind = compiler.bindings
+
+    def is_step(step: tuple[int, str], column: str = "source", before: int = 0) -> str:
+        number = bind.add(step[0] - before, "Int64")
+        return f"step = {number} AND {column} = {bind.text(step[1])}"
+
+    if isinstance(place, EndPlace):
+        return f"is_last AND {is_step(place.last)}"
+    tests = ["is_last = 0"]
+    if place.source is not None:
+        tests.append(is_step(place.source))
+    if place.target is not None:
+        tests.append(is_step(place.target, "target", before=1))
+    if place.not_to is not None:
+        tests.append(f"target NOT IN {bind.texts(place.not_to)}")
+    return " AND ".join(tests)
+
+
+def _steps(compiler: Compiler, asked: PathsRange) -> str:
+    excluded = asked.query.excluded
+    found = FOUND.format(
+        who=compiler.who(),
+        name=_name(compiler, asked),
+        grouped=_grouped(compiler, asked),
+        where=_where(compiler, asked),
+        kept=f"WHERE name NOT IN {compiler.bindings.texts(excluded)}" if excluded else "",
+    )
+    paths = PATHS.format(gap=GAP_US, resolved=compiler.resolved(found, ["happened"]))
+    return STEPS.format(limited=_limited(compiler, asked.query, paths))
+
+
+def _where(compiler: Compiler, asked: PathsRange) -> str:
+    where, query, bind = compiler.where(asked.span, None), asked.query, compiler.bindings
+    kinds = [
+        *(f"event = {bind.text(one)}" for one in query.event_types if one != "custom_event"),
+        *(["NOT startsWith(event, '$')"] if "custom_event" in query.event_types else []),
+        *([f"event IN {bind.texts(query.events)}"] if query.events else []),
+    ]
+    if kinds:
+        where += f"\n   AND ({' OR '.join(kinds)})"
+    # Their names in a path are others.
+    left_out = [one for one in query.excluded if one in ("$pageview", "$screen")]
+    return f"{where}\n   AND event NOT IN {bind.texts(left_out)}" if left_out else where
+
+
+def _name(compiler: Compiler, asked: PathsRange) -> str:
+    """What the dictionary of a block is computed for once, where it is cleaned or grouped."""
+    url, screen = _text(compiler, "$current_url"), _text(compiler, "$screen_name")
+    page = f"replaceRegexpOne({url}, '(.)/$', '\\\\1')"
+    name = f"multiIf(event = '$pageview', {page}, event = '$screen', {screen}, event)"
+    if not asked.cleaning and not asked.query.groupings:
+        return f"CAST({name} AS String)"
+    name = f"CAST({name} AS LowCardinality(String))"
+    for one in asked.cleaning:
+        # In a plain text the engine would not look for groups of the alias.
+        regex = compiler.bindings.text(f"(?:{one.regex})")
+        alias = compiler.bindings.text(one.alias)
+        name = f"leftUTF8(replaceRegexpAll({name}, {regex}, {alias}), {NAME_CHARS_MAX})"
+    return name
+
+
+def _text(compiler: Compiler, key: str) -> str:
+    name = compiler.bindings.add(key, "Identifier")
+    return f"ifNull(toString(attributes.{name}), '')"
+
+
+def _grouped(compiler: Compiler, asked: PathsRange) -> str:
+    """The first pattern that is found in the name is the name."""
+    bind, patterns = compiler.bindings, asked.query.groupings
+    if not patterns:
+        return "CAST(name AS String)"
+    cases = "".join(f"name LIKE {bind.text(_like(one))}, {bind.text(one)}, " for one in patterns)
+    return f"CAST(multiIf({cases}name) AS String)"
+
+
+def _like(pattern: str) -> str:
+    for special in "\\%_":
+        pattern = pattern.replace(special, f"\\{special}")
+    return f"%{pattern.replace('*', '%')}%"
+
+
+def _limited(compiler: Compiler, query: PathsQuery, paths: str) -> str:
+    """The steps of each path that count. Paths without the start or the end have none."""
+    limit = query.step_limit
+    if query.start is None and query.end is None:
+        return f"SELECT actor, arraySlice(path, 1, {limit}) AS steps FROM ({paths})"
+    if query.start is not None:
+        first = _first(compiler, query.start, "path")
+        paths = (
+            f"SELECT actor, if({first} = 0, [], arraySlice(path, {first})) AS path FROM ({paths})"
+        )
+    if query.end is None:
+        return f"SELECT actor, arraySlice(path, 1, {limit}) AS steps FROM ({paths})"
+    after = 0 if query.start is None else 1  # a start is no end of its own
+    last = _first(compiler, query.end, f"arraySlice(path, {after + 1})")
+    cut = f"if({last} = 0, [], arraySlice(path, 1, {last} + {after}))"
+    paths = f"SELECT actor, {cut} AS path FROM ({paths})"
+    steps = f"arraySlice(path, -{limit})" if query.start is None else _both_ends(compiler, limit)
+    return f"SELECT actor, {steps} AS steps FROM ({paths})"
+
+
+def _both_ends(compiler: Compiler, limit: int) -> str:
+    """The first and the last steps of a path that has more, with one step for those between."""
+    half = limit // 2
+    between = f"[(path[{half + 1}].1, {compiler.bindings.text(BETWEEN)})]"
+    ends = f"arraySlice(path, 1, {half}), {between}, arraySlice(path, -{half}, {half})"
+    longer = f"arrayConcat({ends})" if half else "arraySlice(path, 1, 1)"
+    return f"if(length(path) > {limit}, {longer}, path)"
+
+
+def _first(compiler: Compiler, point: str, path: str) -> str:
+    """The place of the first step of this name, from 1; 0 without any."""
+    names = [point, f"{point}/"]
+    tests = " OR ".join(f"one.2 = {compiler.bindings.text(name)}" for name in names)
+    return f"arrayFirstIndex(one -> {tests}, {path})"

@@ -1,0 +1,110 @@
+"""API of questions by `query`, as newer clients send them.
+
+source: insights.md section 1b
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from litestar import Controller, delete, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.errors import Invalid
+from fanion.insights.kinds_service import fields_of_query, has_filters
+from fanion.insights.model import CachedResult
+from fanion.insights.parsing.fields import Fields, placed
+from fanion.insights.parsing.translation import source_of
+from fanion.insights.query import InsightQuery
+from fanion.insights.questions_service import InsightService, refresh_of
+from fanion.insights.result_cache import cache_key
+from fanion.insights.schemas import QueryResultBody, RowsBody, with_more
+from fanion.projects.model import Project
+from fanion.projects.request_api import ManagementRequest
+
+_SCOPE = "query:read"
+ClientQueryId = Annotated[
+    str, Meta(max_length=200, description="Any text, by which it can be cancelled.")
+]
+
+
+class NewQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = frozenset({"async", "name", "session_id"})
+    unsupported: ClassVar[Mapping[str, str]] = {
+        "filters_override": "Set it in the query.",
+        "variables_override": "",
+        "limit_context": "",
+    }
+
+    query: Annotated[
+        dict[str, Any], Meta(description='The question; `kind` says which: "TrendsQuery", …')
+    ]
+    refresh: Annotated[
+        Any,
+        Meta(
+            description="`true`, `force_blocking` and `force_async` calculate now, whatever was "
+            "calculated before; `async`, `lazy_async` and `force_cache` show an older result with "
+            "its time. Other words, and false, reuse a recent one."
+        ),
+    ] = None
+    client_query_id: ClientQueryId | None = None
+
+
+class QueryApi(Controller):
+    path = "/api/projects/{project_id:str}/query"
+    tags = ("Insights",)
+
+    @post("/", status_code=200, summary="Answer a query", scope=_SCOPE)
+    async def query(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewQuery],
+        insights: NamedDependency[InsightService],
+    ) -> QueryResultBody | RowsBody:
+        """Also at `/api/environments/{id}/query/`. A recent result is reused, unless `refresh`
+        asks for a new one."""
+        sent, at = source_of(data.query)
+        other = insights.other_kinds.get(str(sent.get("kind")))
+        project, now = request.project, request.app.state.now()
+        if other is not None:
+            rows = other(project, Fields(sent, at=at), now)
+            listing = insights.running.run(project.id, data.client_query_id, rows)
+            return await request.unless_client_left(listing)
+        query = await insights.read_query(project.id, data.query)
+        refresh = refresh_of(data.refresh)
+        try:
+            asked = insights.answer(project, query, now, refresh)
+            running = insights.running.run(project.id, data.client_query_id, asked)
+            answer = await request.unless_client_left(running)
+        except Invalid as error:
+            raise _placed(error, data.query) from None
+        return _body(project, query, answer)
+
+    @delete("/{client_query_id:str}", status_code=204, summary="Cancel a query", scope=_SCOPE)
+    async def cancel(
+        self,
+        request: ManagementRequest,
+        client_query_id: FromPath[str],
+        insights: NamedDependency[InsightService],
+    ) -> None:
+        """Queries of this project that were sent with this `client_query_id`. What others wait for
+        too is calculated all the same."""
+        insights.running.cancel(request.project.id, client_query_id)
+
+
+def _body(project: Project, query: InsightQuery, answer: CachedResult) -> QueryResultBody:
+    body = QueryResultBody(
+        results=answer.results,
+        timezone=project.timezone,
+        last_refresh=answer.calculated_at,
+        is_cached=answer.is_cached,
+        cache_key=cache_key(project, query),
+    )
+    return with_more(body, answer)
+
+
+def _placed(error: Invalid, query: object) -> Invalid:
+    """Calculations name what is wrong as `filters` do."""
+    places = fields_of_query(query).places if has_filters(query) else {}
+    return placed(error, places)

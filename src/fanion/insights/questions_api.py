@@ -1,0 +1,101 @@
+"""API of questions by `filters`, which are answered without being stored.
+
+source: insights.md section 1a; cohorts.md section 23
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIType, Schema
+
+from fanion.errors import Invalid
+from fanion.insights.kinds_service import OF_INSIGHT, kind_of
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.query_string import decoded
+from fanion.insights.questions_service import InsightService, refresh_of
+from fanion.insights.schemas import ResultBody, with_more
+from fanion.insights.validation import check_filter_names
+from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.rest.endpoints import takes
+from fanion.rest.posthog_insight_fields import OF_FILTERS
+from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
+
+_REFRESH_NAMES = frozenset({"session_id", "client_query_id", "refresh"})
+# Parameters of a request that are no filters.
+_NO_FILTERS = QUERY_NAMES | {"refresh"}
+# The last parts of the addresses → `insight` of the kinds that are answered there.
+_INSIGHTS: Final = {
+    f"/{path}": [insight for insight, kind in OF_INSIGHT.items() if kind.path == path]
+    for path in dict.fromkeys(kind.path for kind in OF_INSIGHT.values())
+}
+
+
+class QuestionsApi(Controller):
+    path = "/api/projects/{project_id:str}/insights"
+    tags = ("Insights",)
+    opt = scoped("insight")
+
+    @get(list(_INSIGHTS), summary="Calculate an insight", query_names=OF_FILTERS)
+    async def answer(
+        self, request: ManagementRequest, insights: NamedDependency[InsightService]
+    ) -> ResultBody:
+        """The query string holds the fields of an insight's `filters`; lists and objects are JSON.
+        A recent result is reused, unless `refresh=true`."""
+        return await _answer(request, insights, decoded(dict(request.page.query)))
+
+    @post(
+        list(_INSIGHTS),
+        status_code=200,
+        summary="Calculate an insight",
+        reads=True,
+        query_names=_REFRESH_NAMES,
+        reads_body=True,
+        operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
+    )
+    async def answer_to_body(
+        self, request: ManagementRequest, insights: NamedDependency[InsightService]
+    ) -> ResultBody:
+        """The body is the `filters` of an insight."""
+        body = await request.values()
+        if body.form or not isinstance(body.values, dict):
+            raise Invalid("The body must be a JSON object.")
+        return await _answer(request, insights, body.values)
+
+
+async def _answer(
+    request: ManagementRequest, insights: InsightService, sent: Mapping[str, Any]
+) -> ResultBody:
+    filters = {name: value for name, value in sent.items() if name not in _NO_FILTERS}
+    check_filter_names(filters)
+    project, now = request.project, request.app.state.now()
+    fields = Fields(_of_address(request.scope["path"], filters))
+    query = await insights.read(project.id, fields)
+    refresh = refresh_of(sent.get("refresh", dict(request.page.query).get("refresh")))
+    asked = insights.answer(project, query, now, refresh)
+    running = insights.running.run(project.id, _query_id(sent), asked)
+    answer = await request.unless_client_left(running)
+    body = ResultBody(
+        result=answer.results,
+        timezone=project.timezone,
+        last_refresh=answer.calculated_at,
+        is_cached=answer.is_cached,
+    )
+    return with_more(body, answer)
+
+
+def _query_id(sent: Mapping[str, Any]) -> str | None:
+    """By which `DELETE /query/{client_query_id}/` cancels it."""
+    query_id = sent.get("client_query_id")
+    return query_id if isinstance(query_id, str) and query_id else None
+
+
+def _of_address(path: str, filters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The filters with the kind that the address says. raises: Invalid"""
+    insights = _INSIGHTS[path.rstrip("/").rpartition("/insights")[2]]
+    if len(insights) == 1:
+        return {**filters, "insight": insights[0]}
+    if kind_of(filters) not in insights:
+        raise no_choice(filters.get("insight"), insights, "insight")
+    return filters

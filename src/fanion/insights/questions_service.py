@@ -1,0 +1,159 @@
+"""Questions of clients, saved or not: how they are read, checked and answered."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from fanion.errors import Invalid, NotFound
+from fanion.insights.dashboards_store import DashboardStore
+from fanion.insights.kinds_service import (
+    fields_of_query,
+    has_filters,
+    read_query,
+    read_sent_query,
+)
+from fanion.insights.model import CachedResult, SavedQuestion, StoredInsight
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.query import InsightQuery
+from fanion.insights.result_cache import ResultCache
+from fanion.insights.running_service import RunningQueries
+from fanion.insights.schemas import RowsBody
+from fanion.insights.store import InsightStore
+from fanion.insights.validation import (
+    check_insight_filters,
+    check_query,
+    check_question,
+    cohorts_of,
+)
+from fanion.projects.model import Project
+from fanion.properties.validation import no_such_cohort
+from fanion.rest.unknown_fields import no_choice
+
+# `now` calculates; `fresh` only what is not fresh; `kept` shows that with its time, and calculates
+# it behind.
+Refresh = Literal["now", "fresh", "kept"]
+_WORDS: Final[Mapping[str, Refresh]] = {
+    **dict.fromkeys(("true", "1", "force_blocking", "force_async"), "now"),
+    **dict.fromkeys(("", "false", "0", "blocking"), "fresh"),
+    **dict.fromkeys(("async", "async_except_on_cache_miss", "lazy_async", "force_cache"), "kept"),
+}
+
+
+# Of a project and the fields of the query, now.
+AnswerOther = Callable[[Project, Fields, datetime], Coroutine[Any, Any, RowsBody]]
+
+
+@dataclass(frozen=True, slots=True)
+class InsightService:
+    """other_kinds: `kind` of queries that are no questions of insights, such as lists of persons"""
+
+    store: InsightStore
+    dashboards: DashboardStore
+    results: ResultCache
+    other_kinds: Mapping[str, AnswerOther] = field(default_factory=dict)
+    running: RunningQueries = field(default_factory=RunningQueries)
+
+    async def read(self, project_id: int, fields: Fields) -> InsightQuery:
+        """A question that is to be answered now. raises: Invalid"""
+        check_question(fields)
+        await self._require_cohorts(project_id, fields)
+        return read_query(Fields(fields.values, fields.places, fields.at))
+
+    async def read_query(self, project_id: int, query: object) -> InsightQuery:
+        """query: of newer clients. raises: Invalid"""
+        found = check_query(query)
+        if has_filters(query):
+            await self._require_cohorts(project_id, fields_of_query(query))
+        return found
+
+    async def check(self, project_id: int, filters: Mapping[str, Any], at: str = "") -> None:
+        """raises: Invalid"""
+        check_insight_filters(filters, at)
+        await self._require_cohorts(project_id, Fields(filters, at=at))
+
+    async def _require_cohorts(self, project_id: int, fields: Fields) -> None:
+        named = cohorts_of(fields)
+        for cohort_id in await self.store.missing_cohorts(project_id, named):
+            raise no_such_cohort(cohort_id, named[cohort_id])
+
+    async def check_question(self, project_id: int, question: SavedQuestion) -> None:
+        """Of an insight that is to be saved. raises: Invalid"""
+        if question.query is None:
+            await self.check(project_id, question.filters, "filters")
+            return
+        if question.filters:
+            raise Invalid("Set filters or query, not both.", attr="query")
+        await self.read_query(project_id, question.query)
+
+    async def check_change(
+        self, project_id: int, insight_id: int, columns: Mapping[str, Any]
+    ) -> None:
+        """What equals the stored question passes, so that an old insight can still be renamed.
+
+        raises: Invalid
+        """
+        question = SavedQuestion(columns.get("filters") or {}, columns.get("query"))
+        try:
+            await self.check_question(project_id, question)
+        except Invalid:
+            stored = await self.store.get(project_id, insight_id)
+            if stored is None or stored.question != question:
+                raise
+
+    async def answer(
+        self, project: Project, query: InsightQuery, now: datetime, refresh: Refresh
+    ) -> CachedResult:
+        if refresh == "now":
+            return await self.results.calculate(project, query, now)
+        if refresh == "kept":
+            [known] = await self.results.shown(project, [query], now)
+            if known.calculated_at is not None:
+                return known
+        return await self.results.get_or_calculate(project, query, now)
+
+    async def saved_answer(
+        self, project: Project, question: SavedQuestion, now: datetime, *, refresh: bool
+    ) -> CachedResult:
+        """The cached result, however old, or with `refresh` a new one."""
+        if refresh:
+            return await self.results.calculate(project, _read(question), now)
+        [known] = await self.results.shown(project, [stored_question(question)], now)
+        return known
+
+    async def question(
+        self, project: Project, insight: StoredInsight, dashboard_id: int | None
+    ) -> SavedQuestion:
+        """As the dashboard, if one is given, applies its filters to it. raises: NotFound"""
+        if dashboard_id is None:
+            return insight.question
+        dashboard = await self.dashboards.get(project.id, dashboard_id)
+        if dashboard is None:
+            raise NotFound
+        return insight.question.on_dashboard(dashboard.filters)
+
+
+def stored_question(question: SavedQuestion) -> InsightQuery | None:
+    """None for a stored question that cannot be calculated, of which there is no result."""
+    try:
+        return _read(question)
+    except Invalid:
+        return None
+
+
+def _read(question: SavedQuestion) -> InsightQuery:
+    """raises: Invalid"""
+    if question.query is not None:
+        return read_sent_query(question.query)
+    return read_query(Fields(question.filters, at="filters"))
+
+
+def refresh_of(wanted: object) -> Refresh:
+    """wanted: a boolean, or a word of newer clients. raises: Invalid
+
+    source: insights.md section 1b
+    """
+    word = "" if wanted is None else str(wanted).lower()
+    if word not in _WORDS:
+        raise no_choice(word, _WORDS.keys() - {"", "0", "1"}, "refresh")
+    return _WORDS[word]

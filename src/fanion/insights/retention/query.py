@@ -1,0 +1,145 @@
+"""The question of retention: who came back, and after how many intervals.
+
+source: insights.md section 6
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from fanion.insights.dates.bounds import Bound
+from fanion.insights.dates.intervals import DateRange, Interval, Intervals
+from fanion.insights.dates.ranges import RangeClock, resolve
+from fanion.insights.dates.whole_intervals import last_intervals
+from fanion.insights.parsing.entity_options import refuse_math
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.scope import parse_breakdowns, parse_entity, parse_scope
+from fanion.insights.query import Breakdowns, Entity, Scope
+from fanion.insights.sql.breakdown import OF_ACTORS
+from fanion.properties.cohort_sql import MICROSECOND
+from fanion.rest.posthog_insight_fields import DISPLAYS, OF_KINDS
+
+RetentionType = Literal["retention_recurring", "retention_first_time"]
+
+# Of questions by `filters`, and of those by `query`, whose translation names it.
+TOTAL_INTERVALS: Final = 11
+TOTAL_INTERVALS_OF_QUERIES: Final = 7
+# They are the bits of a number.
+TOTAL_INTERVALS_MAX: Final = 64
+OCCURRENCES_MAX: Final = 1_000_000
+ENTITY_DEFAULT: Final = Entity("$pageview", name="$pageview")
+
+_PERIODS: Final[dict[str, Interval]] = {
+    "Hour": "hour",
+    "Day": "day",
+    "Week": "week",
+    "Month": "month",
+}
+_OWN: Final = frozenset(
+    {
+        *("retention_type", "total_intervals", "period", "target_entity", "returning_entity"),
+        *("cumulative", "minimum_occurrences", "retention_custom_brackets"),
+    }
+)
+_LONG_AGO: Final = Bound("1900-01-02", moment=datetime(1900, 1, 2, tzinfo=UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionQuery:
+    """total_intervals: rows of the answer, and values of its first one
+    cumulative:         a value counts who came back then or later
+    occurrences:        events that an interval needs for having come back in it
+    """
+
+    scope: Scope
+    target: Entity = ENTITY_DEFAULT
+    returning: Entity = ENTITY_DEFAULT
+    type: RetentionType = "retention_recurring"
+    period: Interval = "day"
+    total_intervals: int = TOTAL_INTERVALS
+    cumulative: bool = False
+    occurrences: int = 1
+    breakdowns: Breakdowns | None = None
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        return self.target, self.returning
+
+    @property
+    def interval(self) -> Interval:
+        return self.period
+
+    @property
+    def period_name(self) -> str:
+        return self.period.capitalize()
+
+    def span(self, clock: RangeClock) -> DateRange:
+        """Of its rows. raises: Invalid"""
+        return self.rows(clock)[0]
+
+    def rows(self, clock: RangeClock) -> tuple[DateRange, Intervals]:
+        """Whole intervals, the last is the one that `date_to` lies in. raises: Invalid"""
+        return last_intervals(self.total_intervals, self._until(clock), self.period, clock)
+
+    def _until(self, clock: RangeClock) -> datetime:
+        """The last instant of the range; a time itself, with which an interval may begin."""
+        until = self.scope.until
+        if until.moment is None:
+            return resolve(_LONG_AGO, until, self.period, clock).end - MICROSECOND
+        return until.moment if until.moment.tzinfo else until.moment.replace(tzinfo=clock.zone)
+
+
+def read_retention(fields: Fields) -> RetentionQuery:
+    """raises: Invalid"""
+    fields.choice("insight", ("RETENTION", "retention"), "RETENTION")
+    fields.choice("display", DISPLAYS, "ActionsTable")  # only drawn
+    # What newer clients name for what is always so.
+    fields.choice("aggregation_type", ("count",), "count")
+    fields.choice("time_window_mode", ("strict_calendar_dates",), "strict_calendar_dates")
+    scope = parse_scope(fields)
+    query = RetentionQuery(
+        scope=scope,
+        target=_entity(fields, "target_entity"),
+        returning=_entity(fields, "returning_entity"),
+        type=_type(fields),
+        period=_PERIODS[fields.choice("period", tuple(_PERIODS), "Day")],
+        total_intervals=fields.whole("total_intervals", 1, TOTAL_INTERVALS_MAX) or TOTAL_INTERVALS,
+        cumulative=fields.boolean("cumulative"),
+        occurrences=fields.whole("minimum_occurrences", 1, OCCURRENCES_MAX) or 1,
+        breakdowns=_breakdowns(fields, scope),
+    )
+    fields.refuse_unread("Retention questions", OF_KINDS - _OWN)
+    return query
+
+
+def _entity(fields: Fields, name: str) -> Entity:
+    inner = fields.inner(name)
+    if inner is None:
+        return ENTITY_DEFAULT
+    entity = parse_entity(inner)
+    refuse_math(inner, "Events of retention")
+    return entity
+
+
+def _type(fields: Fields) -> RetentionType:
+    if fields.raw("retention_type") == "retention_first_ever_occurrence":
+        detail = "Retention with retention_first_ever_occurrence is not supported."
+        raise fields.error("retention_type", detail)
+    types: tuple[RetentionType, ...] = ("retention_recurring", "retention_first_time")
+    return fields.choice("retention_type", types, "retention_recurring")
+
+
+def _breakdowns(fields: Fields, scope: Scope) -> Breakdowns | None:
+    """Cohorts that are named are all shown. raises: Invalid"""
+    found = parse_breakdowns(fields)
+    if found is None:
+        return None
+    name = "breakdowns" if fields.values.get("breakdowns") else "breakdown"
+    if any(one.bins for one in found.parts):
+        raise fields.error(name, "Retention with histograms is not supported.")
+    if scope.group_type_index is not None and any(one.type in OF_ACTORS for one in found.parts):
+        detail = "Groups cannot be broken down by their persons. Use a property of type group."
+        raise fields.error(name, detail)
+    if all(one.type == "cohort" for one in found.parts):
+        return replace(found, limit=max(found.limit, len(found.parts)))
+    return found

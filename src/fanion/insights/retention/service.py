@@ -1,0 +1,98 @@
+"""Calculates retention in the event store.
+
+source: insights.md sections 6 and 13
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from fanion.errors import Invalid
+from fanion.insights.calculation_service import Calculation
+from fanion.insights.dates.intervals import Intervals
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.people_urls import PeopleUrls
+from fanion.insights.retention.query import RetentionQuery
+from fanion.insights.retention.result import retention_result
+from fanion.insights.retention.sql import (
+    RetentionPlace,
+    RetentionRows,
+    actors_statement,
+    largest_values,
+    retention_statement,
+)
+from fanion.insights.sql.compiler import OTHER, Statement
+
+# Numbers in one result: a few megabytes of JSON.
+CELLS_MAX: Final = 100_000
+
+
+async def calculate_retention(
+    calculation: Calculation, query: RetentionQuery
+) -> list[dict[str, Any]]:
+    """One entry for each row, and value of the breakdown. raises: as `Calculation`"""
+    asked, rows = _asked(calculation, query)
+    if asked.cells * (asked.limit + 1) > CELLS_MAX:
+        detail = f"The result has more than {CELLS_MAX} numbers. Use fewer intervals."
+        raise Invalid(detail, attr="total_intervals")
+    found = await calculation.rows(retention_statement(asked, None))
+    if len({value for value, *_ in found}) > asked.limit:
+        values = await _largest(calculation, asked)
+        found = await calculation.rows(retention_statement(asked, values))
+    urls = PeopleUrls(calculation.project.id, "retention", query.scope.sent)
+    return await asyncio.to_thread(
+        retention_result,
+        query,
+        rows,
+        calculation.zone,
+        [(value, int(row), int(ahead), int(persons)) for value, row, ahead, persons in found],
+        urls.url,
+    )
+
+
+def read_retention_place(fields: Fields, query: RetentionQuery) -> RetentionPlace:
+    """raises: Invalid"""
+    row = fields.whole("selected_interval", 0, query.total_intervals - 1)
+    if row is None:
+        raise fields.error("selected_interval", "This field is required.")
+    ahead = fields.whole("returning_interval", 0, query.total_intervals - 1 - row)
+    return RetentionPlace(row, ahead, _value(fields, query))
+
+
+def _value(fields: Fields, query: RetentionQuery) -> str | tuple[str, ...] | None:
+    """As answers write it; a list may be its JSON text. raises: Invalid"""
+    name, raw = "breakdown_value", fields.raw("breakdown_value")
+    if raw is None or raw == "":
+        return None
+    if query.breakdowns is None:
+        raise fields.error(name, "Set breakdown when breakdown_value is set.")
+    parts = query.breakdowns.parts
+    if len(parts) == 1 or all(one.type == "cohort" for one in parts):
+        return str(raw)
+    try:
+        values = msgspec.convert(
+            msgspec.json.decode(raw) if isinstance(raw, str) else raw, type=tuple[str, ...]
+        )
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        raise fields.error(name, "Must be a list of strings.") from None
+    return OTHER if set(values) == {OTHER} else values
+
+
+async def find_retention_actors(
+    calculation: Calculation, query: RetentionQuery, place: RetentionPlace
+) -> Statement:
+    """Their values: `appearances`, for each value of the row whether they are in it."""
+    asked, _ = _asked(calculation, query)
+    values = await _largest(calculation, asked) if place.value == OTHER else None
+    return actors_statement(asked, place, values)
+
+
+async def _largest(calculation: Calculation, asked: RetentionRows) -> Sequence[str]:
+    return [value for (value,) in await calculation.rows(largest_values(asked))]
+
+
+def _asked(calculation: Calculation, query: RetentionQuery) -> tuple[RetentionRows, Intervals]:
+    span, rows = query.rows(calculation.clock)
+    return RetentionRows(calculation.context, query, span, rows.starts), rows

@@ -1,0 +1,234 @@
+"""The statements of retention.
+
+Of each person two sets of rows are read, as bits of a number: those in which it began, and those in
+which it came back. Persons with the same sets are counted together, then pairs of both.
+
+source: insights.md sections 6 and 17
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.retention.query import RetentionQuery
+from fanion.insights.sql.breakdown import BreakdownSql, only_shown
+from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
+from fanion.properties.cohort_sql import micros
+
+# By stored person. An event is a target, a return, or both.
+FOUND = """
+  SELECT who{own}, {began} AS began, groupBitOr(if({is_return}, bit, 0)) AS returned
+    FROM ({events})
+GROUP BY who{own}
+"""
+
+EVENTS = """
+  SELECT {who} AS who{own}, toUnixTimestamp64Micro(timestamp) AS at,
+         {bit} AS bit, {target} AS is_target, {returning} AS is_returning
+    FROM events
+   WHERE {where}
+"""
+
+# By person now.
+SETS = """
+  SELECT actor, value, {began} AS began, groupBitOr(returned) AS returned
+    FROM (SELECT actor, {value} AS own_value, {shown} AS value, began, returned
+            FROM ({resolved}) AS resolved
+            {join})
+GROUP BY actor, value
+"""
+
+# Where a row needs so many events for having come back in it, each event counts once.
+FOUND_COUNTED = """
+  SELECT who{own}, bit, {began} AS began, countIf({is_return}) AS events
+    FROM ({events} LIMIT 1 BY uuid)
+GROUP BY who{own}, bit
+"""
+
+SETS_COUNTED = """
+  SELECT actor, value, {began} AS began, groupBitOr(if(number >= {least}, bit, 0)) AS returned
+    FROM (SELECT actor, value, bit, {began_so_far} AS began, sum(events) AS number
+            FROM (SELECT actor, {value} AS own_value, {shown} AS value, bit, began, events
+                    FROM ({resolved}) AS resolved
+                    {join})
+        GROUP BY actor, value, bit)
+GROUP BY actor, value
+"""
+
+PAIRS = """
+  SELECT value, pair.1 + 1 AS row, pair.2 AS ahead, sum(persons) AS total
+    FROM (SELECT value, persons, arrayMap(b -> toInt64(b), bitPositionsToArray(began)) AS begins,
+                 arrayMap(r -> toInt64(r), bitPositionsToArray(returned)) AS returns,
+                 arrayConcat(arrayMap(b -> (b, toInt64(0)), begins),
+                             arrayFlatten(arrayMap(b -> {ahead}, begins))) AS pairs
+            FROM (SELECT value, began, returned, count() AS persons
+                    FROM ({sets})
+                   WHERE began != 0
+                GROUP BY value, began, returned))
+         ARRAY JOIN pairs AS pair
+GROUP BY value, row, ahead
+"""
+
+LARGEST = """
+  SELECT value
+    FROM ({sets})
+   WHERE began != 0
+GROUP BY value
+ORDER BY sum(bitCount(began)) DESC, value
+   LIMIT {limit}
+"""
+
+APPEARANCES = """
+  SELECT actor, appearances
+    FROM (SELECT actor, {appearances} AS appearances
+            FROM ({sets})
+           WHERE {chosen})
+   WHERE {seen}
+ORDER BY arraySum(appearances) DESC, actor
+"""
+
+# The pairs (row, rows later) of a person that began in `b`.
+_AHEAD: Final = "arrayMap(r -> (b, r - b), arrayFilter(r -> r > b, returns))"
+_AHEAD_CUMULATIVE: Final = (
+    "arrayMap(k -> (b, toInt64(k)), range(1, toUInt64(greatest(0, arrayMax(returns) - b) + 1)))"
+)
+_LONG_AGO: Final = datetime(1900, 1, 2, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRows:
+    """starts: of the rows, in `span`"""
+
+    context: SqlContext
+    query: RetentionQuery
+    span: DateRange
+    starts: Sequence[datetime]
+
+    @property
+    def limit(self) -> int:
+        return self.query.breakdowns.limit if self.query.breakdowns else 1
+
+    @property
+    def cells(self) -> int:
+        """Values of all rows, of one value of the breakdown."""
+        return len(self.starts) * (len(self.starts) + 1) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPlace:
+    """A row, from 0; a value in it, from 0, or all; an entry of the breakdown, or all.
+
+    value: the values of several properties are a tuple
+    """
+
+    row: int
+    ahead: int | None = None
+    value: str | tuple[str, ...] | None = None
+
+
+def largest_values(asked: RetentionRows) -> Statement:
+    """Rows: values of the breakdown, those with the most persons first."""
+    compiler = Compiler(asked.context)
+    sets = _sets(compiler, asked, None)
+    return compiler.statement(LARGEST.format(sets=sets, limit=asked.limit))
+
+
+def retention_statement(asked: RetentionRows, values: Sequence[str] | None) -> Statement:
+    """Rows: value, row from 1, rows later, persons.
+
+    values: values of the breakdown with rows of their own, all others are OTHER; None for all
+            values, with one row more than those that are shown can have
+    """
+    compiler = Compiler(asked.context)
+    ahead = _AHEAD_CUMULATIVE if asked.query.cumulative else _AHEAD
+    text = PAIRS.format(ahead=ahead, sets=_sets(compiler, asked, values))
+    if values is None:
+        text += f"   LIMIT {asked.limit * asked.cells + 1}\n"
+    return compiler.statement(text)
+
+
+def actors_statement(
+    asked: RetentionRows, place: RetentionPlace, values: Sequence[str] | None
+) -> Statement:
+    """Rows: actor, for each value of the row whether it is in it."""
+    compiler = Compiler(asked.context)
+    row = compiler.bindings.add(place.row, "UInt64")
+    chosen = f"bitTest(began, {row})"
+    if isinstance(place.value, str):
+        chosen += f" AND value = {compiler.bindings.text(place.value)}"
+    elif place.value is not None:
+        chosen += f" AND value = toJSONString({compiler.bindings.texts(place.value)})"
+    ahead = "1" if place.ahead is None else compiler.bindings.add(place.ahead + 1, "Int64")
+    later = f"bitTest(returned, {row} + k)"
+    if asked.query.cumulative:
+        later = f"bitShiftRight(returned, {row} + k) != 0"
+    return compiler.statement(
+        APPEARANCES.format(
+            appearances=f"arrayMap(k -> toUInt8(k = 0 OR {later}), "
+            f"range({len(asked.starts) - place.row}))",
+            sets=_sets(compiler, asked, values),
+            chosen=chosen,
+            seen=f"appearances[{ahead}] = 1",
+        )
+    )
+
+
+def _sets(compiler: Compiler, asked: RetentionRows, values: Sequence[str] | None) -> str:
+    query, bind = asked.query, compiler.bindings
+    broken_down = BreakdownSql(compiler, query.breakdowns)
+    own = broken_down.event_columns()
+    is_first, is_counted = query.type == "retention_first_time", query.occurrences > 1
+    start = bind.add(micros(asked.span.start), "Int64")
+    found = (FOUND_COUNTED if is_counted else FOUND).format(
+        own="".join(f", {name}" for name in own),
+        began="minOrNullIf(at, is_target)" if is_first else "groupBitOr(if(is_target, bit, 0))",
+        is_return=f"is_returning AND at >= {start}" if is_first else "is_returning",
+        events=_events(compiler, asked, own),
+    )
+    columns = [*own, "began", *(["bit", "events"] if is_counted else ["returned"])]
+    return (SETS_COUNTED if is_counted else SETS).format(
+        began=_first_bit(compiler, asked) if is_first else "groupBitOr(began)",
+        began_so_far="min(began)" if is_first else "groupBitOr(began)",
+        least=query.occurrences,
+        value=broken_down.value(),
+        shown=only_shown(compiler, "own_value", values),
+        resolved=compiler.resolved(found, columns),
+        join=broken_down.joins(),
+    )
+
+
+def _events(compiler: Compiler, asked: RetentionRows, own: Mapping[str, str]) -> str:
+    return EVENTS.format(
+        who=compiler.who(),
+        own="".join(f", {text} AS {name}" for name, text in own.items()),
+        bit=_bit(compiler, asked, "toUnixTimestamp64Micro(timestamp)"),
+        target=compiler.entity(asked.query.target),
+        returning=compiler.entity(asked.query.returning),
+        where=_where(compiler, asked),
+    )
+
+
+def _where(compiler: Compiler, asked: RetentionRows) -> str:
+    """Of all time for the first one of a person, but then only what can be that."""
+    if asked.query.type != "retention_first_time":
+        return compiler.where(asked.span, asked.query.entities)
+    where = compiler.where(DateRange(_LONG_AGO, asked.span.end), asked.query.entities)
+    start = compiler.bindings.time(asked.span.start)
+    return f"{where}\n   AND (timestamp >= {start} OR {compiler.entity(asked.query.target)})"
+
+
+def _first_bit(compiler: Compiler, asked: RetentionRows) -> str:
+    start = compiler.bindings.add(micros(asked.span.start), "Int64")
+    first = "assumeNotNull(min(began))"
+    is_in = f"isNotNull(min(began)) AND {first} >= {start}"
+    return f"if({is_in}, {_bit(compiler, asked, first)}, 0)"
+
+
+def _bit(compiler: Compiler, asked: RetentionRows, at: str) -> str:
+    """Of the row that a time lies in; the first row has the lowest."""
+    bind = compiler.bindings
+    starts = bind.add([micros(one) for one in asked.starts], "Array(Int64)")
+    bits = bind.add([1 << place for place in range(len(asked.starts))], "Array(UInt64)")
+    return f"transform(roundDown({at}, {starts}), {starts}, {bits}, toUInt64(0))"

@@ -1,0 +1,64 @@
+"""What is known of a session: names and types, and of which events each is.
+
+source: insights.md section 11
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from fanion.properties.filters import SESSION, ConditionGroup, Node, Property
+from fanion.rest.unknown_fields import no_choice
+
+FieldType = Literal["text", "number", "time", "boolean"]
+
+# A property of the first event.
+OF_FIRST_EVENT: Final[Mapping[str, str]] = {
+    "$entry_referring_domain": "$referring_domain",
+    "$entry_referrer": "$referrer",
+    **{f"$entry_{name}": name for name in (
+        "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content",
+        "gclid", "gad_source", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid",
+        "twclid", "li_fat_id", "mc_cid", "igshid", "ttclid", "_kx", "irclid",
+    )},
+}  # fmt: skip
+# How many events of a name.
+COUNTED: Final[Mapping[str, str]] = {
+    "$pageview_count": "$pageview",
+    "$autocapture_count": "$autocapture",
+    "$screen_count": "$screen",
+}
+# Of the URL of the first or last page view.
+OF_URL: Final[Mapping[str, str]] = {
+    "current_url": "{url}",
+    "pathname": "path({url})",
+    "hostname": "domain({url})",
+}
+# A part of the URL at one end of the session → the end.
+END_OF: Final[Mapping[str, str]] = {
+    f"${prefix}_{part}": f"{end}_url"
+    for prefix, end in (("entry", "entry"), ("exit", "exit"), ("end", "exit"))
+    for part in OF_URL
+}
+FIELDS: Final[Mapping[str, FieldType]] = {
+    "$start_timestamp": "time",
+    "$end_timestamp": "time",
+    "$session_duration": "number",
+    **dict.fromkeys(END_OF, "text"),
+    **dict.fromkeys(OF_FIRST_EVENT, "text"),
+    **dict.fromkeys(COUNTED, "number"),
+    "$is_bounce": "boolean",
+    "$channel_type": "text",
+}
+
+
+def is_of_sessions(node: Node) -> bool:
+    """Whether all its conditions are on sessions."""
+    if isinstance(node, ConditionGroup):
+        return bool(node.children) and all(is_of_sessions(child) for child in node.children)
+    return isinstance(node, Property) and node.type == SESSION
+
+
+def check_session_field(name: str, attr: str) -> None:
+    """attr: to report. raises: Invalid"""
+    if name not in FIELDS:
+        raise no_choice(name, FIELDS, attr)

@@ -1,0 +1,186 @@
+"""Sessions as rows, and how each of their fields is computed of the events of a session.
+
+A session is the events that share `$session_id`. They are read within a day of the range of a
+question, so that a session that goes beyond it is still whole: clients begin a new one after 24
+hours at the latest.
+
+source: insights.md section 11
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from fanion.events.storage.filters_sql import absolute
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sessions.channels import channel_sql
+from fanion.insights.sessions.fields import COUNTED, END_OF, FIELDS, OF_FIRST_EVENT, OF_URL
+from fanion.properties.cohort_sql import Bindings, value_condition
+from fanion.properties.filters import ConditionGroup, Node, Property
+
+AROUND: Final = timedelta(days=1)
+# A session of one page view that is shorter than this is a bounce.
+BOUNCE_SECONDS: Final = 10
+SESSION_ID: Final = "ifNull(toString(attributes.`$session_id`), '')"
+
+_PAGE_VIEW: Final = "event = '$pageview'"
+# Which event is first: times that are equal are ordered by uuid. One number compares quickly.
+_PLACE = """bitShiftLeft(toUInt256(toUnixTimestamp64Micro(timestamp) + 4611686018427387904), 128)
+            + toUInt256(toUInt128(uuid))"""
+
+# One grouping over `events`, so that on a cluster each shard groups its own. An event that is
+# stored twice counts once: of what is counted, the uuids are.
+_SESSIONS = """
+      WITH {columns}
+    SELECT session_id,
+           {aggregates}
+      FROM events
+     WHERE {project}
+       AND timestamp >= {since}
+       AND timestamp < {until}
+       AND session_id != ''
+  GROUP BY session_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The time of which sessions are read, as expressions."""
+
+    since: str
+    until: str
+
+    @classmethod
+    def around(cls, span: DateRange, bindings: Bindings) -> "Reach":
+        since, until = span.start - AROUND, span.end + AROUND
+        return cls(bindings.time(since), bindings.time(until))
+
+
+class Sessions:
+    """Sessions of one range, as a statement with the columns that are asked for.
+
+    project: the condition on the project
+    """
+
+    def __init__(self, bindings: Bindings, project: str, reach: Reach) -> None:
+        self.bindings = bindings
+        self._project = project
+        self._reach = reach
+        self._columns = {"session_id": SESSION_ID}
+        self._aggregates: dict[str, str] = {"started": "min(timestamp)"}
+
+    def text(self) -> str:
+        """Rows: session_id, started, and the aggregates that were asked for."""
+        return _SESSIONS.format(
+            columns=_named(self._columns),
+            aggregates=_named(self._aggregates),
+            project=self._project,
+            since=self._reach.since,
+            until=self._reach.until,
+        )
+
+    def column(self, name: str, expression: str) -> str:
+        """Of an event. Returns the name, for `aggregate`."""
+        self._columns[name] = expression
+        return name
+
+    def aggregate(self, name: str, expression: str) -> str:
+        """Of the events of a session. Returns the name."""
+        self._aggregates[name] = expression
+        return name
+
+    def value(self, field: str) -> str:
+        """The value of a row of `text`, null where the session has none. field: of FIELDS"""
+        if FIELDS[field] == "text" and field != "$channel_type":
+            return f"nullIf({self._text(field)}, '')"
+        return self._computed(field)
+
+    def shown(self, field: str) -> str:
+        """The same as text, '' where the session has none."""
+        if FIELDS[field] == "text":
+            return self._text(field)
+        value = self._computed(field)
+        if FIELDS[field] == "boolean":
+            return f"multiIf(isNull({value}), '', {value}, 'true', 'false')"
+        return f"ifNull(toString({value}), '')"
+
+    def condition(self, node: Node, now: datetime) -> str:
+        """On a row of `text`. node: conditions on sessions alone; now: of relative dates"""
+        if isinstance(node, ConditionGroup):
+            parts = [self.condition(child, now) for child in node.children]
+            return f"({f' {node.type} '.join(parts)})"
+        assert isinstance(node, Property)
+        text = self.shown(node.key)
+        return value_condition(absolute(node, now), text, f"{text} != ''", self.bindings)
+
+    def _text(self, field: str) -> str:
+        if field == "$channel_type":
+            return self._channel()
+        if field in END_OF:
+            part = field.partition("_")[2]
+            return OF_URL[part].format(url=self._url(END_OF[field]))
+        return self._first(OF_FIRST_EVENT[field])
+
+    def _computed(self, field: str) -> str:
+        if field == "$channel_type":
+            return self._channel()
+        if field in COUNTED:
+            return self._count(COUNTED[field])
+        if field == "$start_timestamp":
+            return "started"
+        ended = self.aggregate("ended", "max(timestamp)")
+        if field == "$end_timestamp":
+            return ended
+        seconds = f"dateDiff('second', started, {ended})"
+        return seconds if field == "$session_duration" else self._bounce(seconds)
+
+    def _count(self, event: str) -> str:
+        return self.aggregate(f"`{event} count`", f"uniqExactIf(uuid, event = '{event}')")
+
+    def _bounce(self, seconds: str) -> str:
+        views = self._count("$pageview")
+        clicked = self.aggregate("clicked", "max(event = '$autocapture')")
+        engaged = f"{views} > 1 OR {clicked} OR {seconds} >= {BOUNCE_SECONDS}"
+        return f"if({views} = 0, NULL, NOT ({engaged}))"
+
+    def _url(self, end: str) -> str:
+        """Of the first or last page view; of any event in sessions without one."""
+        url, place = self.column("url", property_text("$current_url")), self._place()
+        is_entry = end == "entry_url"
+        rank = f"NOT ({_PAGE_VIEW})" if is_entry else _PAGE_VIEW
+        ranked = f"bitShiftLeft(toUInt256({rank}), 192) + {place}"
+        function = "argMinIf" if is_entry else "argMaxIf"
+        return self.aggregate(end, f"{function}({url}, {ranked}, {url} != '')")
+
+    def _first(self, name: str) -> str:
+        """A property of the first event, '' where it has none."""
+        own = self.column(f"`own {name}`", property_text(name))
+        return self.aggregate(f"`first {name}`", f"argMin({own}, {self._place()})")
+
+    def _place(self) -> str:
+        return self.column("place", _PLACE)
+
+    def _channel(self) -> str:
+        names = {
+            "source": "utm_source",
+            "medium": "utm_medium",
+            "campaign": "utm_campaign",
+            "referrer": "$referring_domain",
+            "gclid": "gclid",
+            "fbclid": "fbclid",
+            "gad": "gad_source",
+        }
+        parts = {part: self._first(name) for part, name in names.items()}
+        return channel_sql(self.bindings, parts)
+
+
+def property_text(name: str) -> str:
+    """Of a row of `events`, '' without one."""
+    return f"ifNull(toString(attributes.`{name}`), '')"
+
+
+def _named(expressions: Mapping[str, str]) -> str:
+    return ",\n           ".join(
+        f"{expression} AS {name}" for name, expression in expressions.items()
+    )

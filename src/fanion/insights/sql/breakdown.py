@@ -1,0 +1,168 @@
+"""The values of a breakdown, as a statement computes them.
+
+A value of type `event` is that of the event, one of type `session` that of its session, one of type
+`group` that of the group which the event names, as it is now: all are columns of the rows of
+`events`. One of type `person` or `cohort` belongs to the person as it is now: it is added to rows
+that name the person in `actor`, once persons are resolved. Rows of a type that is not here are
+refused while the question is read (`BREAKDOWN_TYPES` of insights/parsing/scope.py).
+
+source: insights.md sections 2e and 4e
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from fanion.insights.query import Breakdown, Breakdowns, BreakdownType
+from fanion.insights.sql.compiler import NONE, OTHER, Compiler
+
+OF_EVENTS: Final[frozenset[BreakdownType]] = frozenset({"event", "group", "session"})
+OF_ACTORS: Final[frozenset[BreakdownType]] = frozenset({"person", "cohort"})
+# By which the last bin reaches beyond the greatest value, which so is in it.
+_BEYOND = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Of a histogram. borders: ascending, one more than there are bins; none without any value"""
+
+    borders: tuple[float, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values of the breakdown: `[10,17.5]`."""
+        texts = [_whole(one) for one in self.borders]
+        return tuple(f"[{low},{high}]" for low, high in pairwise(texts))
+
+
+def equal_bins(least: float, greatest: float, count: int) -> Bins:
+    """source: insights.md section 4e"""
+    if least == greatest:
+        return Bins((least, greatest + _BEYOND))
+    width = (greatest - least) / count
+    inner = [round(least + width * number, 10) for number in range(1, count)]
+    borders = (least, *inner, greatest + _BEYOND)
+    return Bins(tuple(sorted(set(borders))))
+
+
+def _whole(number: float) -> str:
+    return f"{round(number, 10):.10f}".rstrip("0").rstrip(".") or "0"
+
+
+class BreakdownSql:
+    """Of one statement. None: no breakdown, the value is empty.
+
+    bins: of each part of the breakdown that is a histogram, by its place
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        breakdowns: Breakdowns | None,
+        bins: Mapping[int, Bins] | None = None,
+    ) -> None:
+        self.compiler = compiler
+        self.bins = bins or {}
+        self.parts: Sequence[Breakdown] = breakdowns.parts if breakdowns else ()
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether `joins` and `value` read the column `actor`, of persons."""
+        return any(one.type in OF_ACTORS for one in self.parts)
+
+    def event_columns(self) -> dict[str, str]:
+        """Name → expression over a row of `events`, of the parts that are the event's own."""
+        return {
+            _column(place): self._shown(place, self.compiler.own_text(one))
+            for place, one in enumerate(self.parts)
+            if one.type in OF_EVENTS
+        }
+
+    def joins(self) -> str:
+        """To be written behind the rows that have `actor`."""
+        return "\n".join(
+            self._held(place, one) for place, one in enumerate(self.parts) if one.type == "person"
+        )
+
+    def value(self) -> str:
+        """Over rows with the columns of events and the joins: text, empty without a breakdown.
+
+        Of several parts the JSON text of their values. A person that is in several of the cohorts
+        has as many rows.
+        """
+        values = self._values()
+        if len(values) > 1:
+            return f"toJSONString([{', '.join(values)}])"
+        return values[0] if values else "''"
+
+    def _values(self) -> list[str]:
+        found, are_cohorts_in = [], False
+        for place, one in enumerate(self.parts):
+            if one.type == "cohort":
+                found += [] if are_cohorts_in else [self._cohorts()]
+                are_cohorts_in = True
+            elif one.type == "person":
+                found.append(self._shown(place, f"held_{place}.text"))
+            else:
+                found.append(_column(place))
+        return found
+
+    def _held(self, place: int, breakdown: Breakdown) -> str:
+        """A person without a row has no value either: the text is then empty."""
+        compiler = self.compiler
+        held = (
+            f"SELECT person_id, {compiler.text(breakdown.key)} AS text "
+            f"FROM persons FINAL WHERE {compiler.project}"
+        )
+        return f"LEFT ANY JOIN ({held}) AS held_{place} ON held_{place}.person_id = actor"
+
+    def _cohorts(self) -> str:
+        """One row for each of the cohorts that the person is in."""
+        compiler, found = self.compiler, []
+        for key in dict.fromkeys(one.key for one in self.parts if one.type == "cohort"):
+            name = compiler.bindings.text(key)
+            found.append(name if key == "all" else self._if_member(int(key), name))
+        return f"arrayJoin(arrayFilter(one -> one != '', [{', '.join(found)}]))"
+
+    def _if_member(self, cohort_id: int, name: str) -> str:
+        bind = self.compiler.bindings
+        run, cohort = bind.add(self.compiler.context.run, "UUID"), bind.add(cohort_id, "UInt64")
+        members = f"SELECT person_id FROM cohort_inputs WHERE run = {run} AND cohort_id = {cohort}"
+        return f"if(actor IN ({members}), {name}, '')"
+
+    def _shown(self, place: int, text: str) -> str:
+        breakdown, none = self.parts[place], self.compiler.bindings.text(NONE)
+        if place in self.bins:
+            return self._bin(self.bins[place], text, none)
+        if breakdown.normalize_url:
+            text = normalized_url(text)
+        return f"ifNull(nullIf({text}, ''), {none})"
+
+    def _bin(self, bins: Bins, text: str, none: str) -> str:
+        if not bins.borders:
+            return none
+        bind, number = self.compiler.bindings, f"toFloat64OrNull({text})"
+        lowest = bind.add(list(bins.borders[:-1]), "Array(Float64)")
+        places = bind.add(list(range(len(bins.labels))), "Array(Float64)")
+        found = f"transform(roundDown(ifNull({number}, 0), {lowest}), {lowest}, {places}, 0)"
+        label = f"arrayElement({bind.texts(bins.labels)}, toUInt32({found}) + 1)"
+        return f"if(ifNull(isFinite({number}), 0), {label}, {none})"
+
+
+def normalized_url(text: str) -> str:
+    """Without `?`, `#` and `/` at its end; what is nothing else is `/`."""
+    cut = f"replaceRegexpOne({text}, '[/?#]+$', '')"
+    return f"if({cut} = '' AND {text} != '', '/', {cut})"
+
+
+def only_shown(compiler: Compiler, value: str, values: Sequence[str] | None) -> str:
+    """Values that are not shown are OTHER. values: those that are; None for all"""
+    if values is None:
+        return value
+    bind = compiler.bindings
+    return f"if({value} IN {bind.texts(values)}, {value}, {bind.text(OTHER)})"
+
+
+def _column(place: int) -> str:
+    return f"part_{place}"

@@ -1,0 +1,231 @@
+"""The parts that the statements of all questions have: which events, when, and whose.
+
+Intervals are bound as ascending instants, and `roundDown` finds that of each event by binary
+search; so time zones are handled by Python alone. Events are grouped by the stored person_id
+before they are assigned to the person it was merged into, so that the join reads persons, not
+events.
+
+source: insights.md sections 3 and 17
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from fanion.events.storage.filters_sql import (
+    NO_PERSON,
+    absolute,
+    event_condition,
+    group_key,
+    group_rows,
+    with_merged,
+)
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.query import Breakdown, Entity, Scope
+from fanion.insights.sessions.fields import is_of_sessions
+from fanion.insights.sessions.source_sql import SessionSource
+from fanion.properties.cohort_sql import COLUMN, Bindings, micros
+from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
+
+# Placeholders in results for "no value" and for all values beyond the largest.
+NONE: Final = "$$_posthog_breakdown_null_$$"
+OTHER: Final = "$$_posthog_breakdown_other_$$"
+
+# An event without a person is counted by its distinct id.
+_PERSON = f"if(person_id = {NO_PERSON}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
+
+# An actor that was merged into another one is the other.
+_RESOLVED = """
+SELECT {columns},
+       if(moved.new_person = {no_person}, found.who, moved.new_person) AS actor
+  FROM ({found}) AS found
+  LEFT ANY JOIN (SELECT old_person, new_person
+                   FROM person_overrides FINAL
+                  WHERE {project}) AS moved ON moved.old_person = found.who
+"""
+
+
+# Keys of groups and their values, which are read once for a statement. An array must not be empty.
+_GROUP_TEXTS = """(
+  SELECT (arrayConcat([''], groupArray(group_key)), arrayConcat([''], groupArray({text})))
+    FROM {rows})"""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    text: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlContext:
+    """now: relative dates are resolved against it
+    run: of the members of cohorts in `cohort_inputs`
+    """
+
+    project_id: int
+    scope: Scope
+    now: datetime
+    run: UUID
+
+
+class Compiler:
+    """Of one statement, whose values it binds.
+
+    project:  the condition on the project
+    sessions: those of events; `where` says which time they are read of
+    """
+
+    def __init__(self, context: SqlContext) -> None:
+        self.context = context
+        self.bindings = Bindings()
+        self.project = f"project_id = {self.bindings.add(context.project_id, 'UInt64')}"
+        self.sessions = SessionSource(self.bindings, self.project, context.now)
+
+    def statement(self, text: str) -> Statement:
+        return Statement(text, self.bindings.values)
+
+    def bucket(self, starts: Sequence[datetime], time: str = "timestamp") -> str:
+        """The start of the interval of a row, in microseconds; 0 without starts."""
+        if not starts:
+            return "toInt64(0)"
+        bound = self.bindings.add([micros(one) for one in starts], "Array(Int64)")
+        return f"roundDown(toUnixTimestamp64Micro({time}), {bound})"
+
+    def where(self, span: DateRange, entities: Collection[Entity] | None) -> str:
+        """Rows of `events` that the question can use.
+
+        entities: without rows that can be none of them, exactly those of a single one; None for
+                  all events
+        """
+        bind = self.bindings
+        self.sessions.widen(span)
+        conditions = [
+            self.project,
+            f"timestamp >= {bind.time(span.start)}",
+            f"timestamp < {bind.time(span.end)}",
+        ]
+        if entities is not None:
+            conditions += self._named(entities)
+        if self.context.scope.properties is not None:
+            conditions.append(self.condition(self.context.scope.properties))
+        if self.context.scope.group_type_index is not None:
+            conditions.append(f"{self.who()} != ''")
+        return "\n   AND ".join(conditions)
+
+    def _named(self, entities: Collection[Entity]) -> list[str]:
+        """By the names first, which the order of the table serves."""
+        names = list(dict.fromkeys(one.event for one in entities if one.event is not None))
+        found = []
+        if all(one.event is not None for one in entities):
+            found.append(f"event IN {self.bindings.texts(names)}")
+        if all(one.properties is not None for one in entities):
+            found.append(f"({' OR '.join(self.entity(one) for one in entities)})")
+        return found
+
+    def entity(self, entity: Entity) -> str:
+        """The condition that a row is such an event."""
+        event = entity.event
+        named = None if event is None else f"event = {self.bindings.text(event)}"
+        own = None if entity.properties is None else self.condition(entity.properties)
+        parts = [part for part in (named, own) if part is not None]
+        return f"({' AND '.join(parts)})" if parts else "1"
+
+    def condition(self, node: Node) -> str:
+        """On a row of `events`."""
+        if is_of_sessions(node):
+            return self.sessions.condition(node)
+        if isinstance(node, ConditionGroup):
+            parts = [self.condition(child) for child in _sessions_together(node)]
+            return f"({f' {node.type} '.join(parts)})"
+        if isinstance(node, InCohort):
+            members = self.members(node.cohort_id)
+            return f"person_id {'NOT IN' if node.negation else 'IN'} ({members})"
+        assert isinstance(node, Property)  # the parser refuses all others
+        leaf = absolute(node, self.context.now)
+        return event_condition(leaf, self.bindings, self.project)
+
+    def members(self, cohort_id: int) -> str:
+        """The stored person ids of the members of a cohort."""
+        run = self.bindings.add(self.context.run, "UUID")
+        cohort = self.bindings.add(cohort_id, "UInt64")
+        rows = (
+            "(SELECT person_id FROM cohort_inputs "
+            f"WHERE run = {run} AND cohort_id = {cohort}) AS members"
+        )
+        return with_merged(rows, "1", self.project)
+
+    def who(self) -> str:
+        """Of a row of `events`: the stored person as UUID, or the key of the group as text."""
+        index = self.context.scope.group_type_index
+        return _PERSON if index is None else group_key(index)
+
+    def resolved(self, found: str, columns: Sequence[str]) -> str:
+        """Rows of `found` with its columns, and as `actor` whom its `who` is now."""
+        if self.context.scope.group_type_index is not None:
+            return f"SELECT {', '.join(columns)}, who AS actor FROM ({found}) AS found"
+        return self.resolved_person(found, columns)
+
+    def person(self) -> str:
+        """The stored person of a row of `events` as UUID, whatever is counted."""
+        return _PERSON
+
+    def resolved_person(self, found: str, columns: Sequence[str]) -> str:
+        """As `resolved`, where `who` is a stored person also in a question about groups."""
+        return _RESOLVED.format(
+            columns=", ".join(columns), no_person=NO_PERSON, found=found, project=self.project
+        )
+
+    def value(self, breakdown: Breakdown) -> str:
+        """The property of a row, its group or its session; NONE when it is null or empty."""
+        return f"ifNull(nullIf({self.own_text(breakdown)}, ''), {self.bindings.text(NONE)})"
+
+    def own_text(self, breakdown: Breakdown) -> str:
+        """The property of a row, of its own, its session, or the group that it names, as of now."""
+        if breakdown.type == "session":
+            return self.sessions.text(breakdown.key)
+        if breakdown.type != "group":
+            return self.text(breakdown.key)
+        assert breakdown.group_type_index is not None  # the parser requires it
+        rows = group_rows(breakdown.group_type_index, self.bindings, self.project)
+        known = _GROUP_TEXTS.format(text=self.text(breakdown.key), rows=rows)
+        key = group_key(breakdown.group_type_index)
+        return f"transform({key}, tupleElement({known}, 1), tupleElement({known}, 2), '')"
+
+    def text(self, key: str) -> str:
+        """A property of a row, of its own, as text; empty when it is null or absent."""
+        if COLUMN.fullmatch(key):
+            name = self.bindings.add(key.replace(".", "%2E"), "Identifier")
+            return f"ifNull(toString(attributes.{name}), '')"
+        place = f"properties, {self.bindings.text(key)}"
+        return (
+            f"multiIf(JSONType({place}) = 'Null', '', JSONType({place}) = 'String', "
+            f"JSONExtractString({place}), JSONExtractRaw({place}))"
+        )
+
+    def number(self, key: str) -> str:
+        """A property of a row, of its own, as a number; null when it is none."""
+        return self.number_of(self.text(key))
+
+    def number_of(self, text: str) -> str:
+        number = f"toFloat64OrNull({text})"
+        return f"if(isFinite({number}), {number}, NULL)"
+
+    def held(self, breakdown: Breakdown) -> str:
+        """The value of a person now, for `LEFT ANY JOIN (…) AS held ON held.person_id = actor`.
+
+        A person that has no row has no value either: `held_value` is then empty.
+        """
+        return (
+            f"SELECT person_id, {self.value(breakdown)} AS held_value "
+            f"FROM persons FINAL WHERE {self.project}"
+        )
+
+
+def _sessions_together(group: ConditionGroup) -> Sequence[Node]:
+    """The children, with those on sessions as one, for which sessions are computed once."""
+    found = tuple(child for child in group.children if is_of_sessions(child))
+    others = [child for child in group.children if not is_of_sessions(child)]
+    return [*others, ConditionGroup(group.type, found)] if found else others

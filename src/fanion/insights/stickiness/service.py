@@ -1,0 +1,118 @@
+"""Calculates stickiness in the event store.
+
+source: insights.md sections 7 and 13
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fanion.insights.calculation_service import Calculation, require_few
+from fanion.insights.dates.comparison import distance, earlier, previous
+from fanion.insights.dates.intervals import DateRange, Intervals, widened
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.dates.whole_intervals import intervals_of
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.people_urls import PeopleUrls
+from fanion.insights.sql.compiler import Statement
+from fanion.insights.stickiness.query import StickinessQuery
+from fanion.insights.stickiness.result import stickiness_entry
+from fanion.insights.stickiness.sql import (
+    SeriesIntervals,
+    actors_statement,
+    stickiness_statement,
+)
+
+# Numbers in one result, each with the address of those behind it.
+NUMBERS_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StickinessPlace:
+    """series: its place in the question; intervals: the number of them"""
+
+    series: int
+    intervals: int
+
+
+async def calculate_stickiness(
+    calculation: Calculation, query: StickinessQuery
+) -> list[dict[str, Any]]:
+    """One entry for each series, with `compare` first all current ones. raises: as `Calculation`"""
+    urls = PeopleUrls(calculation.project.id, "stickiness", query.scope.sent)
+    entries = []
+    for is_previous, (span, intervals) in enumerate(_ranges(calculation, query)):
+        for order in range(len(query.series)):
+            asked = _asked(calculation, query, order, span, intervals)
+            rows = await calculation.rows(stickiness_statement(asked))
+            found = [(int(number), int(actors)) for number, actors in rows]
+            entries.append(
+                stickiness_entry(
+                    query, order, intervals, found, urls, before=span if is_previous else None
+                )
+            )
+    return entries
+
+
+def read_stickiness_place(fields: Fields, query: StickinessQuery) -> StickinessPlace:
+    """raises: Invalid"""
+    intervals = fields.whole("stickiness_days", 1, NUMBERS_MAX)
+    if intervals is None:
+        raise fields.error("stickiness_days", "This field is required.")
+    return StickinessPlace(_series(fields, query), intervals)
+
+
+def _series(fields: Fields, query: StickinessQuery) -> int:
+    """By its place, or the first one of an event."""
+    order = fields.whole("entity_order", 0, len(query.series) - 1)
+    event = fields.text("entity_id")
+    for place, one in enumerate(query.series):
+        if order in (None, place) and event in (None, one.entity.event):
+            return place
+    raise fields.error("entity_id", "The question has no such series.")
+
+
+async def find_stickiness_actors(
+    calculation: Calculation, query: StickinessQuery, place: StickinessPlace
+) -> Statement:
+    """Their values: in how many intervals they were."""
+    span, intervals = next(_ranges(calculation, query))
+    asked = _asked(calculation, query, place.series, span, intervals)
+    return actors_statement(asked, place.intervals, cumulative=query.cumulative)
+
+
+def _asked(
+    calculation: Calculation,
+    query: StickinessQuery,
+    order: int,
+    span: DateRange,
+    intervals: Intervals,
+) -> SeriesIntervals:
+    series = query.series[order]
+    return SeriesIntervals(calculation.context, series, span, intervals.starts, query.criteria)
+
+
+def _ranges(
+    calculation: Calculation, query: StickinessQuery
+) -> Iterator[tuple[DateRange, Intervals]]:
+    """The range of the question, then the previous one to compare with. raises: Invalid"""
+    clock, interval = calculation.clock, query.interval
+    span = query.span(clock)
+    intervals = intervals_of(span, interval, clock)
+    numbers = len(intervals.starts) * len(query.series)
+    require_few(numbers * (2 if query.compare else 1), NUMBERS_MAX)
+    yield span, intervals
+    if query.compare:
+        before = _before(query, span, intervals, clock)
+        yield before, intervals_of(before, interval, clock)
+
+
+def _before(
+    query: StickinessQuery, span: DateRange, intervals: Intervals, clock: RangeClock
+) -> DateRange:
+    scope, interval, zone = query.scope, query.interval, clock.zone
+    if query.compare_to is None:
+        number = distance(scope.since, scope.until, intervals, interval, zone)
+        return previous(span, number, interval, zone)
+    before = earlier(span, query.compare_to, zone)
+    return before if scope.is_explicit else widened(before, interval, zone, clock.week_start_day)

@@ -1,0 +1,113 @@
+"""The statements of stickiness.
+
+source: insights.md sections 7 and 17
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
+from fanion.insights.stickiness.query import Criteria, StickinessSeries
+
+# The intervals of a person now; those that a merged one had too are one.
+INTERVALS_OF_ACTORS = """
+  SELECT actor, length(groupUniqArrayArray(buckets)) AS number
+    FROM ({resolved})
+GROUP BY actor
+"""
+
+BUCKETS = """
+  SELECT who, groupUniqArray(bucket) AS buckets
+    FROM (SELECT {who} AS who, {bucket} AS bucket
+            FROM events
+           WHERE {where})
+GROUP BY who
+"""
+
+# Where an interval needs so many events, each event counts once.
+ENOUGH_OF_ACTORS = """
+  SELECT actor, count() AS number
+    FROM (SELECT actor, bucket
+            FROM ({resolved})
+        GROUP BY actor, bucket
+          HAVING sum(n) {comparison})
+GROUP BY actor
+"""
+
+COUNTED = """
+  SELECT who, bucket, count() AS n
+    FROM (SELECT {who} AS who, {bucket} AS bucket
+            FROM events
+           WHERE {where}
+           LIMIT 1 BY uuid)
+GROUP BY who, bucket
+"""
+
+BY_NUMBER = """
+  SELECT number, count() AS actors
+    FROM ({actors})
+GROUP BY number
+"""
+
+ACTORS = """
+  SELECT actor, number
+    FROM ({actors})
+   WHERE number {comparison}
+ORDER BY number DESC, actor
+"""
+
+_OPERATORS = {"gte": ">=", "lte": "<=", "exact": "="}
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesIntervals:
+    """One series in one range. starts: of its intervals"""
+
+    context: SqlContext
+    series: StickinessSeries
+    span: DateRange
+    starts: Sequence[datetime]
+    criteria: Criteria | None = None
+
+
+def stickiness_statement(asked: SeriesIntervals) -> Statement:
+    """Rows: a number of intervals, how many actors have exactly so many."""
+    compiler = _compiler(asked)
+    return compiler.statement(BY_NUMBER.format(actors=_actors(compiler, asked)))
+
+
+def actors_statement(asked: SeriesIntervals, number: int, *, cumulative: bool) -> Statement:
+    """Rows: actor, in how many intervals. cumulative: in so many or more"""
+    compiler = _compiler(asked)
+    bound = compiler.bindings.add(number, "UInt64")
+    text = ACTORS.format(
+        actors=_actors(compiler, asked), comparison=f"{'>=' if cumulative else '='} {bound}"
+    )
+    return compiler.statement(text)
+
+
+def _compiler(asked: SeriesIntervals) -> Compiler:
+    """A series of groups counts them, whatever the question does."""
+    context, index = asked.context, asked.series.group_type_index
+    if index is not None:
+        context = replace(context, scope=replace(context.scope, group_type_index=index))
+    return Compiler(context)
+
+
+def _actors(compiler: Compiler, asked: SeriesIntervals) -> str:
+    criteria = asked.criteria
+    text, columns = (BUCKETS, ["buckets"]) if criteria is None else (COUNTED, ["bucket", "n"])
+    found = text.format(
+        who=compiler.who(),
+        bucket=compiler.bucket(asked.starts),
+        where=compiler.where(asked.span, [asked.series.entity]),
+    )
+    resolved = compiler.resolved(found, columns)
+    if criteria is None:
+        return INTERVALS_OF_ACTORS.format(resolved=resolved)
+    bound = compiler.bindings.add(criteria.value, "UInt64")
+    return ENOUGH_OF_ACTORS.format(
+        resolved=resolved, comparison=f"{_OPERATORS[criteria.operator]} {bound}"
+    )

@@ -1,0 +1,55 @@
+"""How many threads of the embedded engine a question gets: it shares the cores with all else."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from time import monotonic
+from typing import Final, Never
+
+LOOK_EVERY_S: Final = 0.2
+# Events are counted batch by batch, which may take longer than until the next look.
+BUSY_FOR_S: Final = 2.0
+# From here on half of the cores are left to them.
+BUSY_REQUESTS_PER_S: Final = 200
+BUSY_EVENTS_PER_S: Final = 2_000
+
+
+class QuestionThreads:
+    """All cores while the server has little else to do, half of them while it answers clients or
+    ingests.
+
+    answered, ingested: requests and events so far
+    """
+
+    def __init__(
+        self,
+        answered: Callable[[], int],
+        ingested: Callable[[], int],
+        cores: int = os.cpu_count() or 1,
+        at: float | None = None,
+    ) -> None:
+        self._answered = answered
+        self._ingested = ingested
+        self._cores = cores
+        self._seen = (monotonic() if at is None else at, answered(), ingested())
+        self._busy_until = self._seen[0]
+
+    def now(self) -> int:
+        return max(1, self._cores // 2) if self._seen[0] < self._busy_until else self._cores
+
+    async def run(self) -> Never:
+        """Look at the load again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self.look(monotonic())
+
+    def look(self, at: float) -> None:
+        """What was done since the last look decides, for a while. at: seconds of a steady clock"""
+        before, requests, events = self._seen
+        self._seen = (at, self._answered(), self._ingested())
+        seconds = max(at - before, 1e-3)
+        if (
+            self._seen[1] - requests >= BUSY_REQUESTS_PER_S * seconds
+            or self._seen[2] - events >= BUSY_EVENTS_PER_S * seconds
+        ):
+            self._busy_until = at + BUSY_FOR_S

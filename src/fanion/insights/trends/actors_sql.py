@@ -1,0 +1,66 @@
+"""The statement of who is behind a number of a trend, and of how many events each has.
+
+source: insights.md sections 4 and 13
+"""
+
+from collections.abc import Sequence
+
+from fanion.insights.sql.compiler import Statement
+from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
+
+ACTORS = """
+  SELECT counted AS actor, sum(n) AS number
+    FROM ({valued})
+   WHERE {condition}
+GROUP BY counted
+ORDER BY number DESC, actor
+"""
+
+
+def actors_statement(
+    query: SeriesQuery, values: Sequence[str], hidden: Sequence[str] | None = None
+) -> Statement:
+    """Rows: who is counted, and the number of its events; the largest number first.
+
+    values: of the breakdown, one for each property; empty for all
+    hidden: in place of them: all values but these
+    """
+    sql = _ActorsSql(query)
+    return sql.compiler.statement(sql.actors(values, hidden))
+
+
+class _ActorsSql(SeriesRows):
+    def actors(self, values: Sequence[str], hidden: Sequence[str] | None) -> str:
+        found, counted = self._found()
+        return ACTORS.format(
+            valued=self.valued(found, [f"{counted} AS counted", "n"]),
+            condition=self._of_values(values, hidden),
+        )
+
+    def _of_values(self, values: Sequence[str], hidden: Sequence[str] | None) -> str:
+        bind = self.compiler.bindings
+        if hidden is not None:
+            return f"value NOT IN {bind.texts(hidden)}"
+        if not values:
+            return "1"
+        if len(values) == 1:
+            return f"value = {bind.text(values[0])}"
+        return f"value = toJSONString({bind.texts(values)})"
+
+    def _found(self) -> tuple[str, str]:
+        """Rows of who is counted with its events, or with sessions that count once, as `n`."""
+        math = self.math
+        if math.is_first_time:
+            return f"SELECT *, 1 AS n FROM ({self.first_events()})", self.counted
+        if math.of_sessions:
+            return f"SELECT *, 1 AS n FROM ({self.sessions(actor=True)})", self.counted
+        if math.aggregate is not None and not math.is_per_actor:
+            return f"SELECT *, 1 AS n FROM ({self.measured(actor=True)})", self.counted
+        if math.word in ("unique_session", "unique_group"):
+            return self._with_key(), "key" if math.word == "unique_group" else self.counted
+        return self.events_of_actors(), self.counted
+
+    def _with_key(self) -> str:
+        columns = self.columns(actor=self.math.word == "unique_session") | {"key": self.key()}
+        rows = self.rows(columns, f"{self.where()} AND key != ''", once=True)
+        return self.resolved(self.grouped(rows, columns, "count() AS n"), [*columns, "n"])

@@ -1,0 +1,34 @@
+"""The statement of the least and the greatest number of a property, between which a histogram has
+its bins.
+
+source: insights.md section 4
+"""
+
+from fanion.insights.sql.breakdown import OF_EVENTS
+from fanion.insights.sql.compiler import Statement
+from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
+
+
+def extent_statement(query: SeriesQuery, place: int) -> Statement:
+    """One row: the least and the greatest number of a part of the breakdown, null without any."""
+    sql = _ExtentSql(query)
+    return sql.compiler.statement(sql.extent(place))
+
+
+class _ExtentSql(SeriesRows):
+    def extent(self, place: int) -> str:
+        """Of a part of the breakdown that is a histogram, over the events that are counted."""
+        assert self.query.breakdowns is not None
+        part, compiler = self.query.breakdowns.parts[place], self.compiler
+        number = compiler.number_of(compiler.own_text(part))
+        if part.type in OF_EVENTS:
+            where = f"{self.where()} AND isNotNull(number)"
+            rows = self.rows({"number": number}, where, once=False)
+            return f"SELECT min(number), max(number) FROM ({rows})"
+        rows = self.rows({"who": compiler.person()}, self.where(), once=False)
+        persons = compiler.resolved_person(f"SELECT DISTINCT who FROM ({rows})", ["who"])
+        held = f"SELECT person_id, {number} AS number FROM persons FINAL WHERE {compiler.project}"
+        return (
+            f"SELECT min(number), max(number) FROM ({persons}) AS found "
+            f"LEFT ANY JOIN ({held}) AS held ON held.person_id = actor WHERE isNotNull(number)"
+        )

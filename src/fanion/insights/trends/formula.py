@@ -1,0 +1,152 @@
+"""Formulas of series: `A + B * 2`.
+
+source: insights.md section 4c
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from string import ascii_uppercase
+from typing import Final, Literal
+
+CHARS_MAX: Final = 500
+# Of parentheses and signs; far from the recursion limit.
+DEPTH_MAX: Final = 50
+
+_TOKEN = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+)|([A-Za-z]+)|([-+*/()]))")
+Operator = Literal["+", "-", "*", "/"]
+
+
+class FormulaError(ValueError):
+    """What is wrong with the text, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOf:
+    """The values of a series. place: its place in the question"""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    operator: Operator
+    left: "Expression"
+    right: "Expression"
+
+
+Expression = float | SeriesOf | Applied
+
+
+def parse_formula(text: str, series: int) -> Expression:
+    """series: how many there are; `A` is the first. raises: FormulaError"""
+    if len(text) > CHARS_MAX:
+        raise FormulaError(f"A formula has at most {CHARS_MAX} characters.")
+    return _Parser(_tokens(text), series).whole()
+
+
+def calculate(formula: Expression, values: Sequence[float]) -> float:
+    """values: of the series at one point. What is divided by zero is 0, as is what overflows."""
+    found = _calculated(formula, values)
+    return found if isfinite(found) else 0.0
+
+
+def _calculated(formula: Expression, values: Sequence[float]) -> float:
+    if isinstance(formula, SeriesOf):
+        return values[formula.place]
+    if not isinstance(formula, Applied):
+        return formula
+    left, right = _calculated(formula.left, values), _calculated(formula.right, values)
+    if formula.operator == "+":
+        return left + right
+    if formula.operator == "-":
+        return left - right
+    if formula.operator == "*":
+        return left * right
+    return left / right if right else 0.0
+
+
+def _tokens(text: str) -> list[str]:
+    found, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise FormulaError(f'A formula cannot contain "{text[at:].lstrip()[:1]}".')
+        found.append(match[0].strip())
+        at = match.end()
+    return found
+
+
+class _Parser:
+    """sum: product (+- product)*; product: signed (*/ signed)*; signed: -signed, or an operand"""
+
+    def __init__(self, tokens: Sequence[str], series: int) -> None:
+        self._tokens, self._series = tokens, series
+        self._at = self._depth = 0
+
+    def whole(self) -> Expression:
+        found = self._sum()
+        if self._next is not None:
+            raise FormulaError(f'"{self._next}" is not expected here.')
+        return found
+
+    @property
+    def _next(self) -> str | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _take(self) -> str:
+        token = self._next
+        if token is None:
+            raise FormulaError("The formula is not complete.")
+        self._at += 1
+        return token
+
+    def _sum(self) -> Expression:
+        found = self._product()
+        while (operator := self._operator("+", "-")) is not None:
+            found = Applied(operator, found, self._product())
+        return found
+
+    def _product(self) -> Expression:
+        found = self._signed()
+        while (operator := self._operator("*", "/")) is not None:
+            found = Applied(operator, found, self._signed())
+        return found
+
+    def _operator(self, *wanted: Operator) -> Operator | None:
+        """The next token, where it is one of these."""
+        for operator in wanted:
+            if self._next == operator:
+                self._at += 1
+                return operator
+        return None
+
+    def _signed(self) -> Expression:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise FormulaError(f"A formula is at most {DEPTH_MAX} levels deep.")
+        found = self._operand(self._take())
+        self._depth -= 1
+        return found
+
+    def _operand(self, token: str) -> Expression:
+        if token == "-":
+            return Applied("-", 0.0, self._signed())
+        if token == "(":
+            found = self._sum()
+            if self._take() != ")":
+                raise FormulaError('A ")" is missing.')
+            return found
+        if token[0].isdigit() or token[0] == ".":
+            return float(token)
+        return self._letter(token)
+
+    def _letter(self, token: str) -> Expression:
+        if not token.isalpha():
+            raise FormulaError(f'"{token}" is not expected here.')
+        place = ascii_uppercase.find(token.upper()) if len(token) == 1 else -1
+        if not 0 <= place < self._series:
+            raise FormulaError(f'There is no series "{token}".')
+        return SeriesOf(place)

@@ -1,0 +1,117 @@
+"""The ranges that a trend is counted over, and from rows of the store to numbers of intervals.
+
+source: insights.md sections 2c, 4a and 4d
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from itertools import accumulate
+from zoneinfo import ZoneInfo
+
+from fanion.insights.dates.comparison import distance, earlier, previous
+from fanion.insights.dates.intervals import DateRange, Intervals, cut, midnight, widened
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.sql.compiler import SqlContext
+from fanion.insights.trends.maths import Math
+from fanion.insights.trends.query import Series, TrendsQuery
+from fanion.insights.trends.rows_sql import SeriesQuery
+from fanion.properties.cohort_sql import MICROSECOND, micros
+
+# Value of the breakdown → its number in each interval, or one for the whole range.
+Numbers = Mapping[str, Sequence[float]]
+# Value, its intervals in microseconds, or the numbers of days, and their numbers.
+Row = tuple[str, Sequence[int], Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One range of the question. is_previous: the one to compare with"""
+
+    span: DateRange
+    intervals: Intervals
+    is_previous: bool = False
+
+
+def frames_of(query: TrendsQuery, clock: RangeClock) -> list[Frame]:
+    """The range of the query, then the one to compare with. raises: Invalid"""
+    span, interval, zone = query.span(clock), query.effective_interval, clock.zone
+    intervals = cut(span, interval, zone, clock.week_start_day)
+    frames = [Frame(span, intervals)]
+    if query.compare:
+        before = _before(query, span, intervals, clock)
+        found = cut(before, interval, zone, clock.week_start_day)
+        frames.append(Frame(before, found, is_previous=True))
+    return frames
+
+
+def _before(
+    query: TrendsQuery, span: DateRange, intervals: Intervals, clock: RangeClock
+) -> DateRange:
+    interval, zone = query.effective_interval, clock.zone
+    if query.compare_to is None:
+        number = distance(query.scope.since, query.scope.until, intervals, interval, zone)
+        return previous(span, number, interval, zone)
+    before = earlier(span, query.compare_to, zone)
+    if query.scope.is_explicit:
+        return before
+    return widened(before, interval, zone, clock.week_start_day)
+
+
+def series_query(
+    context: SqlContext, query: TrendsQuery, series: Series, frame: Frame, clock: RangeClock
+) -> SeriesQuery:
+    """One series in one range."""
+    series = replace(series, math=series.math.at(query.effective_interval))
+    starts = () if query.totals else frame.intervals.starts
+    asked = SeriesQuery(context, series, query.breakdowns, frame.span, starts)
+    window = series.math.window
+    if window is None:
+        once = query.shape == "cumulative" and series.math.word == "dau"
+        return replace(asked, once=once)
+    return _of_window(asked, window, clock.zone, totals=query.totals)
+
+
+def _of_window(asked: SeriesQuery, window: int, zone: ZoneInfo, *, totals: bool) -> SeriesQuery:
+    """With the days before the range too. A total is that of the range's last day."""
+    first = last_day(asked.span, zone) if totals else asked.span.start.astimezone(zone).date()
+    span = DateRange(midnight(first - timedelta(days=window - 1), zone), asked.span.end)
+    if totals:
+        series = replace(asked.series, math=Math("dau"))
+        return replace(asked, span=span, series=series)
+    return replace(asked, span=span, starts=cut(span, "day", zone).starts, window=window)
+
+
+def counted(asked: SeriesQuery, rows: Sequence[Row], frame: Frame, zone: ZoneInfo) -> Numbers:
+    """source: insights.md section 4a"""
+    if asked.window is not None:
+        return {
+            value: _active(asked, dict(zip(days, changes, strict=True)), frame, zone)
+            for value, days, changes in rows
+        }
+    starts = [micros(one) for one in asked.starts] or [0]
+    found = {value: dict(zip(at, numbers, strict=True)) for value, at, numbers in rows}
+    return {
+        value: [float(numbers.get(start, 0.0)) for start in starts]
+        for value, numbers in found.items()
+    }
+
+
+def _active(
+    asked: SeriesQuery, changes: Mapping[int, float], frame: Frame, zone: ZoneInfo
+) -> list[float]:
+    """How many are active on the last day of each interval."""
+    first, last = asked.starts[0].astimezone(zone).date(), last_day(frame.span, zone)
+    active = list(accumulate(float(changes.get(day, 0)) for day in range(len(asked.starts))))
+    return [active[(min(day, last) - first).days] for day in _last_days(frame.intervals, zone)]
+
+
+def _last_days(intervals: Intervals, zone: ZoneInfo) -> list[date]:
+    ends: list[datetime] = [*intervals.starts[1:]]
+    if intervals.end is not None:
+        ends.append(intervals.end)
+    return [(end - MICROSECOND).astimezone(zone).date() for end in ends]
+
+
+def last_day(span: DateRange, zone: ZoneInfo) -> date:
+    return (span.end - MICROSECOND).astimezone(zone).date()

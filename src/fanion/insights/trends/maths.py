@@ -1,0 +1,114 @@
+"""What a series counts, and the options that say it.
+
+source: insights.md section 4a
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from fanion.insights.dates.intervals import Interval
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.scope import GROUP_TYPES_MAX
+from fanion.rest.unknown_fields import no_choice
+
+Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"]
+AGGREGATES: Final[tuple[Aggregate, ...]] = get_args(Aggregate)
+PER_ACTOR: Final = tuple(f"{one}_count_per_actor" for one in AGGREGATES if one != "sum")
+FIRST_TIME: Final = ("first_time_for_user", "first_matching_event_for_user")
+# Days of which a person needs an event in one.
+WINDOWS: Final[Mapping[str, int]] = {"weekly_active": 7, "monthly_active": 30}
+# At which such a window counts as the interval does.
+_LONG: Final[Mapping[str, tuple[Interval, ...]]] = {
+    "weekly_active": ("week", "month"),
+    "monthly_active": ("month",),
+}
+MATHS: Final = (
+    *("total", "dau", *WINDOWS, "unique_session", "unique_group"),
+    *(*FIRST_TIME, *AGGREGATES, *PER_ACTOR),
+)
+SESSION_DURATION: Final = "$session_duration"
+PROPERTY_TYPES: Final = ("event_properties", "person_properties")
+# Names of a series that say nothing about what is counted.
+_PASSED_OVER: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
+
+
+@dataclass(frozen=True, slots=True)
+class Math:
+    """word:             one of MATHS
+    aggregate:        of a property, of sessions' durations or of counts per person
+    name:             of the property that is aggregated; SESSION_DURATION for seconds of sessions
+    of_person:        the property is that of the person
+    group_type_index: of `unique_group`
+    """
+
+    word: str = "total"
+    name: str | None = None
+    of_person: bool = False
+    group_type_index: int | None = None
+
+    @property
+    def aggregate(self) -> Aggregate | None:
+        for one in AGGREGATES:
+            if self.word in (one, f"{one}_count_per_actor"):
+                return one
+        return None
+
+    @property
+    def is_per_actor(self) -> bool:
+        return self.word in PER_ACTOR
+
+    @property
+    def is_first_time(self) -> bool:
+        return self.word in FIRST_TIME
+
+    @property
+    def of_sessions(self) -> bool:
+        return self.name == SESSION_DURATION and not self.of_person
+
+    def at(self, interval: Interval) -> "Math":
+        """As it is counted: a week's weekly active persons are its distinct persons."""
+        return Math("dau") if interval in _LONG.get(self.word, ()) else self
+
+    @property
+    def window(self) -> int | None:
+        """Days, the counted one included."""
+        return WINDOWS.get(self.word)
+
+
+TOTAL: Final = Math()
+
+
+def read_math(fields: Fields) -> Math:
+    """Of one series. raises: Invalid"""
+    word = _word(fields)
+    name, kind = fields.text("math_property"), _property_type(fields)
+    index = fields.whole("math_group_type_index", 0, GROUP_TYPES_MAX - 1)
+    fields.refuse_unread("Series", _PASSED_OVER)
+    if word in AGGREGATES:
+        if name is None:
+            raise fields.required("math_property")
+        return Math(word, name, of_person=kind == "person_properties")
+    if word != "unique_group":
+        return Math(word)
+    if index is None:
+        raise fields.required("math_group_type_index")
+    return Math(word, group_type_index=index)
+
+
+def _word(fields: Fields) -> str:
+    word = fields.text("math") or "total"
+    if word == "hogql":
+        raise fields.error("math", "Trends with math hogql are not supported.")
+    if word not in MATHS:
+        raise no_choice(word, MATHS, fields.place("math"))
+    return word
+
+
+def _property_type(fields: Fields) -> str:
+    kind = fields.text("math_property_type") or PROPERTY_TYPES[0]
+    if kind == "session_properties" and fields.raw("math_property") == SESSION_DURATION:
+        return PROPERTY_TYPES[0]
+    if kind not in PROPERTY_TYPES:
+        raise no_choice(kind, PROPERTY_TYPES, fields.place("math_property_type"))
+    return kind

@@ -1,0 +1,144 @@
+"""The place of a number in the answer to a trend, in a request for who is behind it.
+
+source: insights.md section 13
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from fanion.errors import Invalid
+from fanion.insights.dates.bounds import Bound, parse_bound
+from fanion.insights.dates.intervals import DateRange, midnight
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.sql.compiler import OTHER
+from fanion.insights.trends.frames import Frame, last_day
+from fanion.insights.trends.maths import Math
+from fanion.insights.trends.query import TrendsQuery
+from fanion.insights.trends.rows_sql import SeriesQuery
+from fanion.properties.cohort_sql import MICROSECOND
+
+_LABELS: Final = ("current", "previous")
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPlace:
+    """series: its place in the question
+    day:    the start of an interval, or a time in it; None for the whole range
+    values: of the breakdown, one for each property; OTHER alone for the combined rest; empty for
+            all
+    is_previous: in the range that is compared with
+    """
+
+    series: int
+    day: Bound | None = None
+    values: tuple[str, ...] = ()
+    is_previous: bool = False
+
+    @property
+    def is_other(self) -> bool:
+        return self.values == (OTHER,)
+
+
+def read_trends_place(fields: Fields, query: TrendsQuery) -> TrendPlace:
+    """raises: Invalid"""
+    if query.formulas:
+        raise fields.error(
+            "formula", "A formula has no persons of its own. Ask for one of its series."
+        )
+    name = "people_day" if fields.raw("day") is None else "day"
+    day = parse_bound(fields.raw(name), fields.place(name))
+    if day.text is not None and day.moment is None and day.day is None:
+        raise fields.error(name, "Must be the start of an interval.")
+    is_previous = fields.choice("compare_label", _LABELS, "current") == "previous"
+    if is_previous and not query.compare:
+        raise fields.error("compare_label", "The question does not compare.")
+    found = None if day.text is None or query.totals else day
+    return TrendPlace(_series(fields, query), found, _values(fields, query), is_previous)
+
+
+def group_type_of_trend(query: TrendsQuery, place: TrendPlace) -> int | None:
+    """Groups are listed where groups are counted."""
+    own = query.series[place.series].math.group_type_index
+    return query.scope.group_type_index if own is None else own
+
+
+def _series(fields: Fields, query: TrendsQuery) -> int:
+    """By its place, or the first one of an event, if need be of this math."""
+    if not query.series:
+        raise fields.error("events", "At least one event is required.")
+    order = fields.whole("entity_order", 0, len(query.series) - 1)
+    event, math = fields.text("entity_id"), fields.text("entity_math")
+    if fields.text("entity_type") not in (None, "events"):
+        raise fields.error("entity_type", 'entity_type must be "events".')
+    if order is not None:
+        return order
+    found = [n for n, one in enumerate(query.series) if event in (None, one.entity.event)]
+    if not found:
+        raise fields.error("entity_id", "The question has no such series.")
+    return next((n for n in found if query.series[n].math.word == math), found[0])
+
+
+def _values(fields: Fields, query: TrendsQuery) -> tuple[str, ...]:
+    raw = fields.raw("breakdown_value")
+    if raw is None:
+        return ()
+    if query.breakdowns is None:
+        raise fields.error("breakdown_value", "Set breakdown when breakdown_value is set.")
+    values = _listed(raw) if query.breakdowns.dimensions > 1 else [raw]
+    if isinstance(raw, list) and len(raw) == 1:
+        values = raw
+    if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
+        raise fields.error("breakdown_value", "Not a valid string.")
+    texts = tuple(str(one) for one in values)
+    if texts and set(texts) == {OTHER}:
+        return (OTHER,)
+    if len(texts) != query.breakdowns.dimensions:
+        raise fields.error("breakdown_value", "Must have a value for each property.")
+    return texts
+
+
+def _listed(raw: object) -> Sequence[Any]:
+    """A list, or its text in a query string."""
+    if isinstance(raw, str) and raw.startswith("["):
+        try:
+            raw = msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            return [raw]
+    return raw if isinstance(raw, list) else [raw]
+
+
+def cell(
+    query: TrendsQuery, asked: SeriesQuery, place: TrendPlace, frame: Frame, clock: RangeClock
+) -> SeriesQuery:
+    """What the number at this place counts, as one interval. raises: Invalid
+
+    asked: the series, with the bins of the whole range
+    """
+    span = _span(query, place, frame, clock)
+    math = query.series[place.series].math.at(query.effective_interval)
+    if math.window is not None:
+        first = last_day(span, clock.zone) - timedelta(days=math.window - 1)
+        span = DateRange(midnight(first, clock.zone), span.end)
+        math = Math("dau")
+    series = replace(asked.series, math=math)
+    return replace(asked, series=series, span=span, starts=(), window=None, once=False)
+
+
+def _span(query: TrendsQuery, place: TrendPlace, frame: Frame, clock: RangeClock) -> DateRange:
+    """Of a running sum all from the start of the range."""
+    if place.day is None:
+        return frame.span
+    at = place.day.instant(clock.zone)
+    starts = frame.intervals.starts
+    number = sum(start <= at for start in starts) - 1
+    if number < 0 or (frame.intervals.end is not None and at >= frame.intervals.end):
+        raise Invalid("The question has no such interval.", attr="day")
+    ends = (*starts[1:], frame.intervals.end or frame.span.end)
+    start = frame.span.start if query.shape == "cumulative" else starts[number]
+    start, end = max(start, frame.span.start), min(ends[number], frame.span.end)
+    return DateRange(start, max(end, start + MICROSECOND))

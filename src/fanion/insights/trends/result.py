@@ -1,0 +1,242 @@
+"""The answer to a trend, as clients read it.
+
+source: insights.md sections 4b to 4e; cohorts.md section 23
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
+from math import floor
+from typing import Any, Final
+
+import msgspec
+
+from fanion.insights.entity_action import entity_action
+from fanion.insights.people_urls import PeopleUrls
+from fanion.insights.query import Breakdowns
+from fanion.insights.sql.compiler import NONE, OTHER
+from fanion.insights.trends.formula import calculate
+from fanion.insights.trends.frames import Frame, Numbers
+from fanion.insights.trends.query import Formula, Series, TrendsQuery
+
+# Of one answer. Each has the whole question in it; a larger answer has none.
+URLS_MAX: Final = 2_000
+
+_LABELS = {NONE: "None (i.e. no value)", OTHER: "Other (i.e. all remaining values)"}
+
+
+@dataclass(frozen=True, slots=True)
+class FrameNumbers:
+    """Of one range. series: in the order of the question"""
+
+    frame: Frame
+    series: Sequence[Numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One entry of the answer. order: of the series or formula"""
+
+    of: Series | Formula
+    order: int
+    value: str
+    numbers: Sequence[float]
+    frame: Frame
+
+
+def trend_result(
+    query: TrendsQuery, found: Sequence[FrameNumbers], urls: PeopleUrls | None, now: datetime
+) -> list[dict[str, Any]]:
+    """One entry for each series, or formula, and value of the breakdown: series as asked, then
+    the largest; all of the current range before the previous one."""
+    lines = [line for one in found for line in _lines(query, one)]
+    if sum(len(line.numbers) for line in lines) > URLS_MAX:
+        urls = None
+    return [_entry(query, line, urls, now) for line in lines]
+
+
+def has_more(result: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether values of the breakdown are combined in one entry, Other."""
+    values = (entry.get("breakdown_value") for entry in result)
+    return any(value == OTHER or (isinstance(value, list) and OTHER in value) for value in values)
+
+
+def _lines(query: TrendsQuery, found: FrameNumbers) -> Iterator[_Line]:
+    series = [_complete(query, numbers, found.frame) for numbers in found.series]
+    if query.formulas:
+        for order, formula in enumerate(query.formulas):
+            yield from _sorted(query, _formula_lines(query, found.frame, series, order, formula))
+        return
+    for order, (one, numbers) in enumerate(zip(query.series, series, strict=True)):
+        lines = [_Line(one, order, value, row, found.frame) for value, row in numbers.items()]
+        yield from _sorted(query, lines)
+
+
+def _complete(query: TrendsQuery, numbers: Numbers, frame: Frame) -> Numbers:
+    """Without a breakdown its one value, of cohorts all; smoothed, and summed up."""
+    nothing = [0.0] * (1 if query.totals else len(frame.intervals.starts))
+    if query.breakdowns is None:
+        numbers = {"": numbers.get("", nothing)}
+    else:
+        named = [one.key for one in query.breakdowns.parts] if _is_of_cohorts(query) else []
+        missing = {key: nothing for key in named if key not in numbers} if numbers else {}
+        hidden = OTHER if query.breakdowns.hide_other else None
+        numbers = {value: row for value, row in numbers.items() if value != hidden} | missing
+    return {value: _shaped(query, row) for value, row in numbers.items()}
+
+
+def _is_of_cohorts(query: TrendsQuery) -> bool:
+    parts = query.breakdowns.parts if query.breakdowns else ()
+    return bool(parts) and all(one.type == "cohort" for one in parts)
+
+
+def _shaped(query: TrendsQuery, numbers: Sequence[float]) -> Sequence[float]:
+    if query.totals:
+        return numbers
+    if query.smoothed > 1:
+        numbers = smoothed(numbers, query.smoothed)
+    return list(accumulate(numbers)) if query.shape == "cumulative" else numbers
+
+
+def smoothed(numbers: Sequence[float], over: int) -> list[float]:
+    """The averages of the last numbers up to each, rounded down.
+
+    source: insights.md section 4d
+    """
+    sums = [0.0, *accumulate(numbers)]
+    firsts = [max(0, place - over) for place in range(1, len(sums))]
+    return [
+        float(floor((sums[place] - sums[first]) / (place - first)))
+        for place, first in enumerate(firsts, 1)
+    ]
+
+
+def _formula_lines(
+    query: TrendsQuery,
+    frame: Frame,
+    series: Sequence[Numbers],
+    order: int,
+    formula: Formula,
+) -> list[_Line]:
+    """One for each value that any series has."""
+    nothing = [0.0] * (1 if query.totals else len(frame.intervals.starts))
+    values = dict.fromkeys(value for numbers in series for value in numbers)
+    if query.breakdowns is None:
+        values = {"": None}
+    found = []
+    for value in values:
+        rows = [numbers.get(value, nothing) for numbers in series]
+        points = zip(*rows, strict=True) if rows else [() for _ in nothing]
+        numbers = [calculate(formula.expression, point) for point in points]
+        found.append(_Line(formula, order, value, numbers, frame))
+    return found
+
+
+def _sorted(query: TrendsQuery, lines: Sequence[_Line]) -> list[_Line]:
+    def key(line: _Line) -> tuple[float, float, str]:
+        return -_count(query, line), _bin(query, line.value), _label(query, line)
+
+    return sorted(lines, key=key)
+
+
+def _count(query: TrendsQuery, line: _Line) -> float:
+    """Of a chart of running sums the last one."""
+    if query.shape == "cumulative":
+        return line.numbers[-1] if line.numbers else 0.0
+    return float(sum(line.numbers))
+
+
+def _bin(query: TrendsQuery, value: str) -> float:
+    """Of a histogram where the bin begins, so that equal ones ascend."""
+    parts = query.breakdowns.parts if query.breakdowns else ()
+    if len(parts) != 1 or parts[0].bins is None or not value.startswith("["):
+        return 0.0
+    return float(value[1:].split(",")[0])
+
+
+def _entry(
+    query: TrendsQuery, line: _Line, urls: PeopleUrls | None, now: datetime
+) -> dict[str, Any]:
+    entry = {"action": _action(line), "label": _label(query, line)} | _points(query, line, now)
+    if query.breakdowns is not None:
+        entry["breakdown_value"] = _shown_value(query.breakdowns, line.value)
+    if query.compare:
+        entry["compare"] = True
+        entry["compare_label"] = "previous" if line.frame.is_previous else "current"
+    if query.totals:
+        return entry | {"persons": _people(query, line, urls)}
+    return entry | {"persons_urls": _people_of_points(query, line, urls)}
+
+
+def _points(query: TrendsQuery, line: _Line, now: datetime) -> dict[str, Any]:
+    if query.totals:
+        total = float(line.numbers[0])
+        nothing: dict[str, Any] = {"count": 0.0, "data": [], "days": [], "labels": []}
+        return {**nothing, "filter": {}, "aggregated_value": total}
+    intervals, span = line.frame.intervals, line.frame.span
+    return {
+        "count": _count(query, line),
+        "data": list(line.numbers),
+        "days": list(intervals.days),
+        "labels": list(intervals.labels),
+        "filter": {},
+        "incomplete": intervals.unfinished(min(span.end, now)),
+    }
+
+
+def _shown_value(breakdowns: Breakdowns, value: str) -> Any:
+    """Text; of one cohort its id; of several properties a list of texts."""
+    if breakdowns.dimensions > 1:
+        values = parts_of(breakdowns, value)
+        return values if len(values) > 1 else [value] * breakdowns.dimensions
+    is_cohort = breakdowns.parts[0].type == "cohort"
+    return int(value) if is_cohort and value.isdecimal() else value
+
+
+def parts_of(breakdowns: Breakdowns, value: str) -> list[str]:
+    """The values of several properties; of the combined rest only OTHER."""
+    if breakdowns.dimensions == 1 or value == OTHER:
+        return [value]
+    return msgspec.json.decode(value, type=list[str])
+
+
+def _label(query: TrendsQuery, line: _Line) -> str:
+    if isinstance(line.of, Formula):
+        return line.of.label
+    if query.breakdowns is None:
+        return line.of.entity.label
+    label = "::".join(_LABELS.get(one, one) for one in parts_of(query.breakdowns, line.value))
+    return label if len(query.series) == 1 else f"{line.of.entity.label} - {label}"
+
+
+def _people(query: TrendsQuery, line: _Line, urls: PeopleUrls | None, day: Any = None) -> Any:
+    """Where the persons of a number are listed; a formula has none."""
+    if urls is None or isinstance(line.of, Formula):
+        return {}
+    place = {
+        "entity_id": line.of.entity.event,
+        "entity_type": "events",
+        "entity_math": line.of.math.word,
+        "entity_order": line.order,
+        "day": day,
+        "compare_label": "previous" if line.frame.is_previous else None,
+    }
+    if query.breakdowns is not None:
+        place["breakdown_value"] = _shown_value(query.breakdowns, line.value)
+    return {"filter": {}, "url": urls.url(**place)}
+
+
+def _people_of_points(query: TrendsQuery, line: _Line, urls: PeopleUrls | None) -> list[Any]:
+    """An interval is named by its start, with the time where days have several."""
+    if urls is None or isinstance(line.of, Formula):
+        return []
+    intervals = line.frame.intervals
+    names = zip(intervals.days, intervals.starts, strict=True)
+    return [
+        _people(query, line, urls, start.isoformat() if " " in day else day) for day, start in names
+    ]
+
+
+def _action(line: _Line) -> dict[str, Any] | None:
+    return None if isinstance(line.of, Formula) else entity_action(line.of.entity, line.order)

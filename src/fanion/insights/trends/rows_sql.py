@@ -1,0 +1,232 @@
+"""The rows of a series: of events, of persons with their events, of sessions, of first events.
+
+`rows` reads `events` once; what counts persons or events of persons is grouped by the stored person
+before persons are resolved; `valued` adds the values of the breakdown that belong to persons.
+
+source: insights.md sections 4 and 17; cohorts.md section 23
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.query import Breakdowns
+from fanion.insights.sql.breakdown import Bins, BreakdownSql
+from fanion.insights.sql.compiler import Compiler, SqlContext
+from fanion.insights.trends.query import Series
+
+# A session that has an event in the range began at most a day before and ends at most a day later.
+SESSION_MAX: Final = timedelta(days=1)
+
+# A session lies in each interval in which it has such an event, with the length of the whole.
+SESSIONS = """
+  SELECT session, number, {cells}
+    FROM (SELECT session,
+                 (toUnixTimestamp64Micro(max(timestamp)) - toUnixTimestamp64Micro(min(timestamp)))
+                 / 1000000 AS number,
+                 groupUniqArrayIf({cell}, is_counted) AS cells
+            FROM (SELECT {columns}, {session} AS session, timestamp, ({where}) AS is_counted
+                    FROM events
+                   WHERE {project}
+                     AND timestamp >= {start}
+                     AND timestamp < {end}
+                     AND session != '')
+        GROUP BY session
+          HAVING notEmpty(cells))
+   ARRAY JOIN cells AS cell
+"""
+
+# Of each actor the first event of all time. earliest: (time, uuid); first: (is_counted, columns)
+FIRST = """
+  SELECT who, min(at) AS earliest, argMin(cell, at) AS first
+    FROM (SELECT {who} AS who,
+                 tuple(timestamp, UUIDToNum(uuid)) AS at,
+                 tuple(({is_counted}){columns}) AS cell
+            FROM events
+           WHERE {where})
+GROUP BY who
+"""
+
+FIRST_OF_ACTORS = """
+  SELECT {counted}{columns}, {bucket} AS bucket
+    FROM (SELECT actor, min(earliest) AS at, argMin(first, earliest) AS cell
+            FROM ({found})
+        GROUP BY actor)
+   WHERE cell.1
+     AND at.1 >= {start}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesQuery:
+    """One series in one time range.
+
+    starts: of the intervals; none for the whole span
+    bins:   of the parts of the breakdown that are histograms
+    window: of active persons: so many intervals, which are days, of which one counts
+    once:   a person counts in its first interval only
+    """
+
+    context: SqlContext
+    series: Series
+    breakdowns: Breakdowns | None
+    span: DateRange
+    starts: Sequence[datetime] = ()
+    bins: Mapping[int, Bins] = field(default_factory=dict)
+    window: int | None = None
+    once: bool = False
+
+    @property
+    def limit(self) -> int:
+        return 1 if self.breakdowns is None else self.breakdowns.limit
+
+
+class SeriesRows:
+    def __init__(self, query: SeriesQuery) -> None:
+        self.query = query
+        self.math = query.series.math
+        self.compiler = Compiler(query.context)
+        self.values = BreakdownSql(self.compiler, query.breakdowns, query.bins)
+        self.by_group = query.context.scope.group_type_index is not None
+
+    @property
+    def counts_persons(self) -> bool:
+        return not self.by_group
+
+    def where(self) -> str:
+        return self.compiler.where(self.query.span, [self.query.series.entity])
+
+    def columns(self, *, actor: bool, bucket: bool = True) -> dict[str, str]:
+        """Of a row of `events`. actor: whether who is counted is needed"""
+        found = {"bucket": self.compiler.bucket(self.query.starts)} if bucket else {}
+        found |= self.values.event_columns()
+        if self.values.needs_person or (actor and self.counts_persons):
+            found["who"] = self.compiler.person()
+        if actor and self.by_group:
+            found["group_key"] = self.compiler.who()
+        return found
+
+    def rows(self, columns: Mapping[str, str], where: str, *, once: bool) -> str:
+        """once: an event counts once, however often it is stored"""
+        named = ",\n         ".join(f"{text} AS {name}" for name, text in columns.items())
+        found = f"\n  SELECT {named}\n    FROM events\n   WHERE {where}\n"
+        return found + "   LIMIT 1 BY uuid\n" if once else found
+
+    def grouped(self, rows: str, columns: Mapping[str, str], total: str) -> str:
+        names = ", ".join(columns)
+        return f"\n  SELECT {names}, {total}\n    FROM ({rows})\nGROUP BY {names}\n"
+
+    def resolved(self, found: str, columns: Sequence[str]) -> str:
+        """Rows with `actor`, where persons are needed, and as `counted` who is counted."""
+        kept = [name for name in columns if name != "who"]
+        if "who" not in columns:
+            return found
+        return self.compiler.resolved_person(found, kept)
+
+    @property
+    def counted(self) -> str:
+        return "group_key" if self.by_group else "actor"
+
+    def valued(self, found: str, more: Sequence[str]) -> str:
+        """Rows with `value` and these columns. found: its rows have `actor`, where it is needed"""
+        names = "".join(f", {name}" for name in more)
+        return (
+            f"\n  SELECT {self.values.value()} AS value{names}\n"
+            f"    FROM ({found}) AS valued\n{self.values.joins()}"
+        )
+
+    def key(self) -> str:
+        """What `unique_session` and `unique_group` count."""
+        index = self.math.group_type_index
+        return self.compiler.text("$session_id" if index is None else f"$group_{index}")
+
+    def measured(self, *, actor: bool) -> str:
+        """Rows of events with their `number`."""
+        name, columns = self.math.name or "", self.columns(actor=actor)
+        if self.math.of_person:
+            return self._measured_by_person(name, columns)
+        columns["number"] = self.compiler.number(name)
+        where = f"{self.where()} AND isNotNull(number)"
+        return self.resolved(self.rows(columns, where, once=True), list(columns))
+
+    def _measured_by_person(self, name: str, columns: dict[str, str]) -> str:
+        compiler = self.compiler
+        columns["who"] = compiler.person()
+        found = self.resolved(self.rows(columns, self.where(), once=True), list(columns))
+        measures = (
+            f"SELECT person_id, {compiler.number(name)} AS number "
+            f"FROM persons FINAL WHERE {compiler.project}"
+        )
+        kept = [*(name for name in columns if name != "who"), "actor", "number"]
+        return (
+            f"SELECT {', '.join(kept)} FROM ({found}) AS measured LEFT ANY JOIN ({measures}) "
+            "AS measures ON measures.person_id = actor WHERE isNotNull(number)"
+        )
+
+    def sessions(self, *, actor: bool) -> str:
+        """Rows of a session and what its events are counted in."""
+        bind, span = self.compiler.bindings, self.query.span
+        columns = self.columns(actor=actor)
+        names = list(columns)
+        cells = ", ".join(f"cell.{place} AS {name}" for place, name in enumerate(names, 1))
+        found = SESSIONS.format(
+            cells=cells,
+            cell=f"tuple({', '.join(names)})",
+            columns=", ".join(f"{text} AS {name}" for name, text in columns.items()),
+            session=self.compiler.text("$session_id"),
+            where=self.where(),
+            project=self.compiler.project,
+            start=bind.time(span.start - SESSION_MAX),
+            end=bind.time(span.end + SESSION_MAX),
+        )
+        return self.resolved(found, [*names, "session", "number"])
+
+    def events_of_actors(self) -> str:
+        """Rows of who is counted, with its events as `n`."""
+        columns = self.columns(actor=True)
+        rows = self.rows(columns, self.where(), once=True)
+        found = self.grouped(rows, columns, "count() AS n")
+        return self.resolved(found, [*columns, "n"])
+
+    def first_events(self) -> str:
+        """Rows of who is counted and of its first event, where that is one that counts."""
+        columns = self.columns(actor=False, bucket=False)
+        is_person = self.counts_persons
+        columns = {name: text for name, text in columns.items() if name != "who" or not is_person}
+        found = FIRST.format(
+            who=self.compiler.who(),
+            is_counted=self._is_counted(),
+            columns="".join(f", {text}" for text in columns.values()),
+            where=self._of_all_time(),
+        )
+        first = FIRST_OF_ACTORS.format(
+            counted="actor" if is_person else "actor AS group_key",
+            columns="".join(f", cell.{n} AS {name}" for n, name in enumerate(columns, 2)),
+            bucket=self.compiler.bucket(self.query.starts, "at.1"),
+            found=self.compiler.resolved(found, ["earliest", "first"]),
+            start=self.compiler.bindings.time(self.query.span.start),
+        )
+        return first if is_person else self.resolved(first, ["group_key", *columns, "bucket"])
+
+    def _is_counted(self) -> str:
+        """Whether the very first event fulfils the conditions."""
+        if self.math.word != "first_time_for_user":
+            return "1"
+        return self.compiler.entity(self.query.series.entity) + self._of_scope()
+
+    def _of_scope(self) -> str:
+        properties = self.query.context.scope.properties
+        return "" if properties is None else f" AND {self.compiler.condition(properties)}"
+
+    def _of_all_time(self) -> str:
+        compiler, entity = self.compiler, self.query.series.entity
+        found = f"{compiler.project} AND timestamp < {compiler.bindings.time(self.query.span.end)}"
+        if entity.event is not None:
+            found += f" AND event = {compiler.bindings.text(entity.event)}"
+        if self.by_group:
+            found += f" AND {compiler.who()} != ''"
+        if self.math.word == "first_time_for_user":
+            return found
+        return f"{found} AND {compiler.entity(entity)}{self._of_scope()}"

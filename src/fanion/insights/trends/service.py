@@ -1,0 +1,140 @@
+"""Calculates trends in the event store.
+
+source: insights.md section 4; cohorts.md section 23
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fanion.insights.calculation_service import Analysis, Calculation, require_few
+from fanion.insights.dates.intervals import DateRange, cut
+from fanion.insights.people_urls import PeopleUrls
+from fanion.insights.sql.breakdown import Bins, equal_bins
+from fanion.insights.sql.compiler import Statement
+from fanion.insights.trends.actors_sql import actors_statement
+from fanion.insights.trends.extent_sql import extent_statement
+from fanion.insights.trends.frames import Frame, Row, counted, frames_of, series_query
+from fanion.insights.trends.places import TrendPlace, cell
+from fanion.insights.trends.query import TrendsQuery
+from fanion.insights.trends.result import FrameNumbers, trend_result
+from fanion.insights.trends.rows_sql import SeriesQuery
+from fanion.insights.trends.sql import trend_statement
+from fanion.projects.model import Project
+
+# Numbers in one result: a second's work at most, and a few megabytes of JSON.
+POINTS_MAX = 200_000
+ROLLING_DAYS = 7
+
+
+async def calculate_trends(calculation: Calculation, query: TrendsQuery) -> list[dict[str, Any]]:
+    """One entry for each series, or formula, and value. raises: as `Calculation`"""
+    frames = frames_of(query, calculation.clock)
+    require_few(_numbers_max(query, len(frames[0].intervals.starts)), POINTS_MAX)
+    found = [await _numbers(calculation, query, frame) for frame in frames]
+    urls = PeopleUrls(calculation.project.id, "trends", query.scope.sent)
+    return await asyncio.to_thread(trend_result, query, found, urls, calculation.now)
+
+
+def _numbers_max(query: TrendsQuery, intervals: int) -> int:
+    values = query.breakdowns.limit + 1 if query.breakdowns is not None else 1
+    points = 1 if query.totals else intervals
+    entries = max(len(query.series), len(query.formulas)) * values * (2 if query.compare else 1)
+    return points * entries
+
+
+async def _numbers(calculation: Calculation, query: TrendsQuery, frame: Frame) -> FrameNumbers:
+    asked = await asked_series(calculation, query, frame)
+    rows = [await _rows(calculation, one, None) for one in asked]
+    for order, values in enumerate(shown_values(query, rows)):
+        if values is not None:
+            rows[order] = await _rows(calculation, asked[order], values)
+    zone = calculation.zone
+    numbers = [counted(*one, frame, zone) for one in zip(asked, rows, strict=True)]
+    return FrameNumbers(frame, numbers)
+
+
+async def asked_series(
+    calculation: Calculation, query: TrendsQuery, frame: Frame
+) -> list[SeriesQuery]:
+    """Each series in one range, with the bins of its histograms."""
+    found = []
+    for series in query.series:
+        one = series_query(calculation.context, query, series, frame, calculation.clock)
+        found.append(await _with_bins(calculation, one))
+    return found
+
+
+async def find_trends_actors(
+    calculation: Calculation, query: TrendsQuery, place: TrendPlace
+) -> Statement:
+    """Those that the number counts; their values: how many events. raises: as `Calculation`"""
+    frame = frames_of(query, calculation.clock)[1 if place.is_previous else 0]
+    series = query.series[place.series]
+    asked = series_query(calculation.context, query, series, frame, calculation.clock)
+    asked = await _with_bins(calculation, asked)
+    one = cell(query, asked, place, frame, calculation.clock)
+    if not place.is_other:
+        return actors_statement(one, place.values)
+    rows = await _rows(calculation, asked, None)
+    return actors_statement(one, (), [value for value, *_ in rows[: asked.limit]])
+
+
+async def _with_bins(calculation: Calculation, asked: SeriesQuery) -> SeriesQuery:
+    bins: dict[int, Bins] = {}
+    for place, part in enumerate(asked.breakdowns.parts if asked.breakdowns else ()):
+        if part.bins is not None and part.type != "cohort":
+            [(least, greatest)] = await calculation.rows(extent_statement(asked, place))
+            bins[place] = Bins() if least is None else equal_bins(least, greatest, part.bins)
+    return replace(asked, bins=bins)
+
+
+async def _rows(
+    calculation: Calculation, asked: SeriesQuery, values: Sequence[str] | None
+) -> list[Row]:
+    found = await calculation.rows(trend_statement(asked, values))
+    return [(value, buckets, totals) for value, buckets, totals in found]
+
+
+def shown_values(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[Sequence[str] | None]:
+    """Of each series the values that are shown beside Other; None where all are.
+
+    rows: of each series, the largest values first. A formula needs the same values of all series.
+    """
+    if query.breakdowns is None:
+        return [None] * len(rows)
+    limit = query.breakdowns.limit
+    if not query.formulas:
+        tops = [[value for value, *_ in one[:limit]] for one in rows]
+        return [top if len(one) > limit else None for one, top in zip(rows, tops, strict=True)]
+    sizes: dict[str, float] = {}
+    for value, _, totals in (row for one in rows for row in one):
+        sizes[value] = sizes.get(value, 0.0) + sum(totals)
+    if len(sizes) <= limit:
+        return [None] * len(rows)
+    largest = sorted(sizes, key=lambda value: (-sizes[value], value))
+    return [largest[:limit]] * len(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class RollingAverage:
+    """raises (every call): EventStoreUnavailable, RecordsUnavailable, Invalid"""
+
+    analysis: Analysis
+
+    async def of(self, project: Project, query: TrendsQuery, span: DateRange) -> float:
+        """A day's average of the first entry in a span of ROLLING_DAYS; 0 without a series.
+
+        source: flags.md section 17
+        """
+        if not query.series:
+            return 0.0
+        one = replace(query, interval="day", shape="series", compare=False, smoothed=1)
+        if not one.formulas:
+            one = replace(one, series=one.series[:1])
+        one, calculation = await self.analysis.begin(project, one, span.end)
+        frame = Frame(span, cut(span, "day", calculation.zone))
+        found = await _numbers(calculation, one, frame)
+        entries = trend_result(one, [found], None, calculation.now)
+        return sum(entries[0]["data"]) / ROLLING_DAYS if entries else 0.0

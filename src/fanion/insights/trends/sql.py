@@ -1,0 +1,181 @@
+"""The statement of a trend: rows of `events` become rows of an interval, a value and a number.
+
+The steps are the same for every math: the rows of the series, with the values of its breakdown, are
+aggregated by interval and value. Persons that are counted in many intervals stay one row, with the
+array of their intervals.
+
+source: insights.md sections 4 and 17; cohorts.md section 23
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from fanion.insights.sql.breakdown import only_shown
+from fanion.insights.sql.compiler import Statement
+from fanion.insights.trends.maths import Aggregate
+from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
+from fanion.properties.cohort_sql import micros
+
+_Value = Callable[[str, Sequence[str]], str]
+_AGGREGATES: Final[Mapping[Aggregate, str]] = {
+    "avg": "avg",
+    "sum": "sum",
+    "min": "min",
+    "max": "max",
+    "median": "quantileExactInclusive(0.5)",
+    "p75": "quantileExactInclusive(0.75)",
+    "p90": "quantileExactInclusive(0.9)",
+    "p95": "quantileExactInclusive(0.95)",
+    "p99": "quantileExactInclusive(0.99)",
+}
+
+# The largest values of a breakdown, with all their numbers.
+LARGEST = """
+  SELECT value, groupArray(bucket) AS buckets, groupArray(toFloat64(total)) AS totals
+    FROM ({trend})
+GROUP BY value
+ORDER BY sum({weight}) DESC, value
+   LIMIT {limit}
+"""
+
+COUNTED = """
+  SELECT bucket, value, {total} AS total
+    FROM ({valued})
+GROUP BY bucket, value
+"""
+
+# Of persons that are counted once, or in so many intervals.
+ONE_BY_ONE = """
+  SELECT one.1 AS bucket, value, sum(one.2) AS total
+    FROM (SELECT value, arrayJoin({cells}) AS one
+            FROM (SELECT value, counted, {buckets} AS days
+                    FROM ({valued})
+                GROUP BY value, counted))
+GROUP BY bucket, value
+"""
+
+
+def trend_statement(query: SeriesQuery, values: Sequence[str] | None) -> Statement:
+    """Rows: value, its intervals in microseconds, their numbers; the largest value first.
+
+    With a window an interval is the number of the day from which, and each number is by how many
+    persons more are active from this day on.
+
+    values: of the breakdown that have rows of their own, all others are OTHER; None for all
+            values, of which there is one row more than are shown
+    """
+    sql = _TrendSql(query)
+    trend = sql.trend(values)
+    weight = "total" if query.window is None else sql.covered_days()
+    limit = query.limit + 1
+    text = LARGEST.format(trend=trend, weight=weight, limit=limit)
+    return sql.compiler.statement(text)
+
+
+class _TrendSql(SeriesRows):
+    def trend(self, values: Sequence[str] | None) -> str:
+        build = self._builder()
+        return build(lambda found, more: self._shown(self.valued(found, more), values))
+
+    def _builder(self) -> Callable[[_Value], str]:
+        math = self.math
+        if math.is_first_time:
+            return self._first_time
+        if math.is_per_actor:
+            return self._per_actor
+        if math.of_sessions:
+            return self._of_sessions
+        if math.aggregate is not None:
+            return self._of_property
+        if math.word in ("unique_session", "unique_group"):
+            return self._of_keys
+        return self._total if math.word == "total" else self._of_actors
+
+    def _shown(self, valued: str, values: Sequence[str] | None) -> str:
+        if values is None:
+            return valued
+        shown = only_shown(self.compiler, "value", values)
+        return f"SELECT * REPLACE({shown} AS value) FROM ({valued})"
+
+    def _total(self, valued: _Value) -> str:
+        columns = self.columns(actor=False)
+        rows = self.rows(columns, self.where(), once=True)
+        found = self.resolved(self.grouped(rows, columns, "count() AS n"), [*columns, "n"])
+        return COUNTED.format(total="sum(n)", valued=valued(found, ["bucket", "n"]))
+
+    def _of_actors(self, valued: _Value) -> str:
+        columns = self.columns(actor=True)
+        buckets = "groupUniqArray(bucket) AS buckets"
+        others = {name: text for name, text in columns.items() if name != "bucket"}
+        rows = self.rows(columns, self.where(), once=False)
+        found = self.grouped(rows, others, buckets)
+        found = self.resolved(found, [*others, "buckets"])
+        return ONE_BY_ONE.format(
+            cells=self._cells(),
+            buckets="groupUniqArrayArray(buckets)",
+            valued=valued(found, ["buckets", f"{self.counted} AS counted"]),
+        )
+
+    def _cells(self) -> str:
+        """(interval, number) of a person with an event in each of `days`."""
+        if self.query.once:
+            return "[(arrayMin(days), toInt64(1))]"
+        if self.query.window is None:
+            return "arrayMap(day -> (day, toInt64(1)), days)"
+        sorted_days = f"arraySort(arrayMap(day -> {self._day_number('day')}, days))"
+        following = f"arrayPushBack(arrayPopFront({sorted_days}), {2**31})"
+        ends = f"least(day + {self.query.window}, next)"
+        return (
+            f"arrayConcat(arrayMap(day -> (day, toInt64(1)), {sorted_days}), "
+            f"arrayMap((day, next) -> ({ends}, toInt64(-1)), {sorted_days}, {following}))"
+        )
+
+    def _day_number(self, day: str) -> str:
+        bind, starts = self.compiler.bindings, self.query.starts
+        instants = bind.add([micros(one) for one in starts], "Array(Int64)")
+        numbers = bind.add(list(range(len(starts))), "Array(Int64)")
+        return f"transform({day}, {instants}, {numbers}, toInt64(-1))"
+
+    def covered_days(self) -> str:
+        """Of the days that are shown, which are those after the first window."""
+        first, days = (self.query.window or 1) - 1, len(self.query.starts)
+        return f"total * greatest({days} - greatest(bucket, {first}), 0)"
+
+    def _of_keys(self, valued: _Value) -> str:
+        columns, where = self.columns(actor=False), f"{self.where()} AND counted != ''"
+        keyed = {**columns, "counted": self.key()}
+        found = self.grouped(self.rows(keyed, where, once=False), keyed, "1")
+        found = self.resolved(found, [*columns, "counted"])
+        return COUNTED.format(
+            total="uniqExact(counted)", valued=valued(found, ["bucket", "counted"])
+        )
+
+    def _of_property(self, valued: _Value) -> str:
+        """Over events; of a property of persons over their events too."""
+        found = self.measured(actor=False)
+        return COUNTED.format(
+            total=f"{self._aggregate}(number)", valued=valued(found, ["bucket", "number"])
+        )
+
+    @property
+    def _aggregate(self) -> str:
+        assert self.math.aggregate is not None
+        return _AGGREGATES[self.math.aggregate]
+
+    def _of_sessions(self, valued: _Value) -> str:
+        found = self.sessions(actor=False)
+        once = "SELECT DISTINCT bucket, value, session, number FROM ({})"
+        rows = valued(found, ["bucket", "session", "number"])
+        return COUNTED.format(total=f"{self._aggregate}(number)", valued=once.format(rows))
+
+    def _per_actor(self, valued: _Value) -> str:
+        found = self.events_of_actors()
+        each = (
+            "SELECT bucket, value, counted, sum(n) AS number FROM ({}) "
+            "GROUP BY bucket, value, counted"
+        )
+        rows = valued(found, ["bucket", "n", f"{self.counted} AS counted"])
+        return COUNTED.format(total=f"{self._aggregate}(number)", valued=each.format(rows))
+
+    def _first_time(self, valued: _Value) -> str:
+        return COUNTED.format(total="count()", valued=valued(self.first_events(), ["bucket"]))

@@ -1,0 +1,93 @@
+"""The sessions that began in a stretch of time, and what web analytics counts of each.
+
+source: insights.md section 11
+"""
+
+from collections.abc import Mapping, Sequence
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sessions.fields import is_of_sessions
+from fanion.insights.sessions.sql import Reach, Sessions
+from fanion.insights.sql.compiler import Compiler
+from fanion.insights.web_analytics.query import WebQuery
+from fanion.properties.filters import ConditionGroup, Node
+
+# A session has a row for each of its persons. What is the session's counts in the first, `place` 1.
+_ROWS = """
+  SELECT {is_previous} AS is_previous,
+         who,
+         place,
+         {columns}
+    FROM ({sessions}) AS sessions
+   ARRAY JOIN whos AS who, arrayEnumerate(whos) AS place
+   WHERE {is_counted}
+"""
+# Whether it was a bounce; null where the session cannot be judged.
+UNJUDGED = "CAST(NULL, 'Nullable(UInt8)')"
+
+
+class CountedSessions:
+    """Sessions that began in `span` and fulfil the conditions, with their events that count.
+
+    goal: the event whose conversions are counted
+    """
+
+    def __init__(
+        self, compiler: Compiler, query: WebQuery, span: DateRange, goal: str | None
+    ) -> None:
+        bind = compiler.bindings
+        of_events, of_sessions = _split(query.scope.properties)
+        compiler.sessions.widen(span)
+        since, until = bind.time(span.start), bind.time(span.end)
+        self.sessions = Sessions(bind, compiler.project, Reach.around(span, bind))
+        began = f"started >= {since} AND started < {until}"
+        now = compiler.context.now
+        fulfils = "1" if of_sessions is None else self.sessions.condition(of_sessions, now)
+        self.is_counted = f"{began} AND {fulfils}"
+        conditions = [
+            f"timestamp >= {since}",
+            f"timestamp < {until}",
+            f"event IN {bind.texts(query.events)}",
+            "1" if of_events is None else compiler.condition(of_events),
+        ]
+        self.sessions.column("who", compiler.who())
+        self.sessions.column("is_view", f"({' AND '.join(conditions)})")
+        self._goal = None if goal is None else f"is_view AND event = {bind.text(goal)}"
+
+    def rows(self, is_previous: int, columns: Mapping[str, str]) -> str:
+        """A row for each person who viewed something: is_previous, who, place, views, conversions,
+        converted, and `columns`."""
+        found = self.sessions.aggregate
+        views = found("views", "uniqExactIf(uuid, is_view)")
+        found("whos", "groupUniqArrayIf(who, is_view)")
+        shown = {views: views, **self._conversions(), **columns}
+        return _ROWS.format(
+            is_previous=is_previous,
+            columns=",\n         ".join(f"{text} AS {name}" for name, text in shown.items()),
+            sessions=self.sessions.text(),
+            is_counted=self.is_counted,
+        )
+
+    def _conversions(self) -> Mapping[str, str]:
+        if self._goal is None:
+            return {"conversions": "toUInt64(0)", "converted": "0"}
+        self.sessions.column("is_goal", f"({self._goal})")
+        found = self.sessions.aggregate
+        times = found("conversion_count", "uniqExactIf(uuid, is_goal)")
+        converters = found("converters", "groupUniqArrayIf(who, is_goal)")
+        return {"conversions": times, "converted": f"has({converters}, who)"}
+
+
+def _split(node: Node | None) -> tuple[Node | None, Node | None]:
+    """Conditions on events, and those on sessions, which both must hold."""
+    if node is None or is_of_sessions(node):
+        return None, node
+    if not isinstance(node, ConditionGroup) or node.type != "AND":
+        return node, None
+    halves = [_split(child) for child in node.children]
+    return _all([one for one, _ in halves]), _all([two for _, two in halves])
+
+
+def _all(nodes: Sequence[Node | None]) -> Node | None:
+    found = tuple(node for node in nodes if node is not None)
+    return ConditionGroup("AND", found) if found else None

@@ -1,0 +1,48 @@
+"""The statement of the overview of web analytics.
+
+Each stretch groups the events around it by session once; then persons are resolved, and all
+stretches are added up.
+
+source: insights.md section 11
+"""
+
+from collections.abc import Sequence
+
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
+from fanion.insights.web_analytics.counted_sql import CountedSessions
+from fanion.insights.web_analytics.query import WebQuery
+
+_OVERVIEW = """
+  SELECT is_previous,
+         uniqExact(actor),
+         sumIf(views, place = 1),
+         countIf(place = 1),
+         sumIf(seconds, place = 1),
+         countIf(place = 1 AND ifNull(bounce, 0)),
+         countIf(place = 1 AND isNotNull(bounce)),
+         sumIf(conversions, place = 1),
+         uniqExactIf(actor, converted)
+    FROM ({counted}) AS counted
+GROUP BY is_previous
+"""
+_COLUMNS = ("is_previous", "place", "views", "conversions", "converted", "seconds", "bounce")
+
+
+def overview_statement(
+    context: SqlContext, query: WebQuery, spans: Sequence[DateRange], goal: str | None
+) -> Statement:
+    """Rows: is it the previous stretch, visitors, views, sessions, seconds of all sessions, those
+    that bounced, those with a page view, conversions, persons who converted."""
+    compiler = Compiler(context)
+    found = " UNION ALL ".join(
+        _rows(CountedSessions(compiler, query, span, goal), place)
+        for place, span in enumerate(spans)
+    )
+    return compiler.statement(_OVERVIEW.format(counted=compiler.resolved(found, _COLUMNS)))
+
+
+def _rows(counted: CountedSessions, is_previous: int) -> str:
+    value = counted.sessions.value
+    columns = {"seconds": value("$session_duration"), "bounce": value("$is_bounce")}
+    return counted.rows(is_previous, columns)

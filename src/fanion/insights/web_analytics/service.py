@@ -1,0 +1,46 @@
+"""Calculates the questions of web analytics in the event store.
+
+source: insights.md section 11
+"""
+
+from typing import Any
+
+from fanion.insights.calculation_service import Calculation
+from fanion.insights.parsing.path_cleaning import project_cleaning
+from fanion.insights.web_analytics.overview_sql import overview_statement
+from fanion.insights.web_analytics.parsing import columns_of
+from fanion.insights.web_analytics.query import WebGoalsQuery, WebOverviewQuery, WebStatsTableQuery
+from fanion.insights.web_analytics.result import goals_answer, overview_answer, stats_answer
+from fanion.insights.web_analytics.table_sql import Table, table_of, table_statement
+
+
+async def calculate_web_overview(
+    calculation: Calculation, query: WebOverviewQuery
+) -> dict[str, Any]:
+    """raises: as `Calculation`"""
+    spans = query.spans(calculation.clock)
+    statement = overview_statement(calculation.context, query, spans, query.goal)
+    return overview_answer(query, await calculation.rows(statement))
+
+
+async def calculate_web_stats(
+    calculation: Calculation, query: WebStatsTableQuery
+) -> dict[str, Any]:
+    """raises: as `Calculation`"""
+    stored = calculation.project.path_cleaning_filters if query.clean_paths else ()
+    table = table_of(query, columns_of(query), project_cleaning(stored))
+    spans = query.spans(calculation.clock)
+    statement = table_statement(calculation.context, query, spans, table)
+    return stats_answer(query, await calculation.rows(statement))
+
+
+async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) -> dict[str, Any]:
+    """raises: as `Calculation`"""
+    if not query.goals:
+        return goals_answer(query, [], [])
+    spans, context = query.spans(calculation.clock), calculation.context
+    # Goals are few; besides them there are the events of views.
+    table = Table(limit=len(query.events))
+    rows = await calculation.rows(table_statement(context, query, spans, table))
+    overview = await calculation.rows(overview_statement(context, query, spans, None))
+    return goals_answer(query, rows, overview)

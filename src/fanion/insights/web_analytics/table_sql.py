@@ -1,0 +1,284 @@
+"""The statements of the tables of web analytics: figures by a value of sessions or of events.
+
+Values of sessions need the events around the stretch, grouped by session. Values of events need
+those in it alone: a session of theirs began earlier if it has an event of the day before.
+
+source: insights.md section 11
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fanion.events.storage.filters_sql import NO_PERSON
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.parsing.path_cleaning import Cleaning
+from fanion.insights.sessions.sql import AROUND, SESSION_ID, Sessions, property_text
+from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
+from fanion.insights.web_analytics.counted_sql import UNJUDGED, CountedSessions
+from fanion.insights.web_analytics.query import (
+    Column,
+    Ordering,
+    WebBreakdown,
+    WebQuery,
+    WebStatsTableQuery,
+)
+
+# Each figure beside that of the stretch before.
+_STATS = """
+  SELECT value,
+         {figures}
+    FROM ({counted}) AS counted
+GROUP BY value
+  HAVING (visitors > 0 OR visitors_before > 0) AND {shown}
+ORDER BY {order}
+   LIMIT {limit} OFFSET {offset}
+"""
+_RATE: Final = "unique_conversions{suffix} / visitors{suffix}"
+_OF_SESSIONS: Final[Mapping[Column, str]] = {
+    "visitors": "uniqExactIf(actor, {when})",
+    "views": "sumIf(counted.views, place = 1 AND {when})",
+    "bounce_rate": """countIf(place = 1 AND ifNull(bounce, 0) AND {when})
+           / countIf(place = 1 AND isNotNull(bounce) AND {when})""",
+    "total_conversions": "sumIf(conversions, place = 1 AND {when})",
+    "unique_conversions": "uniqExactIf(actor, converted AND {when})",
+    "conversion_rate": _RATE,
+}
+_SESSION_COLUMNS: Final = (
+    *("is_previous", "value", "place", "views", "conversions", "converted", "bounce"),
+)
+# Whatever was stored twice counts once.
+_OF_EVENTS: Final[Mapping[Column, str]] = {
+    "visitors": "uniqExactIf(actor, is_view AND {when})",
+    "views": "uniqExactIf(uuid, is_view AND {when})",
+    "bounce_rate": "sumIf(bounced, {when}) / sumIf(judged, {when})",
+    "total_conversions": "uniqExactIf(uuid, is_goal AND {when})",
+    "unique_conversions": "uniqExactIf(actor, is_goal AND {when})",
+    "conversion_rate": _RATE,
+}
+_EVENT_COLUMNS: Final = (
+    *("is_previous", "value", "uuid", "is_view", "is_goal", "bounced", "judged"),
+)
+_EVENTS = """
+  SELECT {is_previous} AS is_previous,
+         {value} AS value,
+         {who} AS who,
+         uuid,
+         1 AS is_view,
+         {is_goal} AS is_goal,
+         0 AS bounced,
+         0 AS judged
+    FROM events
+   WHERE {where}
+     AND {session_id} != ''
+     AND {session_id} GLOBAL NOT IN (
+         SELECT {session_id}
+           FROM events
+          WHERE {project}
+            AND timestamp >= {day_before}
+            AND timestamp < {since})
+"""
+# A session counts for each value that its events have; with pages, for that with which it began.
+_BOUNCES = """
+  SELECT {is_previous} AS is_previous,
+         arrayJoin({values}) AS value,
+         {nobody} AS who,
+         {nobody} AS uuid,
+         0 AS is_view,
+         0 AS is_goal,
+         ifNull({bounce}, 0) AS bounced,
+         isNotNull({bounce}) AS judged
+    FROM ({sessions}) AS sessions
+   WHERE {is_counted}
+     AND notEmpty(own_values)
+"""
+
+_OF_EVENT: Final[dict[WebBreakdown, str]] = {
+    "Page": "$pathname",
+    "ScreenName": "$screen_name",
+    "Browser": "$browser",
+    "OS": "$os",
+    "DeviceType": "$device_type",
+    "Country": "$geoip_country_code",
+    "Language": "$browser_language",
+}
+# Their value is the JSON text of a list, '' without any part.
+LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
+    "Viewport": ("$viewport_width", "$viewport_height"),
+    "Region": ("$geoip_country_code", "$geoip_subdivision_1_code", "$geoip_subdivision_1_name"),
+    "City": ("$geoip_country_code", "$geoip_city_name"),
+}
+_OF_SESSION: Final[dict[WebBreakdown, str]] = {
+    "InitialPage": "$entry_pathname",
+    "ExitPage": "$exit_pathname",
+    "InitialReferringDomain": "$entry_referring_domain",
+    "InitialUTMSource": "$entry_utm_source",
+    "InitialUTMMedium": "$entry_utm_medium",
+    "InitialUTMCampaign": "$entry_utm_campaign",
+    "InitialUTMTerm": "$entry_utm_term",
+    "InitialUTMContent": "$entry_utm_content",
+    "InitialChannelType": "$channel_type",
+}
+# After the column that was asked for.
+_ORDER: Final[tuple[Column, ...]] = ("unique_conversions", "total_conversions", "visitors", "views")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a table shows, and which of its rows. value: of `WebStats`; None: the event's name"""
+
+    breakdown: WebBreakdown | None = None
+    goal: str | None = None
+    bounce_rate: bool = False
+    cleaning: Sequence[Cleaning] = field(default=())
+    columns: Sequence[Column] = ("visitors", "views")
+    ordering: Ordering | None = None
+    limit: int = 10
+    offset: int = 0
+
+
+def table_of(
+    query: WebStatsTableQuery, columns: Sequence[Column], cleaning: Sequence[Cleaning]
+) -> Table:
+    return Table(
+        query.breakdown,
+        query.goal,
+        query.bounce_rate,
+        cleaning,
+        columns,
+        query.ordering,
+        query.limit,
+        query.offset,
+    )
+
+
+def table_statement(
+    context: SqlContext, query: WebQuery, spans: Sequence[DateRange], table: Table
+) -> Statement:
+    """Rows: the value, '' without one, then of each figure that of the stretch and the one before:
+    visitors, views, bounce rate, conversions, persons who converted, their rate.
+
+    One row more than the table shows, where there is one.
+    """
+    compiler = Compiler(context)
+    is_of_sessions = table.breakdown in _OF_SESSION
+    rows_of = _session_rows if is_of_sessions else _event_rows
+    found = " UNION ALL ".join(
+        rows_of(compiler, query, span, place, table) for place, span in enumerate(spans)
+    )
+    columns = _SESSION_COLUMNS if is_of_sessions else _EVENT_COLUMNS
+    text = _STATS.format(
+        figures=_figures(_OF_SESSIONS if is_of_sessions else _OF_EVENTS),
+        counted=compiler.resolved(found, columns),
+        shown="value != ''" if table.breakdown == "InitialReferringDomain" else "1",
+        order=_order(table),
+        limit=table.limit + 1,
+        offset=table.offset,
+    )
+    return compiler.statement(text)
+
+
+def _figures(texts: Mapping[Column, str]) -> str:
+    stretches = (("", "NOT is_previous"), ("_before", "is_previous"))
+    return ",\n         ".join(
+        f"{text.format(when=when, suffix=suffix)} AS {name}{suffix}"
+        for name, text in texts.items()
+        for suffix, when in stretches
+    )
+
+
+def _order(table: Table) -> str:
+    """By the figure that was asked for, then by visitors, views and value; no figure comes last."""
+    asked = table.ordering
+    direction = "DESC" if asked is None or asked.is_descending else "ASC"
+    columns = dict.fromkeys([*([asked.column] if asked else []), *_ORDER])
+    shown = [one for one in columns if one in table.columns]
+    figures = [f"{one}{suffix}" for one in shown for suffix in ("", "_before")]
+    by = [f"if(isNaN({one}), NULL, {one}) {direction} NULLS LAST" for one in figures]
+    return ", ".join([*by, "value"])
+
+
+# ── By a value of sessions ───────────────────────────────────────────────────────────────
+
+
+def _session_rows(
+    compiler: Compiler, query: WebQuery, span: DateRange, place: int, table: Table
+) -> str:
+    counted = CountedSessions(compiler, query, span, table.goal)
+    sessions = counted.sessions
+    assert table.breakdown is not None
+    shown = sessions.shown(_OF_SESSION[table.breakdown])
+    columns = {
+        "value": cleaned(shown, table.cleaning, sessions),
+        "bounce": sessions.value("$is_bounce") if table.bounce_rate else UNJUDGED,
+    }
+    return counted.rows(place, columns)
+
+
+# ── By a value of events ─────────────────────────────────────────────────────────────────
+
+
+def _event_rows(
+    compiler: Compiler, query: WebQuery, span: DateRange, place: int, table: Table
+) -> str:
+    bind, value = compiler.bindings, _value_of_event(compiler, table)
+    events = _EVENTS.format(
+        is_previous=place,
+        value=value,
+        who=compiler.who(),
+        is_goal="0" if table.goal is None else f"event = {bind.text(table.goal)}",
+        where=compiler.where(span, query.entities),
+        session_id=SESSION_ID,
+        project=compiler.project,
+        day_before=bind.time(span.start - AROUND),
+        since=bind.time(span.start),
+    )
+    if not table.bounce_rate:
+        return events
+    return f"{events} UNION ALL {_bounces(compiler, query, span, place, table, value)}"
+
+
+def _bounces(
+    compiler: Compiler, query: WebQuery, span: DateRange, place: int, table: Table, value: str
+) -> str:
+    counted = CountedSessions(compiler, query, span, None)
+    sessions = counted.sessions
+    sessions.column("own_value", value)
+    values = sessions.aggregate("own_values", "groupUniqArrayIf(own_value, is_view)")
+    if table.breakdown == "Page":
+        entry = cleaned(sessions.shown("$entry_pathname"), table.cleaning, sessions)
+        values = f"[{entry}]"
+    return _BOUNCES.format(
+        is_previous=place,
+        values=values,
+        nobody=NO_PERSON,
+        bounce=sessions.value("$is_bounce"),
+        sessions=sessions.text(),
+        is_counted=counted.is_counted,
+    )
+
+
+def _value_of_event(compiler: Compiler, table: Table) -> str:
+    if table.breakdown is None:
+        return "toString(event)"
+    if table.breakdown == "Timezone":
+        # JavaScript counts minutes to the west; people count hours to the east.
+        offset = f"toFloat64OrNull({property_text('$timezone_offset')})"
+        return f"ifNull(toString((0 - {offset}) / 60), '')"
+    if table.breakdown in LISTS:
+        return _listed([property_text(name) for name in LISTS[table.breakdown]])
+    text = property_text(_OF_EVENT[table.breakdown])
+    return cleaned(text, table.cleaning, compiler) if table.breakdown == "Page" else text
+
+
+def _listed(texts: Sequence[str]) -> str:
+    together = f"[{', '.join(texts)}]"
+    return f"if(arrayAll(one -> one = '', {together}), '', toJSONString({together}))"
+
+
+def cleaned(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
+    """The path after the rules, one after the other."""
+    for one in cleaning:
+        regex, alias = bound.bindings.text(one.regex), bound.bindings.text(one.alias)
+        text = f"replaceRegexpAll({text}, {regex}, {alias})"
+    return text

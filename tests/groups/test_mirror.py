@@ -1,0 +1,139 @@
+"""Groups as the event store mirrors them: by ingestion, and those that were stored before."""
+
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import insert, update
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import groups
+from fanion.events.event import GroupRow
+from fanion.events.storage.store import EventStore
+from fanion.groups.mirror_worker import KEYS_MAX, GroupMirror
+from tests.support.application import Home
+from tests.support.events_engine import next_project
+from tests.support.management import NOW
+
+MIRRORED = """
+  SELECT group_type_index, group_key, version, created_at, properties, toString(attributes.name)
+    FROM groups FINAL
+   WHERE project_id = {project_id:UInt64}
+ORDER BY group_type_index, group_key
+"""
+
+
+async def mirrored(events: EventStore, project_id: int) -> list[tuple[Any, ...]]:
+    found = await events.ask(MIRRORED, {"project_id": project_id})
+    return list(zip(*found.columns, strict=True))
+
+
+async def put(records: Records, project_id: int, *keys: str, index: int = 0) -> None:
+    rows = [
+        {
+            "project_id": project_id,
+            "group_type_index": index,
+            "group_key": key,
+            "properties": {"name": f"Ü {key}"},
+            "created_at": NOW,
+            "version": 3,
+        }
+        for key in keys
+    ]
+    async with records.write() as connection:
+        await connection.execute(insert(groups), rows)
+
+
+@pytest.mark.every_engine
+async def test_groups_stored_before_the_mirror_are_sent_once(
+    records: Records, events: EventStore
+) -> None:
+    one, other = next_project(), next_project()
+    await put(records, one, "acme", "b\tc")
+    await put(records, one, "red", index=4)
+    await put(records, other, *(f"g{n:05}" for n in range(KEYS_MAX + 2)))
+    mirror = GroupMirror(records, events, lambda: True)
+
+    sent = [await mirror.complete(), await mirror.complete()]
+
+    assert sent == [KEYS_MAX + 5, 0]
+    assert await mirrored(events, one) == [
+        (0, "acme", 3, NOW, '{"name":"Ü acme"}', "Ü acme"),
+        (0, "b\tc", 3, NOW, '{"name":"Ü b\\tc"}', "Ü b\tc"),
+        (4, "red", 3, NOW, '{"name":"Ü red"}', "Ü red"),
+    ]
+    assert len(await mirrored(events, other)) == KEYS_MAX + 2
+
+
+async def test_only_what_the_mirror_lacks_is_sent(records: Records, events: EventStore) -> None:
+    project_id = next_project()
+    await put(records, project_id, "changed", "missing", "newer", "same")
+    for key, version in (("changed", 2), ("newer", 4), ("same", 3)):
+        await events.mirror_groups(
+            [GroupRow(project_id, 0, key, b'{"name":"there"}', NOW, version)]
+        )
+
+    sent = await GroupMirror(records, events, lambda: True).complete()
+
+    assert sent == 2
+    assert {key: name for _, key, *_, name in await mirrored(events, project_id)} == {
+        "changed": "Ü changed",
+        "missing": "Ü missing",
+        "newer": "there",
+        "same": "there",
+    }
+
+
+async def test_a_server_that_does_not_ingest_sends_nothing(
+    records: Records, events: EventStore
+) -> None:
+    project_id, is_ingesting = next_project(), False
+    await put(records, project_id, "acme")
+    mirror = GroupMirror(records, events, lambda: is_ingesting)
+
+    await mirror._complete_and_log()
+    assert await mirrored(events, project_id) == []
+    is_ingesting = True
+    await mirror._complete_and_log()
+    assert len(await mirrored(events, project_id)) == 1
+
+
+def identify(key: str, **properties: Any) -> dict[str, Any]:
+    asked = {"$group_type": "company", "$group_key": key, "$group_set": properties}
+    return {"event": "$groupidentify", "distinct_id": "d", "properties": asked}
+
+
+async def test_what_ingestion_changes_is_mirrored_as_it_is_stored(home: Home) -> None:
+    await home.capture(identify("acme", name="a", seats=5), identify("corp"))
+    await home.capture(identify("acme", name="b"))
+    site = home.site
+
+    found = await mirrored(cast(EventStore, site.events), home.project_id)
+    async with site.records.read() as connection:
+        rows = await connection.execute(
+            groups.select().where(groups.c.project_id == home.project_id)
+        )
+        stored = {row.group_key: row.version for row in rows}
+
+    assert [(key, text) for _, key, _, _, text, _ in found] == [
+        ("acme", '{"name":"b","seats":5}'),
+        ("corp", "{}"),
+    ]
+    assert {key: version for _, key, version, *_ in found} == stored
+    assert (
+        await GroupMirror(site.records, cast(EventStore, site.events), lambda: True).complete() == 0
+    )
+
+
+async def test_a_group_that_an_older_program_changed_is_sent_again(
+    records: Records, events: EventStore
+) -> None:
+    project_id = next_project()
+    await put(records, project_id, "acme")
+    mirror = GroupMirror(records, events, lambda: True)
+    await mirror.complete()
+    changed = update(groups).where(groups.c.project_id == project_id)
+    async with records.write() as connection:
+        await connection.execute(changed.values(properties={"name": "new"}, version=4))
+
+    assert await mirror.complete() == 1
+    assert [row[-1] for row in await mirrored(events, project_id)] == ["new"]

@@ -1,0 +1,209 @@
+"""Who is behind a number, over HTTP: in pages, as CSV, searched for."""
+
+import csv
+import io
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.application import Home, Json
+
+PERSONS = 7
+BACK = {"period": "Day", "total_intervals": 3, "date_to": "2024-03-01"}
+SEEN = {"target_entity": {"id": "seen"}, "returning_entity": {"id": "seen"}}
+ASKED: dict[str, Any] = {**BACK, **SEEN, "selected_interval": 0}
+
+
+def seen(who: str, day: str, **more: Any) -> Json:
+    return {"event": "seen", "distinct_id": who, "timestamp": f"2024-{day}T10:00:00Z", **more}
+
+
+@pytest.fixture
+async def shop(home: Home) -> Home:
+    """So many persons on the first of three days, p1 on all, p0 on two, and a visitor without a
+    profile."""
+    await home.capture(
+        *(seen(f"p{n}", "02-28", **{"$set": {"email": f"p{n}@a.com"}}) for n in range(PERSONS)),
+        seen("p1", "02-29"),
+        seen("p1", "03-01"),
+        seen("p0", "03-01"),
+        seen("nobody", "02-28", properties={"$process_person_profile": False}),
+    )
+    return home
+
+
+async def ask(home: Home, **query: Any) -> Json:
+    answer = await home.api.post("/persons/retention/", json=query)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+async def ask_by_query(home: Home, **query: Any) -> Json:
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in query.items()
+    }
+    found: Json = await home.get("/persons/retention/", **texts)
+    return found
+
+
+def people(body: Json) -> list[Json]:
+    [found] = body["results"]
+    assert found["count"] == len(found["people"])
+    return list(found["people"])
+
+
+def names(body: Json) -> list[str]:
+    return [one["name"].partition("@")[0] for one in people(body)]
+
+
+async def test_persons_are_listed_with_what_they_contribute(shop: Home) -> None:
+    body = await ask(shop, **ASKED)
+
+    first = people(body)[0]
+    assert first["appearances"] == [1, 1, 1]
+    assert (first["type"], first["name"], first["distinct_ids"]) == ("person", "p1@a.com", ["p1"])
+    assert first["id"] == first["uuid"] == (await shop.person("p1"))["uuid"]
+    assert first["properties"] == {"email": "p1@a.com"}
+    assert people(body)[1]["appearances"] == [1, 0, 1]
+    assert sorted(names(body)) == [f"p{n}" for n in range(PERSONS)]
+    assert (body["missing_persons"], body["next"], body["is_cached"]) == (1, None, False)
+    assert body["last_refresh"] == "2024-03-01T12:00:00Z"
+
+
+async def test_both_ways_to_ask_give_the_same_list(shop: Home) -> None:
+    assert await ask_by_query(shop, **ASKED) == await ask(shop, **ASKED)
+
+
+@pytest.mark.parametrize("by_query", [True, False])
+async def test_pages_follow_one_another(shop: Home, by_query: bool) -> None:
+    asked = {**ASKED, "limit": 3}
+    body = await (ask_by_query(shop, **asked) if by_query else ask(shop, **asked))
+    pages = [body]
+    while pages[-1]["next"] is not None:
+        assert urlsplit(pages[-1]["next"]).path.endswith("/persons/retention/")
+        answer = await shop.api.get(pages[-1]["next"])
+        assert answer.status_code == 200, answer.text
+        pages.append(answer.json())
+
+    assert [len(people(one)) + one["missing_persons"] for one in pages] == [3, 3, 2]
+    found = [name for one in pages for name in names(one)]
+    assert found[:2] == ["p1", "p0"]
+    assert sorted(found) == [f"p{n}" for n in range(PERSONS)]
+    first = await shop.api.get(pages[-1]["initial"])
+    assert people(first.json()) == people(pages[0])
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [("p3", ["p3"]), ("P3@A", ["p3"]), ("@a.com", [f"p{n}" for n in range(PERSONS)]), ("x", [])],
+)
+async def test_persons_are_searched_for(shop: Home, search: str, found: list[str]) -> None:
+    body = await ask(shop, **ASKED, search=search)
+
+    assert sorted(names(body)) == found
+
+
+async def test_a_search_keeps_the_order_and_takes_ids(shop: Home) -> None:
+    uuid = (await shop.person("p1"))["uuid"]
+
+    assert names(await ask(shop, **ASKED, search="@a.com"))[:2] == ["p1", "p0"]
+    assert names(await ask(shop, **ASKED, search=uuid)) == ["p1"]
+    page = await ask(shop, **ASKED, search="@a.com", limit=2)
+    assert "search=%40a.com" in page["next"]
+
+
+@pytest.fixture(params=["format", "accept"])
+async def table(request: pytest.FixtureRequest, shop: Home) -> AsyncIterator[list[Json]]:
+    accept = request.param == "accept"
+    answer = await shop.api.post(
+        "/persons/retention/",
+        json={**ASKED, "limit": 2},
+        params={} if accept else {"format": "csv"},
+        headers={"accept": "text/csv"} if accept else {},
+    )
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/csv")
+    yield list(csv.DictReader(io.StringIO(answer.text)))
+
+
+async def test_a_table_has_all_persons(table: list[Json]) -> None:
+    assert sorted(row["email"] for row in table) == [f"p{n}@a.com" for n in range(PERSONS)]
+    assert [table[0][f"appearances.{n}"] for n in range(3)] == ["1", "1", "1"]
+    assert table[0]["distinct_ids.0"] == "p1"
+
+
+async def test_a_formula_in_a_table_is_text(shop: Home) -> None:
+    await shop.capture(seen("p1", "02-28", **{"$set": {"note": "=1+1"}}))
+
+    answer = await shop.api.post("/persons/retention/", json={**ASKED, "format": "csv"})
+
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert rows[0]["properties.note"] == "'=1+1"
+
+
+async def test_a_table_of_nobody_is_empty(home: Home) -> None:
+    answer = await home.api.post("/persons/retention/", json={**ASKED, "format": "csv"})
+
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+async def test_groups_are_listed(home: Home) -> None:
+    described = {"$group_type": "company", "$group_key": "acme", "$group_set": {"name": "Acme Inc"}}
+    await home.capture(
+        {"event": "$groupidentify", "distinct_id": "d", "properties": described},
+        seen("ann", "02-28", properties={"$groups": {"company": "acme"}}),
+        seen("bob", "02-28", properties={"$groups": {"company": "other"}}),
+        seen("cid", "02-28"),
+    )
+    asked = {**ASKED, "aggregation_group_type_index": 0}
+
+    body = await ask(home, **asked)
+    searched = [await ask(home, **asked, search=text) for text in ("ACME I", "oth", "ann")]
+
+    acme, other = people(body)
+    assert (acme["type"], acme["id"], acme["group_key"], acme["name"]) == (
+        "group",
+        "acme",
+        "acme",
+        "Acme Inc",
+    )
+    assert (acme["properties"], acme["group_type_index"]) == ({"name": "Acme Inc"}, 0)
+    assert (other["id"], other["properties"], other["created_at"]) == ("other", {}, None)
+    assert body["missing_persons"] == 0
+    assert [names(one) for one in searched] == [["Acme Inc"], ["other"], []]
+
+
+@pytest.mark.parametrize(
+    ("sent", "attr", "detail"),
+    [
+        ({"selected_interval": 3}, "selected_interval", "between 0 and 2"),
+        ({"selected_intervl": 3}, "selected_intervl", 'Did you mean "selected_interval"?'),
+        ({"events": "x"}, "events", ""),
+        ({"format": "xml"}, "format", "Allowed are: csv, json"),
+        ({"search": 3}, "search", "Not a valid string."),
+    ],
+)
+async def test_what_cannot_be_used_is_refused(
+    home: Home, sent: Json, attr: str, detail: str
+) -> None:
+    answer = await home.api.post("/persons/retention/", json={**ASKED, **sent})
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    assert detail in answer.json()["detail"]
+
+
+async def test_a_body_must_be_an_object(home: Home) -> None:
+    answer = await home.api.post("/persons/retention/", json=[])
+
+    assert (answer.status_code, answer.json()["detail"]) == (400, "The body must be a JSON object.")
+
+
+async def test_strangers_are_refused(home: Home) -> None:
+    answer = await home.public.get(f"/api/projects/{home.project_id}/persons/retention/")
+
+    assert answer.status_code == 401

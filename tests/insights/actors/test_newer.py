@@ -1,0 +1,163 @@
+"""Who is behind a number, as newer clients ask: an ActorsQuery."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json
+from tests.support.cohorts import members, retrieve
+
+EVENT = {"kind": "EventsNode", "event": "seen"}
+RETENTION: Json = {
+    "kind": "RetentionQuery",
+    "dateRange": {"date_to": "2024-03-01"},
+    "retentionFilter": {
+        "period": "Day",
+        "totalIntervals": 3,
+        "targetEntity": EVENT,
+        "returningEntity": EVENT,
+    },
+}
+SOURCE: Json = {"kind": "InsightActorsQuery", "source": RETENTION, "interval": 0}
+
+
+def seen(who: str, day: str, **more: Any) -> Json:
+    return {"event": "seen", "distinct_id": who, "timestamp": f"2024-{day}T10:00:00Z", **more}
+
+
+@pytest.fixture
+async def shop(home: Home) -> Home:
+    """Persons are created in the order a, b, c; c came most often, then b."""
+    await home.capture(
+        seen("a", "02-28", **{"$set": {"email": "a@x.com", "plan": "pro"}}),
+        seen("b", "02-28", **{"$set": {"email": "b@y.com"}}),
+        seen("c", "02-28", **{"$set": {"email": "c@y.com", "plan": "free"}}),
+        seen("b", "02-29"),
+        *(seen("c", day) for day in ("02-29", "03-01")),
+        seen("nobody", "02-28", properties={"$process_person_profile": False}),
+    )
+    return home
+
+
+async def ask(home: Home, source: Json = SOURCE, **more: Any) -> Any:
+    query = {"kind": "ActorsQuery", "source": source, **more}
+    return await home.api.post("/query/", json={"query": query})
+
+
+async def answered(home: Home, source: Json = SOURCE, **more: Any) -> Json:
+    answer = await ask(home, source, **more)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+async def test_rows_have_the_columns_that_are_asked_for(shop: Home) -> None:
+    select = ["actor", "event_count", "properties.plan", "id", "person.properties.email -- Mail"]
+
+    body = await answered(shop, select=select)
+
+    uuid = (await shop.person("c"))["uuid"]
+    actor, *rest = body["results"][0]
+    assert (actor["id"], actor["distinct_ids"], actor["type"]) == (uuid, ["c"], "person")
+    assert actor["properties"] == {"email": "c@y.com", "plan": "free"}
+    assert rest == [3, "free", uuid, "c@y.com"]
+    assert body["columns"] == select
+    assert (body["hasMore"], body["limit"], body["offset"]) == (False, 100, 0)
+    assert len(body["results"]) + body["missing_actors_count"] == 4
+
+
+async def test_actors_are_the_only_column_by_default(shop: Home) -> None:
+    body = await answered(shop)
+
+    assert [row[0]["distinct_ids"] for row in body["results"]] == [["c"], ["b"], ["a"]]
+    assert body["columns"] == ["actor"]
+
+
+@pytest.mark.parametrize(
+    ("order", "found"),
+    [
+        ([], ["c", "b", "a"]),
+        (["event_count DESC"], ["c", "b", "a"]),
+        (["event_count"], ["a", "b", "c"]),
+        (["event_count ASC"], ["a", "b", "c"]),
+    ],
+)
+async def test_rows_have_an_order(shop: Home, order: list[str], found: list[str]) -> None:
+    body = await answered(shop, select=["properties.email"], orderBy=order)
+
+    assert [row[0][0] for row in body["results"]] == found
+
+
+@pytest.mark.parametrize("name", ["created_at", "id"])
+async def test_an_order_may_be_reversed(shop: Home, name: str) -> None:
+    ways = (f"{name} ASC", f"{name} DESC")
+    up, down = [(await answered(shop, select=[name], orderBy=[way]))["results"] for way in ways]
+
+    assert [*reversed(down)] == up
+    assert name != "created_at" or up == sorted(up)
+
+
+async def test_pages_and_a_search(shop: Home) -> None:
+    first = await answered(shop, select=["properties.email"], limit=1)
+    second = await answered(shop, select=["properties.email"], limit=1, offset=1)
+    searched = await answered(shop, select=["properties.email"], search="Y.COM")
+
+    assert (first["results"], first["hasMore"]) == ([["c@y.com"]], True)
+    assert second["results"] == [["b@y.com"]]
+    assert searched["results"] == [["c@y.com"], ["b@y.com"]]
+
+
+@pytest.mark.parametrize(
+    ("sent", "attr"),
+    [
+        ({"select": ["actor", "count()"]}, "query__select__1"),
+        ({"orderBy": ["plan"]}, "query__orderBy__0"),
+        ({"properties": [{"key": "a", "value": 1}]}, "query__properties"),
+        ({"odd": 1}, "query__odd"),
+        ({"source": None}, "query__source"),
+        ({"source": {"kind": "HogQLQuery"}}, "query__source__kind"),
+        ({"source": {**SOURCE, "odd": 1}}, "query__source__odd"),
+        ({"source": {**SOURCE, "status": "new"}}, "query__source__status"),
+        ({"source": {**SOURCE, "interval": 3}}, "query__source__interval"),
+        ({"source": {**SOURCE, "source": None}}, "query__source__source"),
+        ({"source": {**SOURCE, "source": {"kind": "Odd"}}}, "query__source__source__kind"),
+        ({"limit": "some"}, "query__limit"),
+    ],
+)
+async def test_what_cannot_be_used_is_refused(home: Home, sent: Json, attr: str) -> None:
+    answer = await ask(home, **sent)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+
+
+async def test_a_static_cohort_is_made_of_all_of_them(shop: Home) -> None:
+    query = {"kind": "ActorsQuery", "source": SOURCE, "limit": 1, "select": ["id"]}
+    body = {"name": "Came", "is_static": True, "query": query}
+
+    answer = await shop.api.post("/cohorts/", json=body)
+    await shop.site.calculated()
+
+    assert answer.status_code == 201, answer.text
+    assert await members(shop, answer.json()) == ["a", "b", "c"]
+    assert (await retrieve(shop, answer.json()))["errors_calculating"] == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "attr"),
+    [
+        ({"source": SOURCE, "search": "a"}, "query__search"),
+        ({"source": {**SOURCE, "interval": 7}}, "query__source__interval"),
+        (
+            {"source": {**SOURCE, "source": {**RETENTION, "aggregation_group_type_index": 0}}},
+            "aggregation_group_type_index",
+        ),
+    ],
+)
+async def test_a_cohort_of_what_cannot_be_used_is_refused(
+    home: Home, query: Json, attr: str
+) -> None:
+    body = {"name": "x", "is_static": True, "query": {"kind": "ActorsQuery", **query}}
+
+    answer = await home.api.post("/cohorts/", json=body)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text

@@ -1,0 +1,247 @@
+"""Alerts on numbers of saved insights: managed over HTTP, checked by schedule, sent to webhooks."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from fanion.observability.metrics import Metrics
+from fanion.projects.model import Level
+from fanion.webhooks.client import Resolver, Sender
+from fanion.webhooks.worker import Deliverer
+from tests.support.application import Home, Json, error
+from tests.support.management import add_member
+from tests.support.receiver import Receiver, open_receiver
+
+FILTERS: Json = {"insight": "TRENDS", "events": [{"id": "seen"}], "date_from": "-3d"}
+NOW_TEXT = "2024-03-01T12:00:00Z"
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with open_receiver() as receiver:
+        yield receiver
+
+
+async def posted(home: Home, path: str, **sent: Any) -> Json:
+    answer = await home.api.post(path, json=sent)
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def insight(home: Home, **more: Any) -> int:
+    made: int = (await posted(home, "/insights/", filters={**FILTERS, **more}))["id"]
+    return made
+
+
+async def alert(home: Home, **sent: Any) -> Json:
+    given = {"name": "Much", "condition": "above", "threshold": 1, **sent}
+    if "insight" not in given:
+        given["insight"] = await insight(home)
+    return await posted(home, "/alerts/", **given)
+
+
+async def seen(home: Home, number: int) -> None:
+    await home.capture(
+        *(
+            {
+                "event": "seen",
+                "distinct_id": "ann",
+                "uuid": str(uuid4()),
+                "timestamp": "2024-03-01T10:00:00Z",
+            }
+            for _ in range(number)
+        )
+    )
+
+
+async def all_checked(home: Home) -> None:
+    """Other tests have alerts too."""
+    while await home.site.running.alerter.work_once():
+        pass
+
+
+async def delivered(home: Home) -> None:
+    sender = Sender(Resolver(), allow_private=True)
+    deliverer = Deliverer(home.site.records, sender, Metrics(), home.site.clock.now)
+    while await deliverer.work_once():
+        pass
+    await sender.close()
+
+
+@pytest.mark.every_engine
+async def test_an_alert_from_birth_to_deletion(home: Home) -> None:
+    shown = await insight(home)
+
+    made = await alert(home, insight=shown)
+    place = f"/alerts/{made['id']}/"
+    changed = await home.api.patch(place, json={"threshold": 5, "enabled": False, "state": "x"})
+    listed = await home.get("/alerts/")
+    removed = await home.api.delete(place)
+    gone = await home.api.get(place)
+
+    assert made == {
+        "id": made["id"],
+        "name": "Much",
+        "insight": shown,
+        "series_index": 0,
+        "condition": "above",
+        "threshold": 1.0,
+        "enabled": True,
+        "state": "not_checked",
+        "value": None,
+        "error": None,
+        "last_checked_at": None,
+        "created_by": home.owner,
+        "created_at": NOW_TEXT,
+        "updated_at": NOW_TEXT,
+    }
+    assert changed.json() == {**made, "threshold": 5.0, "enabled": False}
+    assert listed["results"] == [changed.json()]
+    assert (removed.status_code, gone.status_code) == (204, 404)
+
+
+async def test_the_activity_records_alerts(home: Home) -> None:
+    made = await alert(home)
+    await home.api.patch(f"/alerts/{made['id']}/", json={"threshold": 5})
+
+    entries = (await home.get(f"/alerts/{made['id']}/activity/"))["results"]
+
+    assert [one["activity"] for one in entries] == ["updated", "created"]
+    [change] = entries[0]["detail"]["changes"]
+    assert (change["field"], change["before"], change["after"]) == ("threshold", 1.0, 5.0)
+
+
+REFUSED: dict[str, tuple[Json, str, str, str]] = {
+    "no name": ({"name": ""}, "blank", "This field may not be blank.", "name"),
+    "an unknown insight": (
+        {"insight": 987654},
+        "does_not_exist",
+        'Invalid pk "987654" - object does not exist.',
+        "insight",
+    ),
+    "an unknown condition": (
+        {"condition": "abov"},
+        "invalid_choice",
+        '"abov" is not a valid choice. Did you mean "above"?',
+        "condition",
+    ),
+    "a negative change": (
+        {"condition": "changes_by", "threshold": -1},
+        "invalid_input",
+        "Ensure this value is greater than or equal to 0.",
+        "threshold",
+    ),
+    "an unknown name": (
+        {"treshold": 1},
+        "invalid_input",
+        'Unknown field "treshold". Did you mean "threshold"?',
+        "treshold",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_an_invalid_alert_is_refused(home: Home, name: str) -> None:
+    sent, code, detail, attr = REFUSED[name]
+    valid = {
+        "name": "n",
+        "insight": await insight(home),
+        "condition": "above",
+        "threshold": 1,
+    }
+
+    answer = await home.api.post("/alerts/", json={**valid, **sent})
+
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", code, detail, attr)
+
+
+async def test_viewers_see_alerts_and_change_none(home: Home) -> None:
+    made = await alert(home)
+    viewer = await add_member(
+        home.site.records, f"vera-{home.project_id:x}", Level.VIEWER, home.organization_id
+    )
+    async with home.site.client(viewer.key, f"/api/projects/{home.project_id}") as client:
+        listed = await client.get("/alerts/")
+        changed = await client.patch(f"/alerts/{made['id']}/", json={"name": "x"})
+
+    assert (listed.status_code, changed.status_code) == (200, 403)
+
+
+@pytest.mark.every_engine
+async def test_webhooks_are_told_when_an_alert_begins_and_ceases_to_fire(
+    home: Home, receiver: Receiver
+) -> None:
+    await posted(home, "/webhooks/", url=receiver.url("/in"), events=["insight.alert"])
+    made = await alert(home)
+    place = f"/alerts/{made['id']}/"
+
+    await all_checked(home)
+    await delivered(home)
+    quiet = await home.get(place)
+    await seen(home, 2)
+    home.site.clock.move(minutes=15)
+    await all_checked(home)
+    home.site.clock.move(minutes=15)
+    await all_checked(home)  # it still fires
+    await delivered(home)
+    firing = await home.get(place)
+    home.site.clock.move(days=2)
+    await all_checked(home)
+    await delivered(home)
+
+    assert (quiet["state"], quiet["value"], quiet["last_checked_at"]) == ("not_firing", 0, NOW_TEXT)
+    assert (firing["state"], firing["value"]) == ("firing", 2)
+    first, second = [request.json() for request in receiver.requests]
+    assert first == {
+        "type": "insight.alert",
+        "timestamp": "2024-03-01T12:15:00Z",
+        "data": {
+            "alert_id": made["id"],
+            "project_id": home.project_id,
+            "insight_id": made["insight"],
+            "name": "Much",
+            "series_index": 0,
+            "condition": "above",
+            "threshold": 1.0,
+            "state": "firing",
+            "value": 2.0,
+            "error": None,
+        },
+    }
+    assert (second["data"]["state"], second["data"]["value"]) == ("not_firing", 0.0)
+
+
+async def test_an_alert_that_is_not_enabled_is_not_checked(home: Home) -> None:
+    made = await alert(home, enabled=False)
+
+    await all_checked(home)
+
+    assert (await home.get(f"/alerts/{made['id']}/"))["state"] == "not_checked"
+
+
+async def test_a_number_that_is_not_there_is_told(home: Home) -> None:
+    made = await alert(home, series_index=3)
+
+    await all_checked(home)
+
+    found = await home.get(f"/alerts/{made['id']}/")
+    assert (found["state"], found["error"]) == ("errored", "The result has 1 series.")
+
+
+async def test_an_outage_of_the_event_store_leaves_an_alert_due(home: Home) -> None:
+    made = await alert(home)
+    home.site.events.is_down = True
+    try:
+        await all_checked(home)
+    finally:
+        home.site.events.is_down = False
+    before = await home.get(f"/alerts/{made['id']}/")
+    home.site.clock.move(minutes=5)
+    await all_checked(home)
+
+    assert before["state"] == "not_checked"
+    assert (await home.get(f"/alerts/{made['id']}/"))["state"] == "not_firing"

@@ -1,0 +1,93 @@
+"""When an alert fires."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fanion.insights.alerts.model import Alert, Checked, Condition, checked
+
+NOW = datetime(2024, 3, 1, tzinfo=UTC)
+
+
+def alert(condition: Condition, threshold: float, index: int = 0) -> Alert:
+    return Alert(
+        id=1,
+        project_id=1,
+        insight_id=1,
+        name="n",
+        series_index=index,
+        condition=condition,
+        threshold=threshold,
+        enabled=True,
+        state="not_checked",
+        value=None,
+        error=None,
+        last_checked_at=None,
+        created_at=NOW,
+        updated_at=NOW,
+        created_by=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "threshold", "data", "goes_on", "fires", "value"),
+    [
+        ("above", 3, [1, 2, 4], True, True, 4),
+        ("above", 3, [1, 4, 2], True, True, 4),
+        ("above", 4, [1, 4, 2], True, False, 4),
+        ("above", 3, [9, 1, 2], True, False, 2),
+        ("below", 3, [1, 4, 0], True, False, 4),
+        ("below", 3, [9, 2, 8], True, True, 2),
+        ("below", 3, [9, 4, 2], False, True, 2),
+        ("below", 3, [2], True, True, 2),
+        ("changes_by", 3, [5, 8, 0], True, True, 8),
+        ("changes_by", 3, [8, 5, 0], True, True, 5),
+        ("changes_by", 3.5, [8, 5, 0], True, False, 5),
+        ("changes_by", 3, [0, 5, 8], False, True, 8),
+        ("changes_by_percent", 50, [10, 15, 0], True, True, 15),
+        ("changes_by_percent", 51, [10, 15, 0], True, False, 15),
+        ("changes_by_percent", 50, [-10, -4, 0], True, True, -4),
+        ("changes_by_percent", 1000, [0, 1, 0], True, True, 1),
+        ("changes_by_percent", 0, [0, 0, 0], True, False, 0),
+    ],
+)
+def test_a_condition_is_compared_with_the_last_interval_that_is_over(
+    condition: Condition,
+    threshold: float,
+    data: list[float],
+    goes_on: bool,
+    fires: bool,
+    value: float,
+) -> None:
+    found = checked(alert(condition, threshold), [{"data": data}], goes_on=goes_on)
+
+    assert found == Checked("firing" if fires else "not_firing", value)
+
+
+def test_a_total_is_one_number() -> None:
+    results = [{"aggregated_value": 1, "data": []}, {"aggregated_value": 7, "data": []}]
+
+    assert checked(alert("above", 5, 1), results, goes_on=True) == Checked("firing", 7)
+
+
+@pytest.mark.parametrize(
+    ("results", "index", "error"),
+    [
+        (None, 0, "The insight has no series of numbers."),
+        ({"bins": []}, 0, "The insight has no series of numbers."),
+        ([{"steps": 1}], 0, "The insight has no series of numbers."),
+        ([{"data": []}], 0, "The insight has no series of numbers."),
+        ([{"data": [1]}], 1, "The result has 1 series."),
+        ([], 0, "The result has 0 series."),
+        (
+            [{"aggregated_value": 4}],
+            0,
+            "There is no interval before the last one to compare with.",
+        ),
+    ],
+)
+def test_what_has_no_such_number_is_an_error(results: Any, index: int, error: str) -> None:
+    found = checked(alert("changes_by", 1, index), results, goes_on=True)
+
+    assert found == Checked("errored", error=error)

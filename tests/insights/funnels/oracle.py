@@ -1,0 +1,376 @@
+"""Funnels of a history in plain Python, one person and one try after the other.
+
+Written from the reference alone; slow, and as plain as its sentences.
+
+source: insights.md sections 3 and 5
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from math import ceil, floor
+from statistics import mean, median
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from dateutil.relativedelta import relativedelta
+
+from tests.support.histories import NOW, Happening, History
+
+OTHER = "$$_posthog_breakdown_other_$$"
+NONE = "$$_posthog_breakdown_null_$$"
+Value = tuple[str, ...] | int | str | None
+Who = UUID | str
+
+
+@dataclass(frozen=True)
+class Try:
+    """One attempt. events: those with which the steps were reached, one for each"""
+
+    events: tuple[Happening, ...]
+
+    @property
+    def level(self) -> int:
+        return len(self.events)
+
+    def seconds(self, number: int) -> float:
+        """From step number − 1 to `number`, from 0."""
+        return (self.events[number].at - self.events[number - 1].at) / timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """filters: the question, with everything that it says given explicitly"""
+
+    history: History
+    filters: Mapping[str, Any]
+    cohorts: Mapping[int, frozenset[UUID]] = field(default_factory=dict)
+    shown: frozenset[Value] | None = None
+
+    def limited(self) -> "Oracle":
+        """With the values that have the most persons; the others are one."""
+        limit = self.get("breakdown_limit", 25)
+        rows = self.step_rows()
+        if len(rows) <= limit:
+            return self
+        largest = sorted(rows, key=lambda value: (-rows[value][0][0], _sorted_as(value)))
+        return replace(self, shown=frozenset(largest[:limit]))
+
+    def mapped(self, value: Value) -> Value:
+        return value if self.shown is None or value in self.shown else (OTHER,)
+
+    def get(self, name: str, default: Any) -> Any:
+        value = self.filters.get(name)
+        return default if value is None else value
+
+    @property
+    def steps(self) -> Sequence[Mapping[str, Any]]:
+        return list(self.get("events", []))
+
+    @property
+    def order(self) -> str:
+        return str(self.get("funnel_order_type", "ordered"))
+
+    @property
+    def exclusions(self) -> Sequence[Mapping[str, Any]]:
+        return list(self.get("exclusions", []))
+
+    # Whose events, and which.
+
+    def in_range(self) -> list[Happening]:
+        zone = ZoneInfo(self.history.zone)
+        days = int(self.get("date_from", "-7d").removeprefix("-").removesuffix("d"))
+        today = NOW.astimezone(zone).date()
+        first, last = today - timedelta(days=days), today
+        if self.get("funnel_viz_type", "") == "trends":
+            first = interval_start(first, self.get("interval", "day"))
+        return [
+            one
+            for one in self.history.once
+            if first <= one.at.astimezone(zone).date() <= last
+            and all(holds(condition, one) for condition in self.get("properties", []))
+        ]
+
+    def of_actors(self) -> dict[Who, list[Happening]]:
+        index = self.filters.get("aggregation_group_type_index")
+        found: dict[Who, list[Happening]] = defaultdict(list)
+        for one in self.in_range():
+            who = self.history.actor(one) if index is None else text(one, f"$group_{index}")
+            if who != "":
+                found[who].append(one)
+        return found
+
+    # Tries.
+
+    def window_end(self, start: datetime) -> datetime:
+        if self.filters.get("funnel_window_days"):
+            return start + timedelta(days=self.filters["funnel_window_days"])
+        number = self.get("funnel_window_interval", 14)
+        unit = self.get("funnel_window_interval_unit", "day")
+        return start + relativedelta(**{f"{unit}s": number})
+
+    def tries(self, events: Sequence[Happening]) -> list[Try]:
+        """All that are not excluded, in time. events: of one actor"""
+        make = {"ordered": self.ordered, "strict": self.strict, "unordered": self.unordered}
+        found = (Try(tuple(one)) for one in make[self.order](events))
+        return [one for one in found if not self.is_excluded(one, events)]
+
+    def ordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+        for start in events:
+            if not matches(self.steps[0], start):
+                continue
+            found = [start]
+            for number in range(1, len(self.steps)):
+                step, last = self.steps[number], found[-1].at
+                later = is_wider(step, self.steps[number - 1])
+                next_one = next(
+                    (
+                        one
+                        for one in events
+                        if matches(step, one)
+                        and (one.at > last if later else one.at >= last)
+                        and one.at <= self.window_end(start.at)
+                    ),
+                    None,
+                )
+                if next_one is None:
+                    break
+                found.append(next_one)
+            yield found
+
+    def strict(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+        for place, start in enumerate(events):
+            found = []
+            for step, one in zip(self.steps, events[place:], strict=False):
+                if not matches(step, one) or one.at > self.window_end(start.at):
+                    break
+                found.append(one)
+            if found:
+                yield found
+
+    def unordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+        for start in events:
+            if not any(matches(step, start) for step in self.steps):
+                continue
+            end = self.window_end(start.at)
+            within = [one for one in events if start.at <= one.at <= end]
+            found = []
+            for number, step in enumerate(self.steps):
+                same = [other for other in self.steps[:number] if are_equal(other, step)]
+                fitting = [one for one in within if matches(step, one)]
+                found += fitting[len(same) : len(same) + 1]
+            yield sorted(found, key=lambda one: one.at)
+
+    def is_excluded(self, one: Try, events: Sequence[Happening]) -> bool:
+        for excluded in self.exclusions:
+            first, last = excluded["funnel_from_step"], excluded["funnel_to_step"]
+            if one.level <= first:
+                continue
+            start = one.events[first].at
+            reached = one.level > last
+            end = one.events[last].at if reached else self.window_end(one.events[0].at)
+            if any(matches(excluded, other) and start < other.at < end for other in events):
+                return True
+        return False
+
+    # Values of the breakdown.
+
+    def funnels(self) -> Iterator[tuple[Who, Value, list[Happening], list[Try]]]:
+        """Each actor with each value it may have, and its tries there."""
+        kind = self.get("breakdown_attribution_type", "first_touch")
+        for who, events in self.of_actors().items():
+            if self.is_by_event and kind == "all_events":
+                ordered = sorted(events, key=self.own_value)
+                for same, own in groupby(ordered, key=self.own_value):
+                    mine = sorted(own, key=lambda one: (one.at, one.uuid))
+                    yield who, same, mine, self.tries(mine)
+                continue
+            tried = self.tries(events)
+            for value in self.values(who, events):
+                yield who, value, events, tried
+
+    @property
+    def is_by_event(self) -> bool:
+        kind = self.get("breakdown_type", "event")
+        return bool(self.keys) and kind == "event"
+
+    @property
+    def keys(self) -> list[Any]:
+        found = self.get("breakdown", [])
+        return list(found) if isinstance(found, list) else [found]
+
+    def value(self, properties: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(text_of(properties.get(key)) for key in self.keys)
+
+    def own_value(self, one: Happening) -> tuple[str, ...]:
+        found = self.mapped(self.value(one.properties))
+        assert isinstance(found, tuple)
+        return found
+
+    def values(self, who: Who, events: Sequence[Happening]) -> list[Value]:
+        if not self.keys:
+            return [None]
+        kind = self.get("breakdown_type", "event")
+        if kind == "cohort":
+            return [key for key in self.keys if key == "all" or who in self.cohorts[key]]
+        if kind == "person":
+            held = self.history.persons.get(who, {}) if isinstance(who, UUID) else {}
+            return [self.value(held)]
+        own = [one for one in events if any(matches(step, one) for step in self.steps)]
+        found = [self.value(one.properties) for one in own]
+        attribution = self.get("breakdown_attribution_type", "first_touch")
+        if attribution == "step":
+            # Ordered: of the event of the try, see `value_of_try`.
+            return (
+                list(dict.fromkeys(map(self.mapped, found))) if self.order == "unordered" else [()]
+            )
+        filled = [value for value in found if any(value)]
+        if not filled:
+            return [("",) * len(self.keys)]
+        return [filled[0] if attribution == "first_touch" else filled[-1]]
+
+    def attributed(self, value: Value, best: Sequence[Try]) -> Value | None:
+        """With the value of the try where it has one; None: in no funnel."""
+        kind = self.get("breakdown_attribution_type", "first_touch")
+        if not self.keys:
+            return ("",)
+        if not self.is_by_event or kind != "step" or self.order == "unordered":
+            return value if kind == "all_events" and self.is_by_event else self.mapped(value)
+        number = self.filters["breakdown_attribution_value"]
+        reached = best[0].level > number
+        return self.own_value(best[0].events[number]) if reached else None
+
+    # Answers.
+
+    def people(self) -> Iterator[tuple[Who, Value, list[Try]]]:
+        """Each actor in each funnel, with the tries that reach furthest."""
+        for who, value, _, tried in self.funnels():
+            best = furthest(tried)
+            if best and (own := self.attributed(value, best)) is not None:
+                yield who, own, best
+
+    def step_rows(self) -> dict[Value, list[tuple[int, float | None, float | None]]]:
+        """Of each value, each step: count, average and median of the seconds."""
+        groups: dict[Value, list[list[Try]]] = defaultdict(list)
+        for _, value, best in self.people():
+            groups[value].append(best)
+        if not self.keys and not groups:
+            groups[("",)] = []
+        return {value: self.row(people) for value, people in groups.items()}
+
+    def row(self, people: Sequence[list[Try]]) -> list[tuple[int, float | None, float | None]]:
+        found: list[tuple[int, float | None, float | None]] = []
+        for number in range(len(self.steps)):
+            reached = [best for best in people if best[0].level > number]
+            times = [mean(one.seconds(number) for one in best) for best in reached if number]
+            found.append(
+                (len(reached), mean(times), median(times)) if times else (len(reached), None, None)
+            )
+        return found
+
+    def trend_rows(self) -> dict[Value, dict[str, float]]:
+        """Of each value, by day or first day of the interval: the percentage."""
+        counted: dict[Value, dict[str, list[int]]] = defaultdict(
+            lambda: defaultdict(lambda: [0, 0])
+        )
+        for _, day, value, best in self.entrances():
+            counted[value][day][0] += best.level > self.get("funnel_from_step", 0)
+            last = self.get("funnel_to_step", len(self.steps) - 1)
+            counted[value][day][1] += best.level > last
+        return {
+            value: {
+                day: round(100 * reached / entered, 2) if entered else 0
+                for day, (entered, reached) in days.items()
+            }
+            for value, days in counted.items()
+        }
+
+    def entrances(self) -> Iterator[tuple[Who, str, Value, Try]]:
+        """Each actor in each interval in which a try began, with the best of them."""
+        zone = ZoneInfo(self.history.zone)
+        for who, value, _, tried in self.funnels():
+            by_day: dict[str, list[Try]] = defaultdict(list)
+            for one in tried:
+                day = one.events[0].at.astimezone(zone).date()
+                by_day[f"{interval_start(day, self.get('interval', 'day'))}"].append(one)
+            for name, some in by_day.items():
+                best = furthest(some)
+                if (own := self.attributed(value, best)) is not None:
+                    yield who, name, own, best[0]
+
+    def times(self) -> dict[str, Any]:
+        first = self.get("funnel_from_step", 0)
+        last = self.get("funnel_to_step", len(self.steps) - 1)
+        samples = [
+            mean(sum(one.seconds(n) for n in range(first + 1, last + 1)) for one in best)
+            for _, _, best in self.people()
+            if best[0].level > last
+        ]
+        return histogram(samples, self.filters.get("bin_count"))
+
+
+def _sorted_as(value: Value) -> str:
+    """Of one property, as the statement holds it."""
+    assert isinstance(value, tuple)
+    return value[0] or NONE
+
+
+def histogram(samples: Sequence[float], wanted: int | None) -> dict[str, Any]:
+    if not samples:
+        return {"bins": [], "average_conversion_time": None}
+    number = min(max(wanted, 1), 90) if wanted else min(max(ceil(cube_root(len(samples))), 1), 60)
+    start = floor(min(samples))
+    width = ceil((ceil(max(samples)) - start) / number) or 60
+    bins = [[start + n * width, 0] for n in range(number + 1)]
+    for sample in samples:
+        bins[int((sample - start) // width)][1] += 1
+    return {"bins": bins, "average_conversion_time": mean(samples)}
+
+
+def cube_root(number: int) -> float:
+    return next((float(n) for n in range(100) if n**3 == number), number ** (1 / 3))
+
+
+def furthest(tried: Sequence[Try]) -> list[Try]:
+    most = max((one.level for one in tried), default=0)
+    return [one for one in tried if one.level == most]
+
+
+def interval_start(day: date, interval: str) -> date:
+    if interval == "week":
+        return day - timedelta(days=(day.weekday() + 1) % 7)
+    return day.replace(day=1) if interval == "month" else day
+
+
+def matches(entity: Mapping[str, Any], one: Happening) -> bool:
+    named = entity.get("id") in (None, one.event)
+    return bool(named) and all(holds(condition, one) for condition in entity.get("properties", []))
+
+
+def holds(condition: Mapping[str, Any], one: Happening) -> bool:
+    return bool(text(one, condition["key"]) == condition["value"])
+
+
+def text(one: Happening, key: str) -> str:
+    return text_of(one.properties.get(key))
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def is_wider(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Equal to the other step or containing it."""
+    named = one.get("id") in (None, other.get("id"))
+    return bool(named) and all(
+        part in other.get("properties", []) for part in one.get("properties", [])
+    )
+
+
+def are_equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return is_wider(one, other) and is_wider(other, one)

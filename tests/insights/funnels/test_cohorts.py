@@ -1,0 +1,94 @@
+"""Funnels and cohorts: an entry for each cohort, and a cohort of those behind a number."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json
+from tests.support.cohorts import create, event, members, person, person_is
+
+STEPS = [{"id": "seen"}, {"id": "opened"}]
+
+
+@pytest.fixture
+async def shop(home: Home) -> Home:
+    """ann and cid opened, cid after something else; bob did not."""
+    await home.capture(
+        person("ann", "seen", 3, plan="pro"),
+        event("ann", "opened", 2),
+        person("bob", "seen", 3, plan="free"),
+        person("cid", "seen", 3, plan="pro"),
+        event("cid", "asked", 2.5),
+        event("cid", "opened", 2),
+    )
+    return home
+
+
+async def test_each_cohort_has_a_funnel(shop: Home) -> None:
+    pro = await create(shop, name="Pro", groups=[{"properties": [person_is("plan", "pro")]}])
+    await shop.site.calculated()
+
+    answer = await shop.api.post(
+        "/insights/funnel/",
+        json={
+            "insight": "FUNNELS",
+            "events": STEPS,
+            "breakdown_type": "cohort",
+            "breakdown": [pro["id"], "all"],
+        },
+    )
+
+    assert answer.status_code == 200, answer.text
+    found = [
+        (steps[0]["breakdown"], steps[0]["breakdown_value"], [step["count"] for step in steps])
+        for steps in answer.json()["result"]
+    ]
+    assert found == [("all users", "all", [3, 2]), ("Pro", pro["id"], [2, 2])]
+
+    steps = answer.json()["result"][1]
+    people = (await shop.api.get(_below(shop, steps[1]["converted_people_url"]))).json()
+    names = {one["distinct_ids"][0] for one in people["results"][0]["people"]}
+    assert names == {"ann", "cid"}
+
+
+def _below(home: Home, url: str) -> str:
+    return url.removeprefix(f"/api/projects/{home.project_id}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ({"funnel_order_type": "strict", "funnel_step": 2}, ["ann"]),
+        ({"funnel_order_type": "strict", "funnel_step": -2}, ["bob", "cid"]),
+        (
+            {
+                "exclusions": [{"id": "asked", "funnel_from_step": 0, "funnel_to_step": 1}],
+                "funnel_step": 1,
+            },
+            ["ann", "bob"],
+        ),
+        (
+            {
+                "funnel_window_interval": 1,
+                "funnel_window_interval_unit": "hour",
+                "funnel_step": 2,
+            },
+            [],
+        ),
+    ],
+)
+async def test_those_behind_a_number_become_a_cohort(
+    shop: Home, asked: dict[str, Any], wanted: list[str]
+) -> None:
+    sent = {"insight": "FUNNELS", "events": STEPS, **asked}
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in sent.items()
+    }
+
+    answer = await shop.api.post("/cohorts/", params=texts, json={"is_static": True})
+
+    assert answer.status_code == 201, answer.text
+    await shop.site.calculated()
+    cohort: Json = answer.json()
+    assert await members(shop, cohort) == wanted

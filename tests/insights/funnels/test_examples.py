@@ -1,0 +1,311 @@
+"""The worked examples of the reference.
+
+source: insights.md section 5
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.support.histories import Analyst, History, a
+
+DAY = "2024-04-02T"
+ANN, BOB, CID, DAN = 1, 2, 3, 4
+HISTORY = History(
+    happened=[
+        a("a", ANN, f"{DAY}10:00"),
+        a("b", ANN, f"{DAY}10:10"),
+        a("c", ANN, f"{DAY}10:40"),
+        a("a", BOB, f"{DAY}10:00"),
+        a("b", BOB, f"{DAY}11:00"),
+        a("b", CID, f"{DAY}09:00"),
+        a("a", CID, f"{DAY}10:00"),
+        a("c", CID, f"{DAY}10:05"),
+        a("a", DAN, f"{DAY}10:00"),
+        a("x", DAN, f"{DAY}10:01"),
+        a("b", DAN, f"{DAY}10:02"),
+    ]
+)
+STEPS = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
+
+
+async def funnel(analyst: Analyst, history: History = HISTORY, **filters: Any) -> Any:
+    asked = {"insight": "FUNNELS", "events": STEPS, "date_from": "-7d", **filters}
+    return await analyst.answer(history, **asked)
+
+
+def counts(steps: Any) -> list[int]:
+    return [step["count"] for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, [4, 3, 1]),
+        ({"funnel_window_interval": 30, "funnel_window_interval_unit": "minute"}, [4, 2, 0]),
+        ({"funnel_order_type": "strict"}, [4, 2, 1]),
+        ({"funnel_order_type": "unordered"}, [4, 4, 2]),
+        (
+            {"exclusions": [{"id": "x", "funnel_from_step": 0, "funnel_to_step": 1}]},
+            [3, 2, 1],
+        ),
+    ],
+)
+async def test_steps_are_counted(
+    analyst: Analyst, filters: dict[str, Any], expected: list[int]
+) -> None:
+    assert counts(await funnel(analyst, **filters)) == expected
+
+
+async def test_times_are_averages_and_medians(analyst: Analyst) -> None:
+    steps = await funnel(analyst)
+
+    assert [step["average_conversion_time"] for step in steps] == [None, 1440, 1800]
+    assert [step["median_conversion_time"] for step in steps] == [None, 600, 1800]
+
+
+async def test_a_step_names_its_event_and_the_people_behind_it(analyst: Analyst) -> None:
+    project = await analyst.store(HISTORY)
+    steps = [{"id": "a", "name": "A", "custom_name": "Start"}, {"id": "b", "order": 1}]
+    first, second = await analyst.ask(project, insight="FUNNELS", events=steps)
+
+    urls = f"/api/projects/{project.id}/persons/funnel/?"
+    assert first.pop("converted_people_url").startswith(urls)
+    assert first == {
+        "action_id": "a",
+        "name": "A",
+        "custom_name": "Start",
+        "order": 0,
+        "people": [],
+        "count": 4,
+        "type": "events",
+        "average_conversion_time": None,
+        "median_conversion_time": None,
+        "dropped_people_url": None,
+    }
+    assert "funnel_step=2" in second["converted_people_url"]
+    assert "funnel_step=-2" in second["dropped_people_url"]
+
+
+async def test_unordered_steps_are_named_by_their_number(analyst: Analyst) -> None:
+    steps = await funnel(analyst, funnel_order_type="unordered")
+
+    assert [step["name"] for step in steps] == [
+        "Completed 1 step",
+        "Completed 2 steps",
+        "Completed 3 steps",
+    ]
+    assert {step["action_id"] for step in steps} == {None}
+
+
+async def test_without_steps_there_is_nothing(analyst: Analyst) -> None:
+    assert await funnel(analyst, events=[]) == []
+    times = await funnel(analyst, events=[], funnel_viz_type="time_to_convert")
+    assert times == {"bins": [], "average_conversion_time": None}
+
+
+async def test_one_step_is_its_count(analyst: Analyst) -> None:
+    assert counts(await funnel(analyst, events=STEPS[:1])) == [4]
+
+
+@pytest.mark.parametrize("order", ["ordered", "strict", "unordered"])
+async def test_twenty_steps_and_exclusions_are_possible(analyst: Analyst, order: str) -> None:
+    names = [f"e{number}" for number in range(20)]
+    happened = [a(name, ANN, f"{DAY}10:{n:02}") for n, name in enumerate(names)]
+    happened += [a(name, BOB, f"{DAY}10:{n:02}") for n, name in enumerate(names[:7])]
+    ends = (0, 19) if order == "unordered" else (3, 5)
+    exclusions = [
+        {"id": f"x{n}", "funnel_from_step": ends[0], "funnel_to_step": ends[1]} for n in range(20)
+    ]
+
+    steps = await funnel(
+        analyst,
+        History(happened=happened),
+        events=[{"id": name} for name in names],
+        exclusions=exclusions,
+        funnel_order_type=order,
+        funnel_window_interval=1,
+        funnel_window_interval_unit="month",
+        breakdown="plan",
+    )
+
+    assert counts(steps[0]) == [2] * 7 + [1] * 13
+
+
+SECONDS = (60, 100, 600)
+CONVERTED = History(
+    happened=[
+        one
+        for who, seconds in enumerate(SECONDS, 1)
+        for one in (
+            a("a", who, f"{DAY}10:00:00"),
+            a("b", who, f"{DAY}10:{seconds // 60:02}:{seconds % 60:02}"),
+        )
+    ]
+)
+
+
+async def test_times_to_convert_are_counted_in_bins(analyst: Analyst) -> None:
+    answer = await funnel(analyst, CONVERTED, events=STEPS[:2], funnel_viz_type="time_to_convert")
+
+    assert answer["bins"] == [[60, 2], [330, 0], [600, 1]]
+    assert answer["average_conversion_time"] == pytest.approx(253.33, abs=0.01)
+
+
+@pytest.mark.parametrize(("asked", "number"), [(1, 2), (5, 6), (500, 91), (None, 3)])
+async def test_the_number_of_bins_can_be_asked_for(
+    analyst: Analyst, asked: int | None, number: int
+) -> None:
+    answer = await funnel(
+        analyst,
+        CONVERTED,
+        events=STEPS[:2],
+        funnel_viz_type="time_to_convert",
+        bin_count=asked,
+    )
+
+    assert len(answer["bins"]) == number
+    assert sum(count for _, count in answer["bins"]) == len(SECONDS)
+
+
+async def test_trends_show_the_rate_of_each_day(analyst: Analyst) -> None:
+    days = ("2024-04-01", "2024-04-02")
+    happened = [a("a", who, f"{days[0]}T10:00") for who in (1, 2, 3)]
+    happened += [a("b", 1, f"{days[1]}T09:00"), a("a", 1, f"{days[1]}T10:00")]
+    history = History(happened=happened)
+
+    [line] = await funnel(
+        analyst, history, events=STEPS[:2], funnel_viz_type="trends", date_from="-2d"
+    )
+
+    assert line == {
+        "count": 3,
+        "data": [33.33, 0.0, 0.0],
+        "days": [*days, "2024-04-03"],
+        "labels": ["1-Apr-2024", "2-Apr-2024", "3-Apr-2024"],
+    }
+
+
+SIGN_UP = History(happened=[a("a", ANN, f"{DAY}10:00"), a("b", ANN, f"{DAY}10:10", plan="Safari")])
+
+
+@pytest.mark.parametrize(
+    ("attribution", "value"),
+    [
+        ({}, "Safari"),
+        ({"breakdown_attribution_type": "last_touch"}, "Safari"),
+        ({"breakdown_attribution_type": "step", "breakdown_attribution_value": 0}, ""),
+        ({"breakdown_attribution_type": "step", "breakdown_attribution_value": 1}, "Safari"),
+    ],
+)
+async def test_a_person_has_the_value_of_one_of_its_events(
+    analyst: Analyst, attribution: dict[str, Any], value: str
+) -> None:
+    [steps] = await funnel(analyst, SIGN_UP, events=STEPS[:2], breakdown="plan", **attribution)
+
+    assert [step["breakdown_value"] for step in steps] == [[value]] * 2
+    assert [step["breakdown"] for step in steps] == [[value]] * 2
+    assert counts(steps) == [1, 1]
+
+
+@pytest.mark.parametrize("attribution", ["first_touch", "all_events"])
+async def test_values_beyond_the_largest_are_one_entry(analyst: Analyst, attribution: str) -> None:
+    """A person is in it once, though it has several of them."""
+    happened = [
+        a("a", who, f"{DAY}1{value}:0{n}", plan=f"v{value}")
+        for value in range(4)
+        for who in range(1, 6 - value)
+        for n in range(2)
+    ]
+    history = History(happened=happened)
+    asked = {
+        "events": STEPS[:1],
+        "breakdown": "plan",
+        "breakdown_limit": 2,
+        "breakdown_attribution_type": attribution,
+    }
+
+    found = await funnel(analyst, history, **asked)
+    largest = await funnel(analyst, history, **asked, breakdown_hide_other_aggregation=True)
+
+    if attribution == "first_touch":
+        assert [(s[0]["breakdown"], s[0]["count"]) for s in found] == [(["v0"], 5)]
+        return
+    assert [(s[0]["breakdown"], s[0]["count"]) for s in found] == [
+        (["v0"], 5),
+        (["v1"], 4),
+        (["Other"], 3),
+    ]
+    assert [steps[0]["breakdown"] for steps in largest] == [["v0"], ["v1"]]
+
+
+def _own(properties: dict[str, Any]) -> dict[str, Any]:
+    return properties
+
+
+async def test_pages_are_one_value_however_their_addresses_end(analyst: Analyst) -> None:
+    pages = ("https://x.io/docs", "https://x.io/docs/", "https://x.io/docs?#")
+    happened = [
+        a("a", who, f"{DAY}10:00", **_own({"$current_url": page}))
+        for who, page in enumerate(pages, 1)
+    ]
+
+    [steps] = await funnel(
+        analyst,
+        History(happened=happened),
+        events=STEPS[:1],
+        breakdown="$current_url",
+        breakdown_normalize_url=True,
+    )
+
+    assert (steps[0]["breakdown_value"], steps[0]["count"]) == (["https://x.io/docs"], 3)
+
+
+async def test_groups_have_values_too(analyst: Analyst) -> None:
+    happened = [
+        a("a", who, f"{DAY}10:00", **_own({"$group_0": key}))
+        for who, key in enumerate(("acme", "acme", "corp"), 1)
+    ]
+    groups = {(0, "acme"): {"size": "big"}, (0, "corp"): {"size": "small"}}
+
+    found = await funnel(
+        analyst,
+        History(happened=happened, groups=groups),
+        events=STEPS[:1],
+        breakdown="size",
+        breakdown_type="group",
+        breakdown_group_type_index=0,
+    )
+
+    assert [(s[0]["breakdown_value"], s[0]["count"]) for s in found] == [
+        (["big"], 2),
+        (["small"], 1),
+    ]
+
+
+async def test_sessions_have_values_and_conditions(analyst: Analyst) -> None:
+    """The first session takes a minute, the second two."""
+    happened = [
+        a(name, who, f"{DAY}10:0{minute * who}", **_own({"$session_id": f"s{who}"}))
+        for who in (1, 2)
+        for minute, name in enumerate(("a", "b"))
+    ]
+    asked = {"events": STEPS[:2]}
+    long = {"key": "$session_duration", "value": 100, "operator": "gt", "type": "session"}
+
+    found = await funnel(
+        analyst,
+        History(happened=happened),
+        **asked,
+        breakdown="$session_duration",
+        breakdown_type="session",
+    )
+    kept = await funnel(analyst, History(happened=happened), **asked, properties=[long])
+    one = {"events": [{**STEPS[0], "properties": [long]}, STEPS[1]]}
+    first = await funnel(analyst, History(happened=happened), **one)
+
+    assert [(s[0]["breakdown_value"], counts(s)) for s in found] == [
+        (["120"], [1, 1]),
+        (["60"], [1, 1]),
+    ]
+    assert counts(kept) == counts(first) == [1, 1]

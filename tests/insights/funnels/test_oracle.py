@@ -1,0 +1,270 @@
+"""Funnels of random histories, against a model in plain Python."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanion.projects.model import Project
+from tests.insights.funnels.oracle import Oracle
+from tests.support.asked_actors import actors
+from tests.support.histories import NOW, PERSONS, Analyst, Happening, History, histories
+
+NAMES = ("a", "b", "c")
+PRO = [{"key": "plan", "value": "pro"}]
+TOP = NOW.replace(minute=0, second=0)
+
+Filters = dict[str, Any]
+
+
+def _dense(history: History) -> History:
+    """Few times, so that steps follow one another and often coincide."""
+    happened = [_earlier(one) for one in history.happened]
+    return replace(history, happened=happened)
+
+
+def _earlier(one: Happening) -> Happening:
+    minutes = int((TOP - one.at) / timedelta(minutes=1))
+    return replace(one, at=TOP - timedelta(minutes=10 * (minutes % 11), days=minutes % 3 // 2))
+
+
+DENSE = histories(events_max=24).map(_dense)
+
+
+def _entity(name: st.SearchStrategy[str | None]) -> st.SearchStrategy[Filters]:
+    return st.fixed_dictionaries({"id": name}, optional={"properties": st.just(PRO)})
+
+
+@st.composite
+def _steps(draw: st.DrawFn) -> Filters:
+    names = st.sampled_from((*NAMES, *NAMES, *NAMES, None))
+    return {"events": draw(st.lists(_entity(names), min_size=1, max_size=4))}
+
+
+WINDOWS: st.SearchStrategy[Filters] = st.sampled_from(
+    (
+        {},
+        {"funnel_window_interval": 20, "funnel_window_interval_unit": "minute"},
+        {"funnel_window_interval": 1, "funnel_window_interval_unit": "hour"},
+        {"funnel_window_interval": 1, "funnel_window_interval_unit": "month"},
+        {"funnel_window_days": 1, "funnel_window_interval": 1},
+    )
+)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Filters:
+    order = draw(st.sampled_from(("ordered", "ordered", "strict", "unordered")))
+    asked = draw(_steps()) | draw(WINDOWS) | {"funnel_order_type": order}
+    last = len(asked["events"]) - 1
+    if last and draw(st.booleans()):
+        asked["exclusions"] = draw(_exclusions(asked["events"], order))
+    return {"insight": "FUNNELS", "date_from": "-7d", **asked}
+
+
+@st.composite
+def _exclusions(draw: st.DrawFn, steps: list[Filters], order: str) -> list[Filters]:
+    """Of `x`, which no step is, and of one step with a further condition."""
+    last = len(steps) - 1
+    found: list[Filters] = []
+    for name in draw(st.sampled_from((("x",), ("x", "b"), ("c",)))):
+        first = 0 if order == "unordered" else draw(st.integers(0, last - 1))
+        end = last if order == "unordered" else draw(st.integers(first + 1, last))
+        found.append({"id": name, "funnel_from_step": first, "funnel_to_step": end})
+        if name != "x":
+            found[-1]["properties"] = [*PRO, {"key": "n", "value": "1"}]
+    return found
+
+
+BREAKDOWNS: st.SearchStrategy[Filters] = st.sampled_from(
+    (
+        {"breakdown": "plan"},
+        {"breakdown": ["plan", "n"]},
+        {"breakdown": "plan", "breakdown_type": "person"},
+        {"breakdown": "plan", "breakdown_limit": 1},
+        {"breakdown": "plan", "breakdown_limit": 2},
+        {"breakdown": "sp ace"},
+    )
+)
+ATTRIBUTIONS: st.SearchStrategy[Filters] = st.sampled_from(
+    (
+        {},
+        {"breakdown_attribution_type": "last_touch"},
+        {"breakdown_attribution_type": "all_events"},
+        {"breakdown_attribution_type": "step", "breakdown_attribution_value": 0},
+        {"breakdown_attribution_type": "step", "breakdown_attribution_value": 1},
+    )
+)
+
+
+def _rows(steps: list[Filters]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            step["count"],
+            pytest.approx(step["average_conversion_time"]),
+            pytest.approx(step["median_conversion_time"]),
+        )
+        for step in steps
+    ]
+
+
+@settings(max_examples=25)
+@given(DENSE, questions())
+async def test_steps_and_times(analyst: Analyst, history: History, asked: Filters) -> None:
+    answer = await analyst.answer(history, **asked)
+
+    assert Oracle(history, asked).step_rows() == {("",): _rows(answer)}
+
+
+@settings(max_examples=8)
+@given(histories(events_max=30), questions())
+async def test_only_the_range_counts(analyst: Analyst, history: History, asked: Filters) -> None:
+    answer = await analyst.answer(history, **asked)
+
+    assert Oracle(history, asked).step_rows() == {("",): _rows(answer)}
+
+
+@settings(max_examples=25)
+@given(DENSE, questions(), BREAKDOWNS, ATTRIBUTIONS)
+async def test_breakdowns(
+    analyst: Analyst, history: History, asked: Filters, breakdown: Filters, attribution: Filters
+) -> None:
+    if len(asked["events"]) == 1 and attribution.get("breakdown_attribution_value"):
+        attribution = {}
+    asked = asked | breakdown | attribution
+
+    answer = await analyst.answer(history, **asked)
+
+    found = {tuple(steps[0]["breakdown_value"]): _rows(steps) for steps in answer}
+    assert Oracle(history, asked).limited().step_rows() == found
+    assert [steps[0]["count"] for steps in answer] == sorted(
+        (steps[0]["count"] for steps in answer), reverse=True
+    )
+
+
+@settings(max_examples=12)
+@given(DENSE, questions(), st.sampled_from(("day", "week")), st.booleans(), ATTRIBUTIONS)
+async def test_trends(
+    analyst: Analyst,
+    history: History,
+    asked: Filters,
+    interval: str,
+    by_plan: bool,
+    attribution: Filters,
+) -> None:
+    asked = asked | {"funnel_viz_type": "trends", "interval": interval}
+    if by_plan and not (
+        len(asked["events"]) == 1 and attribution.get("breakdown_attribution_value")
+    ):
+        asked |= attribution | {"breakdown": "plan", "breakdown_limit": 2}
+
+    answer = await analyst.answer(history, **asked)
+
+    expected = Oracle(history, asked).limited().trend_rows()
+    assert {tuple(line.get("breakdown_value", [""])) for line in answer} == (
+        set(expected) if "breakdown" in asked else {("",)}
+    )
+    for line in answer:
+        rates = expected.get(tuple(line.get("breakdown_value", [""])), {})
+        assert line["data"] == [rates.get(day, 0) for day in line["days"]]
+        assert set(rates) <= set(line["days"])
+        assert line["count"] == len(line["data"])
+
+
+@settings(max_examples=12)
+@given(DENSE, questions(), st.sampled_from((None, 1, 3, 200)))
+async def test_times_to_convert(
+    analyst: Analyst, history: History, asked: Filters, bins: int | None
+) -> None:
+    if len(asked["events"]) == 1:
+        return
+    asked = asked | {"funnel_viz_type": "time_to_convert", "bin_count": bins}
+
+    answer = await analyst.answer(history, **asked)
+
+    expected = Oracle(history, asked).times()
+    assert answer["bins"] == expected["bins"]
+    average = expected["average_conversion_time"]
+    assert answer["average_conversion_time"] == (average and pytest.approx(average))
+
+
+@settings(max_examples=6)
+@given(DENSE, questions())
+async def test_groups(analyst: Analyst, history: History, asked: Filters) -> None:
+    asked = asked | {"aggregation_group_type_index": 0}
+
+    answer = await analyst.answer(history, **asked)
+
+    assert Oracle(history, asked).step_rows() == {("",): _rows(answer)}
+
+
+@settings(max_examples=7)
+@given(DENSE, questions(), st.one_of(st.just({}), BREAKDOWNS), ATTRIBUTIONS)
+async def test_the_people_of_a_step_are_those_it_counts(
+    analyst: Analyst, history: History, asked: Filters, breakdown: Filters, attribution: Filters
+) -> None:
+    if len(asked["events"]) == 1 and attribution.get("breakdown_attribution_value"):
+        attribution = {}
+    asked = asked | breakdown | attribution
+    project = await analyst.store(history)
+    answer = await analyst.ask(project, **asked)
+
+    people = list(Oracle(history, asked).limited().people())
+    for steps in answer if breakdown else [answer]:
+        value = steps[0].get("breakdown_value")
+        for number, step in enumerate(steps, 1):
+            own = {who for who, v, best in people if _is(v, value) and best[0].level >= number}
+            converted = await _people(analyst, project, asked, value, funnel_step=number)
+            assert converted == own
+            assert len(converted) == step["count"]
+            if number > 1:
+                dropped = await _people(analyst, project, asked, value, funnel_step=-number)
+                assert len(dropped) == steps[number - 2]["count"] - step["count"]
+    every = await _people(
+        analyst, project, asked, None, funnel_custom_steps=[1, len(asked["events"])]
+    )
+    assert every == {who for who, _, best in people if best[0].level in (1, len(asked["events"]))}
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    return wanted is None or value == tuple(wanted)
+
+
+async def _people(
+    analyst: Analyst, project: Project, asked: Filters, value: Any, **place: Any
+) -> set[Any]:
+    found = await actors(analyst, project, **asked, funnel_step_breakdown=value, **place)
+    assert len({who for who, _ in found}) == len(found)
+    return {"d0" if isinstance(who, UUID) and who not in PERSONS else who for who, _ in found}
+
+
+@settings(max_examples=6)
+@given(DENSE, questions(), st.booleans())
+async def test_the_people_of_a_trend_are_those_of_its_rate(
+    analyst: Analyst, history: History, asked: Filters, by_plan: bool
+) -> None:
+    asked = asked | {"funnel_viz_type": "trends"} | ({"breakdown": "plan"} if by_plan else {})
+    project = await analyst.store(history)
+    lines = await analyst.ask(project, **asked)
+
+    entrances = list(Oracle(history, asked).entrances())
+    last = len(asked["events"]) - 1
+    for line in lines:
+        value = line.get("breakdown_value")
+        for day, rate in list(zip(line["days"], line["data"], strict=True))[-2:]:
+            place = {"entrance_period_start": f"{day} 00:00:00"}
+            found = [
+                await _people(analyst, project, asked, value, drop_off=dropped, **place)
+                for dropped in (False, True)
+            ]
+            here = [(who, one) for who, at, v, one in entrances if at == day and _is(v, value)]
+            assert found == [
+                {who for who, one in here if one.level > last},
+                {who for who, one in here if one.level <= last},
+            ]
+            reached, dropped_off = map(len, found)
+            assert rate == round(100 * reached / max(reached + dropped_off, 1), 2)

@@ -1,0 +1,50 @@
+"""Life cycles in plain Python, from the reference alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from tests.support.histories import Happening, History
+
+STATUSES = ("new", "returning", "resurrecting", "dormant")
+
+
+def lifecycle(
+    history: History,
+    bounds: Sequence[datetime],
+    counts: Callable[[Happening], bool],
+    who: Callable[[Happening], Any],
+    created: Mapping[Any, datetime],
+) -> dict[str, list[set[Any]]]:
+    """For each status and interval: who has it.
+
+    bounds:  start of the interval before the range, starts of those in it, and the range's end
+    created: who has no such time begins with the first event that is looked at
+    """
+    before, *starts, end = bounds
+    found: dict[str, list[set[Any]]] = {status: [set() for _ in starts] for status in STATUSES}
+    for person in {who(one) for one in history.once} - {None}:
+        times = [
+            one.at
+            for one in history.once
+            if counts(one) and who(one) == person and before <= one.at < end
+        ]
+        if not times:
+            continue
+        began = created.get(person, min(times))
+        for n in range(len(starts)):
+            inner, outer = bounds[n + 1], bounds[n + 2]
+            is_active = any(inner <= at < outer for at in times)
+            was_active = any(bounds[n] <= at < inner for at in times)
+            status = _status(is_active, was_active, inner <= began < outer)
+            if status is not None:
+                found[status][n].add(person)
+    return found
+
+
+def _status(is_active: bool, was_active: bool, is_created: bool) -> str | None:
+    if not is_active:
+        return "dormant" if was_active else None
+    if is_created:
+        return "new"
+    return "returning" if was_active else "resurrecting"

@@ -1,0 +1,218 @@
+"""The worked example of life cycles, the answer's shape, and who is behind it."""
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from fanion.errors import Invalid
+from fanion.events.event import NO_PERSON, PersonRow
+from fanion.insights.lifecycle.service import INTERVALS_MAX
+from fanion.projects.model import Project
+from tests.support.asked_actors import actors
+from tests.support.histories import PERSONS, Analyst, Happening, History, a
+
+ANN, BOB, CID = PERSONS[:3]
+TIMES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
+# ann 1, 2, 3 March; bob 1, 3; cid 2.
+CAME = History("UTC", [a("$pageview", who, f"2024-03-0{day} 10:00") for who, day in TIMES])
+ASKED: dict[str, Any] = {
+    "insight": "LIFECYCLE",
+    "events": [{"id": "$pageview", "name": "$pageview", "type": "events"}],
+    "date_from": "2024-03-01",
+    "date_to": "2024-03-04",
+}
+
+
+async def stored(analyst: Analyst, history: History = CAME, **created: str) -> Project:
+    """created: of ann, bob and cid, where it is not the time of their first event"""
+    project = await analyst.store_anew(history)
+    times = {"ann": "2024-03-01", "bob": "2024-03-01", "cid": "2024-03-02"} | created
+    persons = zip((ANN, BOB, CID), times.values(), strict=True)
+    await analyst.events.mirror_persons(
+        [
+            PersonRow(project.id, who, b"{}", datetime.fromisoformat(at).replace(tzinfo=UTC), 1)
+            for who, at in persons
+        ]
+    )
+    return project
+
+
+def data(entries: list[dict[str, Any]]) -> dict[str, list[float]]:
+    return {one["status"]: one["data"] for one in entries}
+
+
+async def test_each_day_has_its_new_returning_resurrecting_and_dormant(analyst: Analyst) -> None:
+    entries = await analyst.ask(await stored(analyst), **ASKED)
+
+    assert data(entries) == {
+        "new": [2, 1, 0, 0],
+        "returning": [0, 1, 1, 0],
+        "resurrecting": [0, 0, 1, 0],
+        "dormant": [0, -1, -1, -2],
+    }
+    assert [one["count"] for one in entries] == [3, 2, 1, -4]
+
+
+async def test_the_answer_has_the_shape_that_clients_read(analyst: Analyst) -> None:
+    new, *_ = await analyst.ask(await stored(analyst), **ASKED)
+
+    del new["persons_urls"]
+    assert new == {
+        "status": "new",
+        "label": "$pageview - new",
+        "count": 3.0,
+        "data": [2.0, 1.0, 0.0, 0.0],
+        "days": ["2024-03-01", "2024-03-02", "2024-03-03", "2024-03-04"],
+        "labels": ["1-Mar-2024", "2-Mar-2024", "3-Mar-2024", "4-Mar-2024"],
+        "filter": {},
+        "action": {
+            "id": "$pageview",
+            "type": "events",
+            "order": 0,
+            "name": "$pageview",
+            "custom_name": None,
+            "math": None,
+            "math_property": None,
+            "math_hogql": None,
+            "math_group_type_index": None,
+            "properties": {},
+        },
+    }
+
+
+async def test_any_event_is_named_so(analyst: Analyst) -> None:
+    entries = await analyst.ask(await stored(analyst), **ASKED | {"events": [{"id": None}]})
+
+    assert entries[3]["label"] == "All events - dormant"
+
+
+async def test_the_interval_before_the_range_is_looked_at(analyst: Analyst) -> None:
+    asked = ASKED | {"date_from": "2024-03-03", "date_to": "2024-03-03"}
+
+    entries = await analyst.ask(await stored(analyst), **asked)
+
+    assert data(entries) == {
+        "new": [0],
+        "returning": [1],
+        "resurrecting": [1],
+        "dormant": [-1],
+    }
+
+
+async def test_who_was_created_earlier_by_another_event_is_resurrecting(analyst: Analyst) -> None:
+    entries = await analyst.ask(await stored(analyst, cid="2024-02-20"), **ASKED)
+
+    assert (data(entries)["new"], data(entries)["resurrecting"]) == ([2, 0, 0, 0], [0, 1, 1, 0])
+
+
+async def test_who_was_created_after_an_older_event_is_new(analyst: Analyst) -> None:
+    project = await stored(analyst, ann="2024-03-02")
+
+    entries = await analyst.ask(project, **ASKED)
+
+    assert data(entries)["new"] == [1, 2, 0, 0]
+    assert data(entries)["resurrecting"] == [1, 0, 1, 0]
+    assert data(entries)["returning"] == [0, 0, 1, 0]
+    place: dict[str, Any] = {"lifecycle_type": "new", "target_date": "2024-03-02"}
+    assert await actors(analyst, project, **ASKED, **place) == [(ANN, 1), (CID, 1)]
+
+
+async def test_groups_begin_with_the_first_event_that_is_looked_at(analyst: Analyst) -> None:
+    groups: list[dict[str, Any]] = [{"$group_0": f"g{who}"} for who in range(4)]
+    happened = [a("$pageview", who, f"2024-03-0{day} 10:00", **groups[who]) for who, day in TIMES]
+    history = History("UTC", happened)
+
+    entries = await analyst.answer(history, **ASKED, aggregation_group_type_index=0)
+
+    assert data(entries)["new"] == [2, 1, 0, 0]
+
+
+async def test_an_event_without_a_person_begins_with_the_first_that_is_looked_at(
+    analyst: Analyst,
+) -> None:
+    at = datetime(2024, 3, 2, 10, tzinfo=UTC)
+    one = Happening(PERSONS[0], "$pageview", "someone", NO_PERSON, at)
+
+    entries = await analyst.answer(History("UTC", [one]), **ASKED)
+
+    assert data(entries)["new"] == [0, 1, 0, 0]
+
+
+async def test_only_events_of_an_explicit_range_and_the_interval_before_count(
+    analyst: Analyst,
+) -> None:
+    """Of 4 to 6 March; the week began on 3 March."""
+    history = History(
+        "UTC",
+        [
+            a("$pageview", 1, "2024-03-02 10:00"),
+            a("$pageview", 1, "2024-03-05 10:00"),
+            a("$pageview", 2, "2024-03-03 10:00"),
+        ],
+    )
+    asked = ASKED | {"interval": "week", "explicit_date": True}
+    asked |= {"date_from": "2024-03-04T00:00:00", "date_to": "2024-03-06T00:00:00"}
+
+    entries = await analyst.ask(await stored(analyst, history, ann="2024-02-01"), **asked)
+
+    assert data(entries) == {"new": [0], "returning": [1], "resurrecting": [0], "dormant": [0]}
+
+
+async def test_hours_that_clocks_repeat_are_told_apart(analyst: Analyst) -> None:
+    """In Berlin 2023-10-29 02:00 came twice: at 00:00 and at 01:00 UTC."""
+    zone = "Europe/Berlin"
+    history = History(zone, [a("$pageview", 4, "2023-10-29 01:30")])
+    asked = ASKED | {"interval": "hour", "date_from": "2023-10-29", "date_to": "2023-10-29"}
+    project = await analyst.store(history)
+
+    entries = await analyst.ask(project, **asked)
+
+    new = entries[0]
+    assert new["days"][2] == new["days"][3] == "2023-10-29 02:00:00"
+    assert sorted(new["data"][2:4]) == [0, 1]
+    for place, number in zip(new["persons_urls"][2:4], new["data"][2:4], strict=True):
+        assert len(await actors(analyst, project, **asked, **place["filter"])) == number
+
+
+async def test_people_of_a_number_are_found_at_its_address(analyst: Analyst) -> None:
+    project = await stored(analyst)
+    entries = await analyst.ask(project, **ASKED)
+
+    address = urlsplit(entries[3]["persons_urls"][3]["url"])
+
+    assert address.path == f"/api/projects/{project.id}/persons/lifecycle/"
+    place: dict[str, Any] = {"lifecycle_type": "dormant", "target_date": "2024-03-04"}
+    assert place.items() <= dict(parse_qsl(address.query)).items()
+    assert await actors(analyst, project, **ASKED, **place) == [(ANN, 1), (BOB, 1)]
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"lifecycle_type": "new"}, "target_date"),
+    ({"target_date": "2024-03-01"}, "lifecycle_type"),
+    ({"target_date": "2024-03-01", "lifecycle_type": "old"}, "lifecycle_type"),
+    ({"target_date": "2024-02-29", "lifecycle_type": "new"}, "target_date"),
+    ({"target_date": "2024-03-05", "lifecycle_type": "new"}, "target_date"),
+    ({"target_date": "soon", "lifecycle_type": "new"}, "target_date"),
+]
+
+
+@pytest.mark.parametrize(("place", "attr"), REFUSED)
+async def test_a_place_that_the_answer_does_not_have_is_refused(
+    analyst: Analyst, place: dict[str, Any], attr: str
+) -> None:
+    project = await stored(analyst)
+
+    with pytest.raises(Invalid) as caught:
+        await actors(analyst, project, **ASKED, **place)
+
+    assert caught.value.attr == attr
+
+
+async def test_too_many_intervals_are_refused(analyst: Analyst) -> None:
+    with pytest.raises(Invalid) as caught:
+        await analyst.answer(CAME, **ASKED | {"date_from": "2014-01-01"})
+
+    assert caught.value.attr == "interval"
+    assert str(INTERVALS_MAX) in caught.value.detail

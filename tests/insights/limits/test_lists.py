@@ -1,0 +1,150 @@
+"""Lists behind a number, their tables and cohorts: in turn with questions, within their limits."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from fanion.events.storage.store import QuestionLimits
+from fanion.insights.gate_service import GateLimits, QuestionGate
+from tests.support.application import Home, Json
+from tests.support.awaited import SOON_S, until_soon
+from tests.support.cohorts import all_of, create, did, members, person, retrieve
+from tests.support.exchange import MemoryRequest
+from tests.support.held_questions import asked, held
+
+SERIES = [{"kind": "EventsNode", "event": "seen"}]
+TREND: Json = {"kind": "TrendsQuery", "series": SERIES, "dateRange": {"date_from": "-1d"}}
+BEHIND: Json = {"kind": "InsightActorsQuery", "source": TREND, "series": 0}
+LISTED: Json = {"events": [{"id": "seen"}], "date_from": "-1d"}
+# How each kind of question is asked.
+ASKED = {
+    "a trend": ("/insights/trend/", LISTED),
+    "a query": ("/query/", {"query": TREND}),
+    "a list": ("/persons/trends/", LISTED),
+    "a table": ("/persons/trends/", {**LISTED, "format": "csv"}),
+    "a list by query": ("/query/", {"query": {"kind": "ActorsQuery", "source": BEHIND}}),
+    "a preview": ("/cohorts/preview/", {"filters": all_of(did("seen"))}),
+}
+every_way = pytest.mark.parametrize("way", ASKED)
+
+
+@pytest.fixture
+async def shop(home: Home) -> Home:
+    await home.capture(*(person(f"p{n}") for n in range(3)))
+    return home
+
+
+@asynccontextmanager
+async def full(home: Home, *, refusing: bool = False) -> AsyncGenerator[QuestionGate]:
+    """All places are taken; with `refusing` also those of the queue."""
+    statements, gate = home.site.running.statements, QuestionGate(GateLimits(1, 1, waiting=1))
+    usual, statements.gate = statements.gate, gate
+    await gate.enter(0)
+    waiting = asyncio.ensure_future(gate.enter(0)) if refusing else None
+    await asyncio.sleep(0)
+    try:
+        yield gate
+    finally:
+        statements.gate = usual
+        if waiting is not None:
+            waiting.cancel()
+
+
+async def ask(home: Home, way: str) -> httpx.Response:
+    path, body = ASKED[way]
+    return await home.api.post(path, json=body)
+
+
+@every_way
+async def test_whatever_is_asked_waits_for_its_turn(shop: Home, way: str) -> None:
+    async with full(shop) as gate:
+        asking = asyncio.create_task(ask(shop, way))
+
+        async def waits() -> bool:
+            return gate.waiting == 1
+
+        await until_soon(waits, f"{way} does not wait")
+        gate.leave(0)
+        answer = await asking
+
+    assert answer.status_code == 200, answer.text
+    assert (gate.running, gate.waiting) == (0, 0)
+
+
+@every_way
+async def test_whatever_is_asked_is_refused_when_too_many_wait(shop: Home, way: str) -> None:
+    async with full(shop, refusing=True):
+        answer = await ask(shop, way)
+
+    assert answer.status_code == 503, answer.text
+    assert answer.headers["retry-after"] == "5"
+
+
+@pytest.mark.parametrize("way", ["a list", "a table", "a list by query"])
+async def test_a_list_beyond_the_limits_says_what_to_make_smaller(shop: Home, way: str) -> None:
+    statements = shop.site.running.statements
+    usual, statements.limits = statements.limits, QuestionLimits(memory_bytes=1)
+    try:
+        answer = await ask(shop, way)
+    finally:
+        statements.limits = usual
+
+    assert answer.status_code == 400, answer.text
+    body = answer.json()
+    place = "query__source__source__dateRange__date_from" if "query" in way else "date_from"
+    assert (body["code"], body["attr"]) == ("too_large", place)
+    assert body["detail"].startswith("The question takes more than")
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: int) -> None:
+    """Before the answer begins, and behind its first line."""
+    request = MemoryRequest(
+        "GET",
+        f"/api/projects/{shop.project_id}/persons/trends/",
+        str(httpx.QueryParams(events=json.dumps(LISTED["events"]), date_from="-1d", format="csv")),
+        dict(shop.api.headers),
+        "127.0.0.1:50000",
+    )
+    with held(shop, answered) as found:
+        answering = asyncio.ensure_future(shop.site.application.answer(request))
+        await asked(found)
+        assert shop.site.running.statements.gate.running == 1
+        assert request.begun.is_set() == bool(answered)
+
+        request.lose()
+        await asyncio.wait({answering}, timeout=SOON_S)
+
+        assert answering.done()
+        assert len(found.ended) == 1
+    assert shop.site.running.statements.gate.running == 0
+
+
+async def test_a_list_by_query_is_cancelled_by_its_name(shop: Home) -> None:
+    path, body = ASKED["a list by query"]
+    with held(shop) as found:
+        asking = asyncio.create_task(shop.api.post(path, json={**body, "client_query_id": "mine"}))
+        await asked(found)
+
+        await shop.api.delete("/query/mine/")
+        answer = await asking
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "query_cancelled")
+    assert len(found.ended) == 1
+
+
+async def test_cohorts_do_not_wait_for_people(shop: Home) -> None:
+    dynamic = await create(shop, filters=all_of(did("seen")))
+    query = {"insight": "TRENDS", "events": json.dumps(LISTED["events"])}
+    made = await shop.api.post("/cohorts/", params=query, json={"is_static": True})
+
+    async with full(shop):
+        await shop.site.calculated()
+
+    for cohort in (dynamic, made.json()):
+        assert (await retrieve(shop, cohort))["errors_calculating"] == 0
+        assert await members(shop, cohort) == ["p0", "p1", "p2"]

@@ -1,0 +1,109 @@
+"""Paths in plain Python, from the reference alone: event by event."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.support.histories import Happening, History
+
+Steps = list[tuple[str, datetime]]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """name: of an event in a path, None when it is left out"""
+
+    name: Callable[[Happening], str | None]
+    who: Callable[[Happening], Any]
+    start: str | None = None
+    end: str | None = None
+    steps: int = 5
+    edges: int = 50
+    least: int | None = None
+    most: int | None = None
+
+
+def all_paths(history: History, since: datetime, rules: Rules) -> Iterator[tuple[Any, Steps]]:
+    """Whose each path is, and its steps."""
+    for person in {rules.who(one) for one in history.once} - {None}:
+        own = [one for one in history.once if rules.who(one) == person and one.at >= since]
+        named = [(name, one.at) for one in own if (name := rules.name(one)) is not None]
+        for path in _split(named):
+            steps = _cut(_compact(path), rules)
+            if steps:
+                yield person, steps
+
+
+def _split(named: Steps) -> Iterator[Steps]:
+    path: Steps = []
+    for name, at in named:
+        if path and at - path[-1][1] >= timedelta(minutes=30):
+            yield path
+            path = []
+        path.append((name, at))
+    yield path
+
+
+def _compact(path: Steps) -> Steps:
+    found: Steps = []
+    for step in path:
+        if found and found[-1][0] == step[0]:
+            found.pop()
+        found.append(step)
+    return found
+
+
+def _cut(path: Steps, rules: Rules) -> Steps:
+    if rules.start is not None:
+        place = _find(path, rules.start, 0)
+        if place is None:
+            return []
+        path = path[place:]
+    if rules.end is not None:
+        place = _find(path, rules.end, 0 if rules.start is None else 1)
+        if place is None:
+            return []
+        path = path[: place + 1]
+    if rules.end is None:
+        return path[: rules.steps]
+    if rules.start is None or len(path) <= rules.steps:
+        return path[-rules.steps :]
+    half = rules.steps // 2
+    return [*path[:half], ("...", path[half][1]), *path[-half:]] if half else path[:1]
+
+
+def _find(path: Steps, point: str, since: int) -> int | None:
+    for place, (name, _) in enumerate(path):
+        if place >= since and name.removesuffix("/") == point.removesuffix("/"):
+            return place
+    return None
+
+
+def edges(paths: list[Steps], rules: Rules) -> list[tuple[str, str, int, float]]:
+    """Source, target, paths, mean milliseconds."""
+    waits: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for path in paths:
+        for number in range(1, len(path)):
+            (one, at), (other, then) = path[number - 1], path[number]
+            key = f"{number}_{one}", f"{number + 1}_{other}"
+            waits[key].append((then - at) / timedelta(milliseconds=1))
+    found = [
+        (source, target, len(times), sum(times) / len(times))
+        for (source, target), times in waits.items()
+        if rules.least is None or len(times) >= rules.least
+        if rules.most is None or len(times) <= rules.most
+    ]
+    largest = sorted(found, key=lambda one: (-one[2], one[0], one[1]))[: rules.edges]
+    reached = {source for source, *_ in largest if source.startswith("1_")}
+    while more := {t for s, t, *_ in largest if s in reached} - reached:
+        reached |= more
+    return [one for one in largest if one[0] in reached]
+
+
+def nodes(paths: list[Steps]) -> dict[str, tuple[int, int]]:
+    """Step → paths that reached it, paths that ended there."""
+    reached = Counter(f"{n}_{name}" for path in paths for n, (name, _) in enumerate(path, 1))
+    ended = Counter(f"{len(path)}_{path[-1][0]}" for path in paths)
+    return {key: (count, ended[key]) for key, count in reached.items()}

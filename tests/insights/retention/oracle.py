@@ -1,0 +1,73 @@
+"""Retention in plain Python, from the reference alone: person by person, interval by interval."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from tests.support.histories import Happening, History
+
+Test = Callable[[Happening], bool]
+
+
+def starts(zone_name: str, period: str, number: int, last: datetime) -> list[datetime]:
+    """The starts of so many intervals, and the end of the last one, in which `last` lies."""
+    zone = ZoneInfo(zone_name)
+    if period == "Hour":
+        offset = timedelta(minutes=last.astimezone(zone).minute)
+        hour = last.replace(second=0, microsecond=0) - offset
+        return [hour - timedelta(hours=number - 1 - n) for n in range(number + 1)]
+    day = last.astimezone(zone).date()
+    first = {"Day": day, "Week": _sunday(day), "Month": day.replace(day=1)}[period]
+    days = [_moved(first, period, n - number + 1) for n in range(number + 1)]
+    return [datetime(d.year, d.month, d.day, tzinfo=zone).astimezone(UTC) for d in days]
+
+
+def _sunday(day: date) -> date:
+    while day.weekday() != 6:
+        day -= timedelta(days=1)
+    return day
+
+
+def _moved(day: date, period: str, number: int) -> date:
+    if period == "Month":
+        months = day.year * 12 + day.month - 1 + number
+        return date(months // 12, months % 12 + 1, 1)
+    return day + timedelta(days=number * (7 if period == "Week" else 1))
+
+
+def retention(
+    history: History,
+    bounds: Sequence[datetime],
+    target: Test,
+    returning: Test,
+    *,
+    first_time: bool = False,
+    cumulative: bool = False,
+    occurrences: int = 1,
+    who: Callable[[Happening], Any] | None = None,
+) -> list[list[int]]:
+    """bounds: starts of the rows, and the end of the last; who: None is left out"""
+    who = who or history.actor
+    rows = len(bounds) - 1
+    triangle = [[0] * (rows - row) for row in range(rows)]
+    everyone = {who(one) for one in history.once} - {None}
+    for person in everyone:
+        own = [one for one in history.once if who(one) == person and one.at < bounds[-1]]
+        began = [_row(bounds, one.at) for one in own if target(one)][: 1 if first_time else None]
+        back = [_row(bounds, one.at) for one in own if returning(one)]
+        came = {row for row in back if row is not None and back.count(row) >= occurrences}
+        for row in {row for row in began if row is not None}:
+            triangle[row][0] += 1
+            for ahead in range(1, rows - row):
+                later = {row + ahead} if not cumulative else set(range(row + ahead, rows))
+                triangle[row][ahead] += bool(came & later)
+    return triangle
+
+
+def _row(bounds: Sequence[datetime], at: datetime) -> int | None:
+    for row, (start, end) in enumerate(pairwise(bounds)):
+        if start <= at < end:
+            return row
+    return None

@@ -1,0 +1,280 @@
+"""The worked examples of retention, the answer's shape, and who is behind it."""
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanion.errors import Invalid
+from fanion.insights.retention import service
+from tests.support.asked_actors import actors
+from tests.support.histories import PERSONS, Analyst, History, a, histories
+
+ANN, BOB, CID = PERSONS[:3]
+PAGE: dict[str, Any] = {"id": "$pageview", "type": "events"}
+
+
+def came(*, event: str = "$pageview", zone: str = "UTC") -> History:
+    """ann 1, 2, 3 March; bob 1, 3; cid 2."""
+    times = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
+    return History(zone, [a(event, who, f"2024-03-0{day} 10:00", zone) for who, day in times])
+
+
+ASKED: dict[str, Any] = {"insight": "RETENTION", "total_intervals": 3, "date_to": "2024-03-03"}
+FIRST_TIME: dict[str, Any] = {"retention_type": "retention_first_time"}
+
+
+def counts(rows: list[dict[str, Any]]) -> list[list[int]]:
+    return [[one["count"] for one in row["values"]] for row in rows]
+
+
+async def test_who_comes_back_is_counted_from_each_day(analyst: Analyst) -> None:
+    rows = await analyst.answer(came(), **ASKED)
+
+    assert counts(rows) == [[2, 1, 2], [2, 1], [2]]
+
+
+async def test_by_first_time_each_person_is_in_one_row(analyst: Analyst) -> None:
+    rows = await analyst.answer(came(), **ASKED, **FIRST_TIME)
+
+    assert counts(rows) == [[2, 1, 2], [1, 0], [0]]
+
+
+async def test_who_began_before_the_rows_is_in_none_by_first_time(analyst: Analyst) -> None:
+    rows = await analyst.answer(came(), **ASKED | FIRST_TIME | {"total_intervals": 2})
+
+    assert counts(rows) == [[1, 0], [0]]
+
+
+async def test_first_time_is_the_first_event_that_fulfils_the_own_conditions(
+    analyst: Analyst,
+) -> None:
+    history = History(
+        "UTC",
+        [
+            a("$pageview", 1, "2024-03-01 10:00", plan="free"),
+            a("$pageview", 1, "2024-03-02 10:00", plan="pro"),
+            a("$pageview", 1, "2024-03-03 10:00", plan="pro"),
+        ],
+    )
+    pro = PAGE | {"properties": [{"key": "plan", "value": "pro"}]}
+
+    rows = await analyst.answer(history, **ASKED, **FIRST_TIME, target_entity=pro)
+
+    assert counts(rows) == [[0, 0, 0], [1, 1], [0]]
+
+
+async def test_coming_back_later_counts_as_cumulative(analyst: Analyst) -> None:
+    rows = await analyst.answer(came(), **ASKED, cumulative=True)
+
+    assert counts(rows) == [[2, 2, 2], [2, 1], [2]]
+
+
+async def test_conditions_of_the_question_hold_for_both_events(analyst: Analyst) -> None:
+    history = History(
+        "UTC",
+        [
+            a("$pageview", 1, "2024-03-01 10:00", plan="pro"),
+            a("$pageview", 1, "2024-03-02 10:00", plan="free"),
+            a("$pageview", 1, "2024-03-03 10:00", plan="pro"),
+        ],
+    )
+
+    rows = await analyst.answer(history, **ASKED, properties=[{"key": "plan", "value": "pro"}])
+
+    assert counts(rows) == [[1, 0, 1], [0, 0], [1]]
+
+
+async def test_the_same_interval_is_no_return(analyst: Analyst) -> None:
+    history = History(
+        "UTC",
+        [
+            a("a", 1, "2024-03-01 10:00"),
+            a("b", 1, "2024-03-01 11:00"),
+            a("b", 1, "2024-03-01 12:00"),
+        ],
+    )
+
+    rows = await analyst.answer(
+        history, **ASKED, target_entity={"id": "a"}, returning_entity={"id": "b"}
+    )
+
+    assert counts(rows) == [[1, 0, 0], [0, 0], [0]]
+
+
+async def test_days_are_those_of_the_project_where_clocks_change(analyst: Analyst) -> None:
+    zone = "Europe/Berlin"
+    history = History(zone, [a("$pageview", 1, f"2024-03-{day} 23:59", zone) for day in (30, 31)])
+
+    rows = await analyst.answer(history, **ASKED | {"date_to": "2024-03-31", "total_intervals": 2})
+
+    assert counts(rows) == [[1, 1], [1]]
+    assert [row["date"] for row in rows] == [
+        "2024-03-30T00:00:00+01:00",
+        "2024-03-31T00:00:00+01:00",
+    ]
+
+
+async def test_weeks_begin_on_the_day_that_the_project_says(analyst: Analyst) -> None:
+    history = History(
+        "UTC", [a("$pageview", 1, "2024-03-10 10:00"), a("$pageview", 1, "2024-03-11 10:00")]
+    )  # a Sunday and a Monday
+    asked = ASKED | {"period": "Week", "total_intervals": 2, "date_to": "2024-03-12"}
+    project = await analyst.store(history)
+
+    sunday = await analyst.ask(project, **asked)
+    monday = await analyst.ask(replace(project, week_start_day=1), **asked)
+
+    assert [row["date"][:10] for row in sunday] == ["2024-03-03", "2024-03-10"]
+    assert [row["date"][:10] for row in monday] == ["2024-03-04", "2024-03-11"]
+    assert (counts(sunday), counts(monday)) == ([[0, 0], [1]], [[1, 1], [1]])
+
+
+async def test_the_answer_has_the_shape_that_clients_read(analyst: Analyst) -> None:
+    project = await analyst.store(came())
+
+    row, *_ = await analyst.ask(project, **ASKED, period="Day")
+
+    assert {**row, "values": [{**one, "people_url": ""} for one in row["values"]]} == {
+        "label": "Day 0",
+        "date": "2024-03-01T00:00:00Z",
+        "values": [{"count": n, "people": [], "people_url": ""} for n in (2, 1, 2)],
+        "people_url": row["people_url"],
+    }
+    address = urlsplit(row["people_url"])
+    assert address.path == f"/api/projects/{project.id}/persons/retention/"
+    assert dict(parse_qsl(address.query)) == {
+        "insight": "RETENTION",
+        "total_intervals": "3",
+        "date_to": "2024-03-03",
+        "period": "Day",
+        "selected_interval": "0",
+    }
+
+
+async def test_several_properties_are_broken_down_together(analyst: Analyst) -> None:
+    history = History(
+        "UTC",
+        [
+            a("$pageview", 1, "2024-03-01 10:00", plan="pro", url="/a/"),
+            a("$pageview", 1, "2024-03-02 10:00", plan="pro", url="/a"),
+            a("$pageview", 2, "2024-03-01 10:00", plan="free", url="/a"),
+        ],
+    )
+    url = {"property": "url", "normalize_url": True}
+    asked = ASKED | {"breakdowns": [{"property": "plan"}, url], "total_intervals": 2}
+    asked["date_to"] = "2024-03-02"
+    project = await analyst.store(history)
+
+    rows = await analyst.ask(project, **asked)
+
+    assert [(row["breakdown_value"], row["label"]) for row in rows] == [
+        (["pro", "/a"], "Day 0"),
+        (["pro", "/a"], "Day 1"),
+        (["free", "/a"], "Day 0"),
+        (["free", "/a"], "Day 1"),
+    ]
+    assert counts(rows) == [[1, 1], [1], [1, 0], [0]]
+    for place in (["pro", "/a"], '["pro","/a"]'):
+        found = await actors(analyst, project, **asked, selected_interval=1, breakdown_value=place)
+        assert found == [(ANN, [1])]
+
+
+async def test_everybody_is_an_entry_beside_cohorts(analyst: Analyst) -> None:
+    project = await analyst.store(came())
+    asked = ASKED | {"breakdown": ["all"], "breakdown_type": "cohort"}
+
+    rows = await analyst.ask(project, **asked)
+
+    assert counts(rows) == [[2, 1, 2], [2, 1], [2]]
+    assert {row["breakdown_value"] for row in rows} == {"all"}
+    place = {"selected_interval": 1, "breakdown_value": "all"}
+    assert len(await actors(analyst, project, **asked | place)) == 2
+
+
+async def test_people_of_a_row_say_when_they_came_back(analyst: Analyst) -> None:
+    project = await analyst.store(came())
+
+    assert await actors(analyst, project, **ASKED, selected_interval=0) == [
+        (ANN, [1, 1, 1]),
+        (BOB, [1, 0, 1]),
+    ]
+    assert await actors(analyst, project, **ASKED, selected_interval=1) == [
+        (ANN, [1, 1]),
+        (CID, [1, 0]),
+    ]
+
+
+async def test_people_of_a_value_are_those_who_came_back_then(analyst: Analyst) -> None:
+    project = await analyst.store(came())
+
+    found = await actors(analyst, project, **ASKED, selected_interval=0, returning_interval=1)
+
+    assert found == [(ANN, [1, 1, 1])]
+
+
+@settings(max_examples=10)
+@given(
+    histories(),
+    st.sampled_from(
+        (
+            {},
+            FIRST_TIME,
+            {"cumulative": True},
+            {"minimum_occurrences": 2},
+            {"breakdown": "plan", "breakdown_limit": 1},
+        )
+    ),
+)
+async def test_behind_each_number_are_as_many_people(
+    analyst: Analyst, history: History, option: dict[str, Any]
+) -> None:
+    project = await analyst.store(history)
+    asked: dict[str, Any] = {
+        "insight": "RETENTION",
+        "target_entity": {"id": "a"},
+        "total_intervals": 4,
+    }
+    asked |= {"returning_entity": {"id": None}, "period": "Week", **option}
+
+    rows = await analyst.ask(project, **asked)
+
+    for place, row in enumerate(rows):
+        at = {"selected_interval": place % 4, "breakdown_value": row.get("breakdown_value")}
+        found = await actors(analyst, project, **asked, **at)
+        assert [sum(seen[n] for _, seen in found) for n in range(4 - place % 4)] == [
+            one["count"] for one in row["values"]
+        ]
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "selected_interval"),
+    ({"selected_interval": 3}, "selected_interval"),
+    ({"selected_interval": 1, "returning_interval": 2}, "returning_interval"),
+    ({"selected_interval": 0, "breakdown_value": "x"}, "breakdown_value"),
+]
+
+
+@pytest.mark.parametrize(("place", "attr"), REFUSED)
+async def test_a_place_that_the_answer_does_not_have_is_refused(
+    analyst: Analyst, place: dict[str, Any], attr: str
+) -> None:
+    project = await analyst.store(came())
+
+    with pytest.raises(Invalid) as caught:
+        await actors(analyst, project, **ASKED, **place)
+
+    assert caught.value.attr == attr
+
+
+async def test_too_many_numbers_are_refused(analyst: Analyst) -> None:
+    with pytest.raises(Invalid) as caught:
+        await analyst.answer(
+            came(), insight="RETENTION", total_intervals=64, breakdown="plan", breakdown_limit=100
+        )
+
+    assert caught.value.attr == "total_intervals"
+    assert str(service.CELLS_MAX) in caught.value.detail

@@ -1,0 +1,169 @@
+"""Retention of random histories, against a model in plain Python."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.insights.retention.oracle import retention, starts
+from tests.support.histories import NOW, Analyst, Happening, History, histories
+
+A, B = {"id": "a", "type": "events"}, {"id": "b", "type": "events"}
+ANY = {"id": None, "type": "events"}
+PRO = {"id": "b", "type": "events", "properties": [{"key": "plan", "value": "pro"}]}
+
+
+def is_a(one: Happening) -> bool:
+    return one.event == "a"
+
+
+def is_b(one: Happening) -> bool:
+    return one.event == "b"
+
+
+def is_any(one: Happening) -> bool:
+    return True
+
+
+def is_pro(one: Happening) -> bool:
+    return is_b(one) and one.properties.get("plan") == "pro"
+
+
+Test = Callable[[Happening], bool]
+ENTITIES: list[tuple[dict[str, Any], Test, dict[str, Any], Test]] = [
+    (A, is_a, A, is_a),
+    (A, is_a, B, is_b),
+    (ANY, is_any, B, is_b),
+    (B, is_b, ANY, is_any),
+    (PRO, is_pro, ANY, is_any),
+    (A, is_a, PRO, is_pro),
+]
+
+
+def counts(rows: list[dict[str, Any]]) -> list[list[int]]:
+    return [[one["count"] for one in row["values"]] for row in rows]
+
+
+@settings(max_examples=30)
+@given(histories(), st.sampled_from(ENTITIES), st.data())
+async def test_every_option_counts_as_the_model_does(
+    analyst: Analyst,
+    history: History,
+    entities: tuple[dict[str, Any], Test, dict[str, Any], Test],
+    data: st.DataObject,
+) -> None:
+    target, is_target, returning, is_returning = entities
+    period = data.draw(st.sampled_from(("Day", "Week", "Month", "Hour")), "period")
+    number = data.draw(st.sampled_from((1, 3, 8, 64)), "number")
+    first_time = data.draw(st.booleans(), "first time")
+    cumulative = data.draw(st.booleans(), "cumulative")
+    occurrences = data.draw(st.sampled_from((1, 1, 2)), "occurrences")
+
+    rows = await analyst.answer(
+        history,
+        insight="RETENTION",
+        period=period,
+        total_intervals=number,
+        target_entity=target,
+        returning_entity=returning,
+        retention_type="retention_first_time" if first_time else "retention_recurring",
+        cumulative=cumulative,
+        minimum_occurrences=occurrences,
+    )
+
+    bounds = starts(history.zone, period, number, NOW)
+    expected = retention(
+        history,
+        bounds,
+        is_target,
+        is_returning,
+        first_time=first_time,
+        cumulative=cumulative,
+        occurrences=occurrences,
+    )
+    assert counts(rows) == expected
+
+
+@settings(max_examples=15)
+@given(histories())
+async def test_groups_are_counted_in_place_of_persons(analyst: Analyst, history: History) -> None:
+    rows = await analyst.answer(
+        history,
+        insight="RETENTION",
+        target_entity=ANY,
+        returning_entity=ANY,
+        aggregation_group_type_index=0,
+    )
+
+    expected = retention(
+        history,
+        starts(history.zone, "Day", 11, NOW),
+        is_any,
+        is_any,
+        who=lambda one: one.properties.get("$group_0") or None,
+    )
+    assert counts(rows) == expected
+
+
+def text(value: Any) -> str:
+    if value is None or value == "":
+        return "$$_posthog_breakdown_null_$$"
+    return {0: "0", True: "true"}.get(value) or str(value)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "event": {"breakdown": "plan"},
+    "person": {"breakdown": "plan", "breakdown_type": "person"},
+    "both": {"breakdowns": [{"property": "plan"}, {"property": "plan", "type": "person"}]},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15)
+@given(history=histories())
+async def test_each_value_of_a_breakdown_has_rows_of_its_own(
+    analyst: Analyst, kind: str, history: History
+) -> None:
+    rows = await analyst.answer(
+        history,
+        insight="RETENTION",
+        target_entity=A,
+        returning_entity=ANY,
+        **KINDS[kind],
+        breakdown_limit=2,
+        total_intervals=5,
+    )
+
+    bounds = starts(history.zone, "Day", 5, NOW)
+
+    def value(one: Happening) -> tuple[str, ...]:
+        who = history.actor(one)
+        held = history.persons.get(who, {}) if isinstance(who, UUID) else {}
+        own, now = text(one.properties.get("plan")), text(held.get("plan"))
+        return {"event": (own,), "person": (now,), "both": (own, now)}[kind]
+
+    def of(values: set[tuple[str, ...]]) -> list[list[int]]:
+        def who(one: Happening) -> Any:
+            return history.actor(one) if value(one) in values else None
+
+        return retention(history, bounds, is_a, is_any, who=who)
+
+    every = {value(one) for one in history.once if is_a(one)}
+    began = {one: sum(row[0] for row in of({one})) for one in every}
+    largest = sorted((one for one in every if began[one]), key=lambda one: (-began[one], _key(one)))
+    expected = [(one, of({one})) for one in largest[:2]]
+    if largest[2:]:
+        other = ("$$_posthog_breakdown_other_$$",) * len(largest[0])
+        expected.append((other, of(set(largest[2:]))))
+    found = [(rows[n]["breakdown_value"], counts(rows[n : n + 5])) for n in range(0, len(rows), 5)]
+    shown = [(list(one) if kind == "both" else one[0], numbers) for one, numbers in expected]
+    assert found == shown
+
+
+def _key(value: tuple[str, ...]) -> str:
+    """By which equally large values are sorted: several are one JSON text."""
+    return value[0] if len(value) == 1 else json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,187 @@
+"""Questions of retention as they are read, and their rows."""
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from fanion.errors import Invalid
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.kinds_service import read_sent_query
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.retention.query import RetentionQuery, read_retention
+
+NOW = datetime(2024, 4, 3, 13, 45, 30, tzinfo=UTC)
+
+
+def read(**filters: Any) -> RetentionQuery:
+    return read_retention(Fields({"insight": "RETENTION", **filters}))
+
+
+def test_a_question_without_options_is_of_page_views_in_eleven_days() -> None:
+    query = read()
+
+    assert [one.event for one in query.entities] == ["$pageview", "$pageview"]
+    assert (query.type, query.period, query.total_intervals) == ("retention_recurring", "day", 11)
+    assert (query.cumulative, query.occurrences, query.breakdowns) == (False, 1, None)
+
+
+def test_an_entity_of_any_event_is_not_the_default() -> None:
+    query = read(target_entity={"id": None, "type": "events"}, returning_entity={})
+
+    assert (query.target.event, query.returning.event) == (None, "$pageview")
+
+
+ROWS: list[tuple[str, str | None, int, str, list[str]]] = [
+    ("Day", None, 2, "UTC", ["2024-04-02T00:00", "2024-04-03T00:00", "2024-04-04T00:00"]),
+    ("Day", "2024-03-01", 1, "UTC", ["2024-03-01T00:00", "2024-03-02T00:00"]),
+    ("Day", "2024-03-01T10:00:00", 1, "UTC", ["2024-03-01T00:00", "2024-03-02T00:00"]),
+    ("Day", "-1d", 1, "UTC", ["2024-04-02T00:00", "2024-04-03T00:00"]),
+    (
+        "Day",
+        "2024-04-01",
+        2,
+        "Europe/Berlin",
+        ["2024-03-30T23:00", "2024-03-31T22:00", "2024-04-01T22:00"],
+    ),
+    ("Hour", None, 2, "UTC", ["2024-04-03T12:00", "2024-04-03T13:00", "2024-04-03T14:00"]),
+    ("Hour", "2024-03-01T10:20:00", 1, "UTC", ["2024-03-01T10:00", "2024-03-01T11:00"]),
+    ("Hour", "2024-03-01T10:20:00", 1, "Asia/Kathmandu", ["2024-03-01T04:15", "2024-03-01T05:15"]),
+    ("Week", None, 2, "UTC", ["2024-03-24T00:00", "2024-03-31T00:00", "2024-04-07T00:00"]),
+    (
+        "Month",
+        None,
+        3,
+        "UTC",
+        ["2024-02-01T00:00", "2024-03-01T00:00", "2024-04-01T00:00", "2024-05-01T00:00"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("period", "until", "number", "zone", "expected"), ROWS)
+def test_rows_are_whole_intervals_up_to_that_of_date_to(
+    period: str, until: str | None, number: int, zone: str, expected: list[str]
+) -> None:
+    query = read(period=period, date_to=until, total_intervals=number, date_from="-90d")
+
+    span, rows = query.rows(RangeClock(NOW, ZoneInfo(zone)))
+
+    assert [f"{one:%Y-%m-%dT%H:%M}" for one in (*rows.starts, span.end)] == expected
+
+
+@pytest.mark.parametrize("stands", [True, False])
+def test_a_time_is_in_the_interval_that_begins_with_it(stands: bool) -> None:
+    query = read(date_to="2024-03-03T00:00:00", total_intervals=1, times_stand=stands)
+
+    span, _ = query.rows(RangeClock(NOW, ZoneInfo("Europe/Berlin")))
+
+    assert f"{span.start:%Y-%m-%dT%H:%M}" == "2024-03-02T23:00"
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    (
+        {"retention_type": "retention_first_ever_occurrence"},
+        "retention_type",
+        "Retention with retention_first_ever_occurrence is not supported.",
+    ),
+    (
+        {"retention_type": "often"},
+        "retention_type",
+        '"often" is not a valid choice. Allowed are: retention_first_time, retention_recurring.',
+    ),
+    (
+        {"retention_custom_brackets": [1, 3]},
+        "retention_custom_brackets",
+        "Retention questions with retention_custom_brackets are not supported. Leave it out.",
+    ),
+    ({"period": "day"}, "period", '"day" is not a valid choice. Did you mean "Day"?'),
+    ({"total_intervals": 0}, "total_intervals", "Ensure this value is between 1 and 64."),
+    ({"total_intervals": "many"}, "total_intervals", "A valid integer is required."),
+    (
+        {"minimum_occurrences": 0},
+        "minimum_occurrences",
+        "Ensure this value is between 1 and 1000000.",
+    ),
+    (
+        {"target_entity": {"id": "a", "type": "actions"}},
+        "target_entity__type",
+        'The type of a series must be "events".',
+    ),
+    (
+        {"target_entity": {"id": "a", "math": "sum"}},
+        "target_entity__math",
+        "Events of retention with math sum are not supported. Leave it out.",
+    ),
+    (
+        {"returning_entity": {"id": "a", "math_property": "n"}},
+        "returning_entity__math_property",
+        "Events of retention with math_property are not supported. Leave it out.",
+    ),
+    ({"returning_entity": "a"}, "returning_entity", "Must be a JSON object."),
+    (
+        {"events": [{"id": "a"}]},
+        "events",
+        "Retention questions with events are not supported. Leave it out.",
+    ),
+    (
+        {"compare": True},
+        "compare",
+        "Retention questions with compare are not supported. Leave it out.",
+    ),
+    ({"date_to": "soon"}, "date_to", "Invalid date: soon"),
+    (
+        {"breakdown": "n", "breakdown_histogram_bin_count": 3},
+        "breakdown",
+        "Retention with histograms is not supported.",
+    ),
+    (
+        {"breakdown": "n", "breakdown_type": "person", "aggregation_group_type_index": 0},
+        "breakdown",
+        "Groups cannot be broken down by their persons. Use a property of type group.",
+    ),
+    (
+        {"time_window_mode": "24_hour_windows"},
+        "time_window_mode",
+        '"24_hour_windows" is not a valid choice. Allowed are: strict_calendar_dates.',
+    ),
+    (
+        {"aggregation_type": "sum"},
+        "aggregation_type",
+        '"sum" is not a valid choice. Allowed are: count.',
+    ),
+    (
+        {"aggregation_property": "n"},
+        "aggregation_property",
+        "Retention questions with aggregation_property are not supported. Leave it out.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("filters", "attr", "detail"), REFUSED)
+def test_what_cannot_be_calculated_is_refused_by_name(
+    filters: dict[str, Any], attr: str, detail: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        read(**filters)
+
+    assert (caught.value.attr, caught.value.detail) == (attr, detail)
+
+
+def test_options_of_other_kinds_and_of_drawing_are_passed_over() -> None:
+    query = read(stickiness_days=3, funnel_viz_type="steps", show_mean=True, display="ActionsTable")
+
+    assert query == read()
+
+
+def test_rows_do_not_depend_on_where_the_range_begins() -> None:
+    """Whichever way it was asked."""
+    source = {"kind": "RetentionQuery", "retentionFilter": {"totalIntervals": 3}}
+    clock = RangeClock(NOW, ZoneInfo("UTC"))
+    found = [
+        read_sent_query({**source, "dateRange": {"date_from": since}}).span(clock)
+        for since in (None, "-90d", "2024-04-03", "all")
+    ]
+
+    assert len(set(found)) == 1
+    assert found[0].start == datetime(2024, 4, 1, tzinfo=UTC)

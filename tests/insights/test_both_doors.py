@@ -1,0 +1,94 @@
+"""Every kind of question has one answer, by `filters` and by a `query`.
+
+source: insights.md section 1
+"""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.support.application import Home, Json
+
+NODES = [{"kind": "EventsNode", "event": name} for name in ("seen", "paid")]
+EVENTS = [{"id": name, "type": "events", "order": n} for n, name in enumerate(("seen", "paid"))]
+SPAN = {"dateRange": {"date_from": "-5d"}}
+FUNNEL: Json = {"kind": "FunnelsQuery", "series": NODES, **SPAN}
+# address → filters, query
+ASKED: dict[str, tuple[str, Json, Json]] = {
+    "trends": ("trend", {"events": EVENTS}, {"kind": "TrendsQuery", "series": NODES, **SPAN}),
+    "stickiness": (
+        "trend",
+        {"insight": "STICKINESS", "events": EVENTS},
+        {"kind": "StickinessQuery", "series": NODES, **SPAN},
+    ),
+    "life cycle": (
+        "trend",
+        {"shown_as": "Lifecycle", "events": EVENTS[:1]},
+        {"kind": "LifecycleQuery", "series": NODES[:1], **SPAN},
+    ),
+    "funnel": ("funnel", {"events": EVENTS}, FUNNEL),
+    "correlation": (
+        "funnel/correlation",
+        {"events": EVENTS},
+        {
+            "kind": "FunnelCorrelationQuery",
+            "source": {"kind": "FunnelsActorsQuery", "source": FUNNEL},
+            "funnelCorrelationType": "events",
+        },
+    ),
+    "retention": (
+        "retention",
+        {"target_entity": EVENTS[0], "returning_entity": EVENTS[0], "total_intervals": 7},
+        {
+            "kind": "RetentionQuery",
+            "retentionFilter": {
+                "targetEntity": {"id": "seen", "type": "events"},
+                "returningEntity": {"id": "seen", "type": "events"},
+            },
+            **SPAN,
+        },
+    ),
+    "paths": (
+        "path",
+        {"include_event_types": ["custom_event"]},
+        {"kind": "PathsQuery", "pathsFilter": {"includeEventTypes": ["custom_event"]}, **SPAN},
+    ),
+}
+
+
+async def happened(home: Home) -> None:
+    await home.capture(
+        *(
+            {
+                "event": event,
+                "distinct_id": who,
+                "uuid": str(uuid4()),
+                "timestamp": f"2024-02-{day}T10:0{number}:00Z",
+            }
+            for number, (event, who, day) in enumerate(
+                (("seen", "ann", 26), ("paid", "ann", 26), ("seen", "bob", 27), ("seen", "ann", 28))
+            )
+        )
+    )
+
+
+@pytest.mark.parametrize("name", ASKED)
+async def test_both_ways_to_ask_have_one_answer(home: Home, name: str) -> None:
+    await happened(home)
+    path, filters, query = ASKED[name]
+
+    async def asked(address: str, sent: Any) -> Json:
+        answer = await home.api.post(address, json=sent)
+        assert answer.status_code == 200, answer.text
+        body: Json = answer.json()
+        return body
+
+    by_filters = await asked(f"/insights/{path}/", {**filters, "date_from": "-5d"})
+    by_query = await asked("/query/", {"query": query})
+    again = await asked("/query/", {"query": query, "refresh": True})
+
+    assert by_filters["result"]
+    assert by_query["results"] == by_filters["result"]
+    assert (by_filters["is_cached"], by_query["is_cached"]) == (False, True)
+    assert type(again["results"]) is type(by_filters["result"])

@@ -1,0 +1,179 @@
+"""Insights that are saved with a `query`, and dashboards that put their filters over them.
+
+source: insights.md section 14
+"""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.support.application import Home, Json, error
+
+SOURCE: Json = {
+    "kind": "TrendsQuery",
+    "series": [{"kind": "EventsNode", "event": "seen"}],
+    "dateRange": {"date_from": "-2d"},
+    "properties": [{"key": "plan", "type": "event", "value": "pro", "operator": "exact"}],
+}
+QUERY: Json = {"kind": "InsightVizNode", "source": SOURCE}
+FILTERS: Json = {
+    "insight": "TRENDS",
+    "events": [{"id": "seen"}],
+    "date_from": "-2d",
+    "properties": SOURCE["properties"],
+}
+
+
+async def seen(home: Home) -> None:
+    days = (("2024-02-25", "web"), ("2024-03-01", "web"), ("2024-03-01", "app"))
+    await home.capture(
+        *(
+            {
+                "event": "seen",
+                "distinct_id": "ann",
+                "uuid": str(uuid4()),
+                "timestamp": f"{day}T10:00:00Z",
+                "properties": {"plan": "pro", "from": source},
+            }
+            for day, source in days
+        )
+    )
+
+
+async def created(home: Home, **sent: Any) -> Json:
+    answer = await home.api.post("/insights/", json=sent)
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def patched(home: Home, path: str, **sent: Any) -> Json:
+    answer = await home.api.patch(path, json=sent)
+    assert answer.status_code == 200, answer.text
+    changed: Json = answer.json()
+    return changed
+
+
+@pytest.mark.every_engine
+async def test_an_insight_has_filters_or_a_query(home: Home) -> None:
+    await seen(home)
+    made = await created(home, name="Seen", query=QUERY)
+    path = f"/insights/{made['id']}/"
+
+    before = await home.get(path)
+    refreshed = await home.get(path, refresh="true")
+    [listed] = (await home.get("/insights/"))["results"]
+    by_filters = await patched(home, path, filters=FILTERS)
+    by_query = await patched(home, path, query=SOURCE)
+
+    assert (made["filters"], made["query"]) == ({}, QUERY)
+    assert before["result"] is None
+    assert refreshed["result"][0]["data"] == [0.0, 0.0, 2.0]
+    assert (listed["result"], listed["is_cached"]) == (refreshed["result"], True)
+    assert (by_filters["filters"], by_filters["query"]) == (FILTERS, None)
+    assert (by_query["filters"], by_query["query"]) == ({}, SOURCE)
+    assert by_filters["result"] == by_query["result"] == refreshed["result"]
+
+
+async def test_an_empty_part_of_a_change_leaves_the_other(home: Home) -> None:
+    made = await created(home, query=QUERY)
+    path = f"/insights/{made['id']}/"
+
+    kept = await patched(home, path, filters={}, name="n")
+    emptied = await patched(home, path, query=None)
+
+    assert (kept["filters"], kept["query"]) == ({}, QUERY)
+    assert (emptied["filters"], emptied["query"]) == ({}, None)
+
+
+async def test_the_activity_shows_a_changed_query(home: Home) -> None:
+    made = await created(home, filters=FILTERS)
+    await patched(home, f"/insights/{made['id']}/", query=QUERY)
+
+    [entry, _] = (await home.get(f"/insights/{made['id']}/activity/"))["results"]
+
+    changes = [(one["field"], one["before"], one["after"]) for one in entry["detail"]["changes"]]
+    assert changes == [("filters", FILTERS, {}), ("query", None, QUERY)]
+
+
+REFUSED: dict[str, tuple[Json, str, str]] = {
+    "both": (
+        {"filters": FILTERS, "query": QUERY},
+        "Set filters or query, not both.",
+        "query",
+    ),
+    "SQL": (
+        {"query": {"kind": "DataVisualizationNode", "source": {"kind": "HogQLQuery"}}},
+        "HogQLQuery is not supported. Use one of: TrendsQuery, FunnelsQuery, RetentionQuery, "
+        "StickinessQuery, LifecycleQuery, PathsQuery, FunnelCorrelationQuery, WebOverviewQuery, "
+        "WebStatsTableQuery, WebGoalsQuery, ActorsQuery, InsightVizNode, DataTableNode.",
+        "query__source__kind",
+    ),
+    "an unknown name": (
+        {"query": {"kind": "InsightVizNode", "source": {**SOURCE, "dateRng": {}}}},
+        'Unknown field "dateRng". Did you mean "dateRange"?',
+        "query__source__dateRng",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_a_query_that_cannot_be_calculated_is_not_saved(home: Home, name: str) -> None:
+    sent, detail, attr = REFUSED[name]
+
+    answer = await home.api.post("/insights/", json=sent)
+
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", "invalid_input", detail, attr)
+
+
+FROM_WEB = [{"key": "from", "type": "event", "value": "web", "operator": "exact"}]
+
+
+@pytest.mark.parametrize("asked", [{"filters": FILTERS}, {"query": QUERY}, {"query": SOURCE}])
+async def test_a_dashboard_puts_its_range_and_conditions_over_its_tiles(
+    home: Home, asked: Json
+) -> None:
+    await seen(home)
+    sent = {"name": "d", "filters": {"date_from": "-6d", "properties": FROM_WEB}}
+    board = (await home.api.post("/dashboards/", json=sent)).json()
+    made = await created(home, **asked, dashboards=[board["id"]])
+
+    [tile] = (await home.get(f"/dashboards/{board['id']}/", refresh="true"))["tiles"]
+    alone = await home.get(f"/insights/{made['id']}/", refresh="true")
+    there = await home.get(f"/insights/{made['id']}/", from_dashboard=board["id"])
+
+    [series] = tile["insight"]["result"]
+    assert series["data"] == [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    assert alone["result"][0]["data"] == [0.0, 0.0, 2.0]
+    assert there["result"] == tile["insight"]["result"]
+    assert there["filters"] == tile["insight"]["filters"]
+    assert there["query"] == tile["insight"]["query"]
+    shown = there["query"] or there["filters"]
+    conditions = shown.get("source", shown)["properties"]
+    assert conditions == {
+        "type": "AND",
+        "values": [
+            {"type": "AND", "values": SOURCE["properties"]},
+            {"type": "AND", "values": FROM_WEB},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("properties", "attr"),
+    [
+        ([{"key": "a", "value": "x", "oparator": "gt"}], "filters__properties__0__oparator"),
+        (
+            [{"key": "id", "type": "cohort", "value": 987}],
+            "filters__properties__0__value",
+        ),
+    ],
+)
+async def test_conditions_of_a_dashboard_are_checked(
+    home: Home, properties: Any, attr: str
+) -> None:
+    answer = await home.api.post("/dashboards/", json={"filters": {"properties": properties}})
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr)

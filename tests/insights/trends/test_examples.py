@@ -1,0 +1,152 @@
+"""The worked examples of trends.
+
+source: insights.md section 4
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.support.histories import Analyst, History, a
+
+NOW = datetime(2024, 3, 4, 18, 0, tzinfo=UTC)
+ANN, BOB = 1, 2
+VIEWS = History(
+    happened=[
+        a("viewed", ANN, "2024-03-01 10:00"),
+        a("viewed", ANN, "2024-03-01 11:00"),
+        a("viewed", ANN, "2024-03-03 10:00"),
+        a("viewed", BOB, "2024-03-03 10:00"),
+        a("viewed", BOB, "2024-03-04 10:00"),
+    ]
+)
+ASKED = {"date_from": "2024-03-01", "date_to": "2024-03-04"}
+
+
+def series(math: str = "total", **more: Any) -> dict[str, Any]:
+    return {"id": "viewed", "math": math, **more}
+
+
+async def entry(analyst: Analyst, history: History = VIEWS, **filters: Any) -> Any:
+    [found] = await analyst.answer(history, NOW, **{**ASKED, **filters})
+    return found
+
+
+MATHS = {
+    "total": [2, 0, 2, 1],
+    "dau": [1, 0, 2, 1],
+    "weekly_active": [1, 1, 2, 2],
+    "monthly_active": [1, 1, 2, 2],
+    "first_time_for_user": [1, 0, 1, 0],
+    "first_matching_event_for_user": [1, 0, 1, 0],
+    "avg_count_per_actor": [2, 0, 1, 1],
+}
+
+
+@pytest.mark.parametrize("math", MATHS)
+async def test_the_maths_of_the_example(analyst: Analyst, math: str) -> None:
+    found = await entry(analyst, events=[series(math)])
+
+    assert found["data"] == MATHS[math]
+    assert found["count"] == sum(MATHS[math])
+    assert found["action"]["math"] == math
+
+
+async def test_running_sums_of_the_example(analyst: Analyst) -> None:
+    display = "ActionsLineGraphCumulative"
+    events = await entry(analyst, events=[series()], display=display)
+    persons = await entry(analyst, events=[series("dau")], display=display)
+
+    assert (events["data"], events["count"]) == ([2, 2, 4, 5], 5)
+    assert (persons["data"], persons["count"]) == ([1, 1, 2, 2], 2)
+
+
+@pytest.mark.parametrize(
+    "display", ["ActionsTable", "ActionsPie", "ActionsBarValue", "BoldNumber", "WorldMap"]
+)
+async def test_a_total_is_counted_over_the_range(analyst: Analyst, display: str) -> None:
+    found = await entry(analyst, events=[series("dau")], display=display)
+
+    assert found["aggregated_value"] == 2
+    assert (found["data"], found["days"], found["labels"], found["count"]) == ([], [], [], 0)
+
+
+async def test_the_formula_of_the_example(analyst: Analyst) -> None:
+    found = await entry(analyst, events=[series(), series("dau")], formula="A/B")
+
+    assert (found["data"], found["count"]) == ([2, 0, 1, 1], 4)
+    assert (found["label"], found["action"]) == ("Formula (A/B)", None)
+
+
+async def test_the_smoothed_points_of_the_example(analyst: Analyst) -> None:
+    found = await entry(analyst, events=[series()], smoothing_intervals=2)
+
+    assert found["data"] == [2, 1, 1, 1]
+
+
+async def test_the_histogram_of_the_example(analyst: Analyst) -> None:
+    history = History(
+        happened=[
+            a("paid", number, "2024-03-02 10:00", price=price)
+            for number, price in enumerate((10, 20, 30, 40), 1)
+        ]
+    )
+
+    found = await analyst.answer(
+        history,
+        NOW,
+        **ASKED,
+        events=[{"id": "paid"}],
+        breakdown="price",
+        breakdown_histogram_bin_count=4,
+    )
+
+    bins = ["[10,17.5]", "[17.5,25]", "[25,32.5]", "[32.5,40.01]"]
+    assert [(one["label"], one["breakdown_value"], one["count"]) for one in found] == [
+        (one, one, 1) for one in bins
+    ]
+
+
+async def test_the_first_week_is_counted_from_its_start(analyst: Analyst) -> None:
+    history = History(happened=[a("x", ANN, "2026-01-09 10:00"), a("x", ANN, "2026-01-10 10:00")])
+    asked: dict[str, Any] = {"date_from": "2026-01-10", "interval": "week", "events": [{"id": "x"}]}
+    now = datetime(2026, 1, 20, tzinfo=UTC)
+
+    [whole] = await analyst.answer(history, now, **asked)
+    [exact] = await analyst.answer(history, now, **asked, explicit_date=True)
+
+    assert (whole["days"][0], whole["data"][0]) == ("2026-01-04", 2)
+    assert (exact["days"][0], exact["data"][0]) == ("2026-01-04", 1)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "days"),
+    [
+        ("2024-01-15", "2024-01-19", [f"2024-01-{day}" for day in range(10, 15)]),
+        ("-7d", None, [f"2024-01-{day}" for day in range(10, 18)]),
+    ],
+)
+async def test_the_range_to_compare_with(
+    analyst: Analyst, since: str, until: str | None, days: list[str]
+) -> None:
+    now = datetime(2024, 1, 24, 12, tzinfo=UTC)
+    asked = {"date_from": since, "date_to": until, "events": [series(), series("dau")]}
+
+    found = await analyst.answer(VIEWS, now, **asked, compare=True)
+
+    assert [(one["compare_label"], one["action"]["order"]) for one in found] == [
+        ("current", 0),
+        ("current", 1),
+        ("previous", 0),
+        ("previous", 1),
+    ]
+    assert found[2]["days"] == days
+
+
+async def test_without_any_event_there_are_zeros_or_nothing(analyst: Analyst) -> None:
+    [zeros] = await analyst.answer(History(), NOW, **ASKED, events=[series()])
+    nothing = await analyst.answer(History(), NOW, **ASKED, events=[series()], breakdown="plan")
+
+    assert (zeros["data"], zeros["count"]) == ([0, 0, 0, 0], 0)
+    assert nothing == []

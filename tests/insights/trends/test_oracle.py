@@ -1,0 +1,124 @@
+"""Trends of random histories, against a model in plain Python."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.insights.trends.oracle import Trend, key_of
+from tests.support.histories import Analyst, History, histories
+
+MATHS: list[dict[str, Any]] = [
+    {"math": "total"},
+    {"math": "dau"},
+    {"math": "weekly_active"},
+    {"math": "monthly_active"},
+    {"math": "unique_session"},
+    {"math": "unique_group", "math_group_type_index": 0},
+    {"math": "first_time_for_user"},
+    {"math": "first_matching_event_for_user"},
+    {"math": "sum", "math_property": "n"},
+    {"math": "p75", "math_property": "n"},
+    {"math": "avg", "math_property": "$session_duration"},
+    {"math": "median", "math_property": "$session_duration"},
+    {"math": "avg_count_per_actor"},
+    {"math": "p90_count_per_actor"},
+]
+BREAKDOWNS = (
+    {"type": "event", "property": "plan"},
+    {"type": "person", "property": "plan"},
+    {"type": "event", "property": "$current_url", "normalize_url": True},
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "interval": st.sampled_from(("hour", "day", "week", "month")),
+        "display": st.sampled_from(("ActionsLineGraphCumulative", "BoldNumber", "ActionsBar")),
+        "breakdowns": st.lists(st.sampled_from(BREAKDOWNS), max_size=2, unique_by=str),
+        "breakdown_limit": st.integers(1, 3),
+        "breakdown_hide_other_aggregation": st.booleans(),
+        "smoothing_intervals": st.integers(1, 3),
+        "aggregation_group_type_index": st.just(0),
+        "properties": st.just([{"key": "plan", "value": "pro", "type": "event"}]),
+    },
+)
+
+
+def numbers(answer: Any) -> dict[str, list[float]]:
+    return {
+        key_of(one.get("breakdown_value", "")): [one["aggregated_value"]]
+        if "aggregated_value" in one
+        else one["data"]
+        for one in answer
+    }
+
+
+def same(found: Mapping[str, list[float]], expected: Mapping[str, list[float]]) -> bool:
+    """`Other` of two properties is named twice."""
+    assert set(found) == set(expected)
+    return all(found[value] == pytest.approx(expected[value]) for value in expected)
+
+
+def renamed(expected: Mapping[str, list[float]], parts: int) -> dict[str, list[float]]:
+    other = "$$_posthog_breakdown_other_$$"
+    return {
+        key_of([other] * parts) if value == other and parts > 1 else value: row
+        for value, row in expected.items()
+    }
+
+
+@pytest.mark.parametrize("math", MATHS, ids=lambda one: f"{one['math']} {one.get('math_property')}")
+@settings(max_examples=8)
+@given(history=histories(), options=OPTIONS, narrow=st.booleans())
+async def test_every_math_counts_as_the_model_does(
+    analyst: Analyst,
+    math: Mapping[str, Any],
+    history: History,
+    options: dict[str, Any],
+    narrow: bool,
+) -> None:
+    own = [{"key": "$session_id", "value": "s1", "type": "event"}] if narrow else []
+    asked = {**options, "events": [{"id": "a", **math, "properties": own}]}
+
+    found = await analyst.answer(history, **asked, date_from="-7d")
+
+    [expected] = Trend(history, **asked).answer()
+    assert same(numbers(found), renamed(expected, len(options.get("breakdowns", ()))))
+    sizes = [one.get("aggregated_value", one["count"]) for one in found]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@settings(max_examples=15)
+@given(history=histories(), options=OPTIONS)
+async def test_a_formula_calculates_as_the_model_does(
+    analyst: Analyst, history: History, options: dict[str, Any]
+) -> None:
+    asked = {
+        **{name: value for name, value in options.items() if not name.startswith("breakdown_")},
+        "events": [{"id": "a"}, {"id": "b", "math": "dau"}],
+        "formula": "A / (B + 1) - 2",
+    }
+
+    found = await analyst.answer(history, **asked, date_from="-7d")
+
+    [expected] = Trend(history, **asked).answer()
+    assert same(numbers(found), expected)
+
+
+@settings(max_examples=15)
+@given(history=histories(), options=OPTIONS)
+async def test_the_previous_range_has_the_numbers_of_that_range(
+    analyst: Analyst, history: History, options: dict[str, Any]
+) -> None:
+    project = await analyst.store(history)
+    asked = {**options, "interval": "day", "events": [{"id": "a", "math": "dau"}]}
+    now, before = ("2024-03-30", "2024-04-03"), ("2024-03-25", "2024-03-29")
+
+    both = await analyst.ask(project, **asked, date_from=now[0], date_to=now[1], compare=True)
+    current = await analyst.ask(project, **asked, date_from=now[0], date_to=now[1])
+    previous = await analyst.ask(project, **asked, date_from=before[0], date_to=before[1])
+
+    assert numbers(one for one in both if one["compare_label"] == "current") == numbers(current)
+    assert numbers(one for one in both if one["compare_label"] == "previous") == numbers(previous)

@@ -1,0 +1,64 @@
+"""Static cohorts of the actors of a number, made over HTTP."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+from tests.support.application import Home, Json
+from tests.support.cohorts import create, members, retrieve
+
+
+def did(distinct_id: str, at: str, name: str = "seen", **properties: Any) -> Json:
+    """at: a time of 2024, as `02-28T10:00`"""
+    return {
+        "event": name,
+        "distinct_id": distinct_id,
+        "uuid": str(uuid4()),
+        "timestamp": f"2024-{at}:00Z",
+        "properties": properties,
+    }
+
+
+def events(*names: str, **more: Any) -> str:
+    return json.dumps([{"id": name, "type": "events", **more} for name in names])
+
+
+def where(key: str, value: Any, **more: Any) -> Json:
+    return {"key": key, "value": value, "operator": "exact", "type": "event", **more}
+
+
+async def ask(home: Home, body: Json, **query: str) -> Any:
+    return await home.api.post("/cohorts/", params=query, json=body)
+
+
+async def stored(home: Home, **query: str) -> Json:
+    """The new cohort as the API returned it; its members have been imported since."""
+    answer = await ask(home, {"name": "Behind", "is_static": True}, **query)
+    assert answer.status_code == 201, answer.text
+    await home.site.calculated()
+    cohort: Json = answer.json()
+    return cohort
+
+
+async def behind(home: Home, **query: str) -> list[str]:
+    """First distinct ids of the members."""
+    cohort = await stored(home, **query)
+    found = await retrieve(home, cohort)
+    assert (found["errors_calculating"], found["last_error_message"]) == (0, None)
+    names = await members(home, cohort)
+    assert found["count"] == len(names)
+    return names
+
+
+async def trend(home: Home, **query: str) -> list[str]:
+    return await behind(home, **{"insight": "TRENDS", "events": events("seen"), **query})
+
+
+async def of_query(home: Home, *leaves: Json) -> list[str]:
+    query = {"kind": "ActorsQuery", "properties": list(leaves)}
+    cohort = await create(home, name="Asked", is_static=True, query=query)
+    await home.site.calculated()
+    found = await retrieve(home, cohort)
+    names = await members(home, cohort)
+    assert (found["count"], found["is_static"]) == (len(names), True)
+    return names

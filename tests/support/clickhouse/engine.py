@@ -1,0 +1,108 @@
+"""Sessions of chDB, each used by one statement at a time, with the settings of its request."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import chdb
+from chdb import ChdbError
+
+from tests.support.clickhouse.message import Message
+
+_CODE = re.compile(r"Code: (\d+)\. DB::Exception")
+_FORMAT = re.compile(rb"\bFORMAT\s+(\w+)\s*;?\s*$", re.IGNORECASE)
+UNKNOWN_DATABASE = 81
+
+
+class Refused(Exception):
+    """code: of the engine's exception; text: what it says"""
+
+    def __init__(self, text: str) -> None:
+        found = _CODE.search(text)
+        self.code = int(found[1]) if found else 1002
+        self.text = text[found.start() :] if found else text
+        super().__init__(self.text)
+
+
+@dataclass
+class Session:
+    """One handle on the engine, and what was set on it."""
+
+    handle: Any
+    database: str = "default"
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def become(self, database: str, settings: Mapping[str, str]) -> None:
+        """raises: ChdbError for what the engine does not know"""
+        if database != self.database:
+            self.handle.query(f"USE {quoted(database, '`')}", "TabSeparated")
+            self.database = database
+        for name in set(self.settings) - set(settings):
+            self.handle.query(f"SET {quoted(name, '`')} = DEFAULT", "TabSeparated")
+            del self.settings[name]
+        for name, value in settings.items():
+            if self.settings.get(name) != value:
+                self.handle.query(f"SET {quoted(name, '`')} = {quoted(value)}", "TabSeparated")
+                self.settings[name] = value
+
+
+class Engine:
+    """One folder; a process can have one alone.
+
+    defaults: settings by database, which those of a request add to
+    """
+
+    def __init__(self, address: str, defaults: Mapping[str, Mapping[str, str]]) -> None:
+        self._address = address
+        self._defaults = defaults
+        self._free: SimpleQueue[Session] = SimpleQueue()
+        self._keep_open = _connect(address)
+
+    def run(self, message: Message) -> tuple[bytes, str]:
+        """The bytes of the answer and its format, empty for a statement that has none.
+
+        raises: Refused
+        """
+        session = self._session()
+        try:
+            settings = {**self._defaults.get(message.database, {}), **message.settings}
+            session.become(message.database, settings)
+            return _run(session.handle, message)
+        except (ChdbError, RuntimeError) as error:
+            raise Refused(str(error)) from None
+        finally:
+            self._free.put(session)
+
+    def _session(self) -> Session:
+        try:
+            return self._free.get_nowait()
+        except Empty:
+            return Session(_connect(self._address))
+
+
+# Its module has types in some environments and none in others.
+_connect: Callable[[str], Any] = chdb.connect
+
+
+def _run(handle: Any, message: Message) -> tuple[bytes, str]:
+    if insert := message.insert:
+        with handle.send_insert(insert.statement, insert.format) as stream:
+            if insert.data:
+                stream.append(insert.data)
+            stream.finish()
+        return b"", ""
+    text = message.text.decode()
+    named = _FORMAT.search(message.text)
+    if named is not None:
+        answer = handle.query(text, "TabSeparated", params=dict(message.parameters))
+        return answer.bytes() or b"", named[1].decode()
+    # The line of names tells a result without rows from a statement without a result.
+    answer = handle.query(text, "TabSeparatedWithNames", params=dict(message.parameters))
+    names, _, rows = (answer.bytes() or b"").partition(b"\n")
+    return rows, "TabSeparated" if names else ""
+
+
+def quoted(text: str, mark: str = "'") -> str:
+    return mark + text.replace("\\", "\\\\").replace(mark, f"\\{mark}") + mark

@@ -1,0 +1,97 @@
+"""The process of the stand-in: chDB behind ClickHouse's HTTP interface; README.md says how far.
+
+arguments: the address of the engine for chDB; settings by database, as JSON
+prints:    its port on loopback, once it listens
+ends:      with SIGTERM, or when its standard input does: with the process that started it
+"""
+
+import json
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from uuid import uuid4
+
+from tests.support.clickhouse.engine import Engine, Refused
+from tests.support.clickhouse.message import COMPRESS, Message, read_message
+
+# As a server answers: what does not exist, a login that is refused, everything else.
+_STATUSES = {60: 404, 81: 404, 46: 404, 516: 403, 497: 403, 62: 400, 115: 404}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    engine: Engine
+
+    def do_GET(self) -> None:
+        if self.path in ("/", "/ping"):
+            self._answer(200, b"Ok.\n", {})
+        else:
+            self._query(b"")
+
+    def do_POST(self) -> None:
+        self._query(self._body())
+
+    def _query(self, body: bytes) -> None:
+        try:
+            message = read_message(self.path, self.headers, body)  # type: ignore[arg-type]  # .get
+            data, kind = self.engine.run(message)
+        except Refused as refused:
+            code = {"X-ClickHouse-Exception-Code": str(refused.code)}
+            self._answer(_STATUSES.get(refused.code, 500), refused.text.encode() + b"\n", code)
+        except ValueError as error:
+            self._answer(400, f"Code: 1002. DB::Exception: {error}\n".encode(), {})
+        else:
+            self._answer(200, *_encoded(data, kind, message))
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        parts = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _answer(self, status: int, data: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        self.wfile.flush()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is logged."""
+
+
+def _encoded(data: bytes, kind: str, message: Message) -> tuple[bytes, dict[str, str]]:
+    headers = {
+        "X-ClickHouse-Query-Id": message.query_id or str(uuid4()),
+        "X-ClickHouse-Timezone": "UTC",
+    }
+    if kind:
+        headers["X-ClickHouse-Format"] = kind
+    if message.encoding and data:
+        headers["Content-Encoding"] = message.encoding
+        data = COMPRESS[message.encoding](data)
+    return data, headers
+
+
+def main() -> None:
+    address, defaults = sys.argv[1], json.loads(sys.argv[2])
+    Handler.engine = Engine(address, defaults)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        print(server.server_port, flush=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        sys.stdin.buffer.read()
+    os._exit(0)  # without waiting for statements that run
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Requests of ClickHouse's HTTP interface, read into a statement, and the bytes of its answers."""
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+import brotli  # type: ignore[import-untyped]  # ships no types
+import lz4.frame  # type: ignore[import-untyped]  # ships no types
+import multipart  # type: ignore[import-untyped]  # ships no types
+import zstandard
+
+FORM_BYTES_MAX = 2**30
+
+# Parameters of a request that are not settings of the engine.
+_OF_TRANSPORT = frozenset(
+    (
+        "query", "database", "query_id", "user", "password", "quota_key", "role",
+        "session_id", "session_timeout", "session_check", "client_protocol_version",
+        "enable_http_compression", "compress", "decompress", "buffer_size",
+        "wait_end_of_query", "send_progress_in_http_headers",
+        "http_headers_progress_interval_ms", "default_format",
+    )
+)  # fmt: skip
+
+# `INSERT INTO t (a, b) FORMAT Native`, then the data, after one end of line.
+_INSERT_WITH_DATA = re.compile(
+    rb"\s*(INSERT\s+INTO\s+(?:[^'\"`()]|`[^`]*`|\([^()]*\))*?)\s+FORMAT\s+(\w+)[ \t]*(?:\r?\n|$)",
+    re.IGNORECASE,
+)
+
+COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
+    "lz4": lz4.frame.compress,
+    "zstd": zstandard.compress,
+    "br": lambda data: brotli.compress(data, quality=1),
+    "gzip": lambda data: gzip.compress(data, 1),
+    "deflate": lambda data: zlib.compress(data, 1),
+}
+_DECOMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
+    "lz4": lz4.frame.decompress,
+    "zstd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+    "br": brotli.decompress,
+    "gzip": gzip.decompress,
+    "deflate": zlib.decompress,
+}
+
+
+@dataclass(frozen=True)
+class Insert:
+    """statement: without its FORMAT clause"""
+
+    statement: str
+    format: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Message:
+    """text:       the statement, with what follows it
+    parameters: by name, without `param_`
+    settings:   of the engine
+    encoding:   of the answer; empty for none
+    """
+
+    text: bytes
+    parameters: Mapping[str, str]
+    settings: Mapping[str, str]
+    database: str
+    query_id: str
+    encoding: str
+
+    @property
+    def insert(self) -> Insert | None:
+        """Of a statement that is followed by data in the format that it names."""
+        found = _INSERT_WITH_DATA.match(self.text)
+        if found is None:
+            return None
+        return Insert(found[1].decode(), found[2].decode(), self.text[found.end() :])
+
+
+def read_message(target: str, headers: Mapping[str, str], body: bytes) -> Message:
+    """raises: ValueError for a body in an encoding that is not known"""
+    given = dict(parse_qsl(urlsplit(target).query, keep_blank_values=True))
+    body = _decompressed(body, headers.get("Content-Encoding", ""))
+    kind = headers.get("Content-Type", "")
+    if kind.startswith(("multipart/form-data", "application/x-www-form-urlencoded")):
+        given |= _form(kind, body)
+        body = b""
+    head = given.get("query", "").encode()
+    return Message(
+        head + b"\n" + body if head and body else head or body,
+        {name[6:]: value for name, value in given.items() if name.startswith("param_")},
+        {name: value for name, value in given.items() if _is_setting(name)},
+        given.get("database", "") or headers.get("X-ClickHouse-Database", "") or "default",
+        given.get("query_id", ""),
+        _answer_encoding(given, headers),
+    )
+
+
+def _is_setting(name: str) -> bool:
+    return name not in _OF_TRANSPORT and not name.startswith("param_")
+
+
+def _form(kind: str, body: bytes) -> dict[str, str]:
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "CONTENT_TYPE": kind,
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": io.BytesIO(body),
+    }
+    limits = {"spool_limit": FORM_BYTES_MAX, "memory_limit": FORM_BYTES_MAX, "part_limit": 10_000}
+    fields, _ = multipart.parse_form_data(environ, strict=True, ignore_errors=False, **limits)
+    return dict(fields.items())
+
+
+def _decompressed(body: bytes, encoding: str) -> bytes:
+    if not encoding or encoding == "identity":
+        return body
+    if encoding not in _DECOMPRESS:
+        raise ValueError(f"Unknown Content-Encoding {encoding}")
+    return _DECOMPRESS[encoding](body)
+
+
+def _answer_encoding(given: Mapping[str, str], headers: Mapping[str, str]) -> str:
+    """The first of those that the client accepts, where it asks for compression."""
+    if given.get("enable_http_compression") != "1":
+        return ""
+    accepted = (name.strip() for name in headers.get("Accept-Encoding", "").split(","))
+    return next((name for name in accepted if name in COMPRESS), "")

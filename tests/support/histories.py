@@ -1,0 +1,194 @@
+"""Random histories of a project, and questions about them to a real event store.
+
+An oracle reads the history; the product reads what was stored of it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+from hypothesis import strategies as st
+
+from fanion.db.engine import Records
+from fanion.events.event import NO_PERSON, Event, GroupRow, Override, PersonRow
+from fanion.events.storage.store import EventStore
+from fanion.insights.calculation_service import Analysis
+from fanion.insights.kinds_service import Calculator, read_query
+from fanion.insights.parsing.fields import Fields
+from fanion.projects.model import Project
+from tests.support.events_engine import next_project
+
+# A Wednesday after the clocks of Berlin and New York have changed.
+NOW = datetime(2024, 4, 3, 13, 45, 30, tzinfo=UTC)
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")
+NAMES = ("a", "b", "c", "x")
+# More than the examples of one file.
+KEPT_MAX = 32
+PERSONS = tuple(UUID(int=number) for number in range(1, 5))
+
+
+@dataclass(frozen=True)
+class Happening:
+    """person: as stored with the event; NO_PERSON without one"""
+
+    uuid: UUID
+    event: str
+    distinct_id: str
+    person: UUID
+    at: datetime
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class History:
+    """happened: in the order of arrival; the same one may be there twice
+    persons:  their properties now, by id; merged ones have none
+    merged:   old person → the one it became
+    groups:   their properties now, by the index of their type and their key
+    """
+
+    zone: str = "UTC"
+    happened: Sequence[Happening] = ()
+    persons: Mapping[UUID, Mapping[str, Any]] = field(default_factory=dict)
+    merged: Mapping[UUID, UUID] = field(default_factory=dict)
+    groups: Mapping[tuple[int, str], Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def once(self) -> list[Happening]:
+        """Each event once, by time and uuid."""
+        found = {one.uuid: one for one in self.happened}
+        return sorted(found.values(), key=lambda one: (one.at, one.uuid))
+
+    def actor(self, one: Happening) -> UUID | str:
+        """Whose event it is now: a person, or a distinct id without one."""
+        if one.person == NO_PERSON:
+            return one.distinct_id
+        return self.merged.get(one.person, one.person)
+
+
+def a(
+    event: str, who: int, at: str, zone: str = "UTC", uuid: UUID | None = None, **properties: Any
+) -> Happening:
+    """An event of a worked example. at: a time of the zone"""
+    when = datetime.fromisoformat(at).replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+    return Happening(uuid or uuid4(), event, f"d{who}", UUID(int=who), when, properties)
+
+
+@st.composite
+def histories(draw: st.DrawFn, *, events_max: int = 14, days: int = 12) -> History:
+    """Few persons, names, times and values, so that they coincide often."""
+    zone = draw(st.sampled_from(ZONES))
+    happened = draw(st.lists(_happenings(days), max_size=events_max))
+    again = draw(st.lists(st.sampled_from(happened), max_size=2)) if happened else []
+    merged = draw(st.sampled_from([{}, {PERSONS[1]: PERSONS[0]}, {PERSONS[2]: PERSONS[0]}]))
+    persons = draw(st.fixed_dictionaries({}, optional={who: _persons() for who in PERSONS}))
+    held = {who: values for who, values in persons.items() if who not in merged}
+    keys = [(0, "acme"), (0, "corp"), (1, "acme")]
+    groups = draw(st.fixed_dictionaries({}, optional={key: _groups() for key in keys}))
+    return History(zone, [*happened, *again], held, merged, groups)
+
+
+@st.composite
+def _happenings(draw: st.DrawFn, days: int) -> Happening:
+    who = draw(st.integers(0, len(PERSONS)))
+    minutes = draw(st.sampled_from((0, 1, 10, 29, 30, 31)))
+    ago = timedelta(
+        days=draw(st.integers(0, days)), hours=draw(st.integers(0, 23)), minutes=minutes
+    )
+    return Happening(
+        draw(st.uuids(version=4)),
+        draw(st.sampled_from(NAMES)),
+        f"d{who}",
+        PERSONS[who - 1] if who else NO_PERSON,
+        NOW.replace(minute=0, second=0) - ago,
+        draw(_properties()),
+    )
+
+
+def _persons() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional={"plan": st.sampled_from(("free", "pro", ""))})
+
+
+def _groups() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "plan": st.sampled_from(("free", "pro", "")),
+            "size": st.sampled_from((1, 20, 2.5, "many")),
+        },
+    )
+
+
+def _properties() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "plan": st.sampled_from(("free", "pro", "", None, 0, True)),
+            "n": st.sampled_from((1, 2.5, -3, "4", "many", None)),
+            "$group_0": st.sampled_from(("acme", "corp", "")),
+            "$session_id": st.sampled_from(("s1", "s2", "")),
+            "$current_url": st.sampled_from(
+                ("https://x.io/", "https://x.io/docs/", "https://x.io/docs")
+            ),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Analyst:
+    """Stores histories, each in a project of its own, and asks about them."""
+
+    records: Records
+    events: EventStore
+    _kept: dict[int, tuple[History, Project]] = field(default_factory=dict)
+
+    async def store(self, history: History) -> Project:
+        """Questions only read: a history that a file asks about again and again is stored once."""
+        kept = self._kept.pop(id(history), None) or (history, await self.store_anew(history))
+        self._kept[id(history)] = kept
+        if len(self._kept) > KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+        return kept[1]
+
+    async def store_anew(self, history: History) -> Project:
+        """For a test that adds to it."""
+        project_id = next_project()
+        found = [
+            Event(
+                project_id, one.uuid, one.event, one.distinct_id, one.person, one.at, one.at,
+                json.dumps(one.properties).encode(),
+            )
+            for one in history.happened
+        ]  # fmt: skip
+        half = len(found) // 2
+        for part in (found[:half], found[half:]):  # so that repeated events lie in two parts
+            if part:
+                await self.events.insert(self.events.encoder.batch(part), uuid4().hex)
+        await self.events.mirror_persons(
+            [
+                PersonRow(project_id, who, json.dumps(values).encode(), NOW, 1)
+                for who, values in history.persons.items()
+            ]
+        )
+        await self.events.mirror_groups(
+            [
+                GroupRow(project_id, index, key, json.dumps(values).encode(), NOW, 1)
+                for (index, key), values in history.groups.items()
+            ]
+        )
+        await self.events.override_persons(
+            [Override(project_id, old, new, 1) for old, new in history.merged.items()]
+        )
+        return Project(project_id, uuid4(), uuid4(), "p", "phc_x", history.zone, NOW)
+
+    async def ask(self, project: Project, now: datetime = NOW, **filters: Any) -> Any:
+        """By `filters`. raises: Invalid"""
+        query = read_query(Fields(filters))
+        return await Calculator(Analysis(self.records, self.events)).result(project, query, now)
+
+    async def answer(self, history: History, now: datetime = NOW, **filters: Any) -> Any:
+        return await self.ask(await self.store(history), now, **filters)

@@ -1,0 +1,108 @@
+"""Alerts of insights in a document."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from fanion.transfer.document import Document, DocumentError, read_document, write_document
+from fanion.transfer.export_store import export_project
+from fanion.transfer.importing.importer import import_document
+from fanion.transfer.report import Report
+from tests.support.application import Home, Json, open_home
+from tests.support.events_engine import next_project
+from tests.transfer.test_api import author_in, project_of
+
+TRENDS: Json = {"insight": "TRENDS", "events": [{"id": "paid"}]}
+
+
+@pytest.fixture
+async def other(home: Home) -> AsyncIterator[Home]:
+    """A project of another organization."""
+    async with open_home(home.site, next_project()) as other:
+        yield other
+
+
+async def create(home: Home, path: str, **values: Any) -> Json:
+    answer = await home.api.post(path, json=values)
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def exported(home: Home) -> Document:
+    document = await export_project(home.site.records, await project_of(home))
+    return read_document(write_document(document))
+
+
+async def imported(home: Home, document: Document) -> Report:
+    return await import_document(home.site.records, await author_in(home), document)
+
+
+def results(report: Report) -> list[tuple[str, str, str]]:
+    return [(one.name, one.result, one.why) for one in report.outcomes if one.kind == "alert"]
+
+
+async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None:
+    insight = await create(home, "/insights/", name="Paid", filters=TRENDS)
+    few = {"name": "Few", "insight": insight["id"], "condition": "below"}
+    await create(home, "/alerts/", **few, threshold=10)
+    second = await create(home, "/alerts/", **few, threshold=5, series_index=1, enabled=False)
+
+    first_import = await imported(other, await exported(home))
+    second_import = await imported(other, await exported(home))
+
+    assert results(first_import) == [("Few", "created", ""), ("Few (2)", "created", "")]
+    assert results(second_import) == [("Few", "unchanged", ""), ("Few (2)", "unchanged", "")]
+    [copy] = (await other.get("/insights/"))["results"]
+    found = (await other.get("/alerts/"))["results"]
+    names = ("name", "insight", "condition", "threshold", "series_index", "enabled", "state")
+    assert [[one[name] for name in names] for one in found] == [
+        ["Few", copy["id"], "below", 10.0, 0, True, "not_checked"],
+        ["Few", copy["id"], "below", 5.0, 1, False, "not_checked"],
+    ]
+
+    changed = {"threshold": 7, "enabled": True}
+    assert (await home.api.patch(f"/alerts/{second['id']}/", json=changed)).status_code == 200
+    third_import = await imported(other, await exported(home))
+
+    assert results(third_import)[1] == ("Few (2)", "updated", "threshold, enabled")
+    found = (await other.get("/alerts/"))["results"]
+    assert [(one["threshold"], one["enabled"]) for one in found] == [(10.0, True), (7.0, True)]
+
+
+async def test_alerts_of_deleted_insights_stay_behind(home: Home) -> None:
+    insight = await create(home, "/insights/", name="Paid", filters=TRENDS)
+    kept = {"name": "x", "insight": insight["id"], "condition": "above", "threshold": 1}
+    await create(home, "/alerts/", **kept)
+    await home.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
+
+    document = await exported(home)
+
+    assert document.alerts == []
+    assert b'"alerts"' not in write_document(document)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"insight": "zzz"}, "alert Few: insight: insight 'zzz' is not in the document"),
+        (
+            {"condition": "changes_by", "threshold": -1},
+            "alert Few: threshold: Ensure this value is greater than or equal to 0.",
+        ),
+    ],
+)
+async def test_a_faulty_alert_is_refused(home: Home, changed: Json, why: str) -> None:
+    alert = {"key": "Few", "name": "Few", "insight": "abc", "condition": "below", "threshold": 1}
+    insights = [{"short_id": "abc", "filters": TRENDS}]
+    read = {"insights": insights, "alerts": [{**alert, **changed}]}
+
+    with pytest.raises(DocumentError, match=why):
+        await imported(home, _document(read))
+
+
+def _document(body: Json) -> Document:
+    head = {"format": "fanion-project", "version": 1}
+    return read_document(msgspec.json.encode({**head, **body}))

@@ -1,0 +1,62 @@
+"""Queries of insights, and conditions of dashboards, in a document."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fanion.transfer.document import read_document, write_document
+from fanion.transfer.export_store import export_project
+from fanion.transfer.importing.importer import import_document
+from tests.support.application import Home, Json, open_home
+from tests.support.events_engine import next_project
+from tests.transfer.test_api import author_in, project_of
+
+
+@pytest.fixture
+async def other(home: Home) -> AsyncIterator[Home]:
+    """A project of another organization."""
+    async with open_home(home.site, next_project()) as other:
+        yield other
+
+
+async def copied(home: Home, other: Home) -> None:
+    records = home.site.records
+    document = await export_project(records, await project_of(home))
+    read = read_document(write_document(document))
+    await import_document(records, await author_in(other), read)
+
+
+def in_cohort(cohort_id: int) -> Json:
+    return {"key": "id", "type": "cohort", "value": cohort_id}
+
+
+async def test_queries_and_conditions_name_the_cohorts_of_the_project(
+    home: Home, other: Home
+) -> None:
+    await other.api.post("/cohorts/", json={"name": "unrelated"})
+    cohort = (await home.api.post("/cohorts/", json={"name": "payers", "is_static": True})).json()
+    members = [in_cohort(cohort["id"])]
+    sent = {"name": "d", "filters": {"properties": members}}
+    board = (await home.api.post("/dashboards/", json=sent)).json()
+    source = {
+        "kind": "TrendsQuery",
+        "series": [{"kind": "EventsNode", "event": "seen", "properties": members}],
+        "breakdownFilter": {"breakdown_type": "cohort", "breakdown": [cohort["id"], "all"]},
+    }
+    query = {"kind": "InsightVizNode", "source": source}
+    asked = {"name": "Seen", "query": query, "dashboards": [board["id"]]}
+    assert (await home.api.post("/insights/", json=asked)).status_code == 201
+
+    await copied(home, other)
+    await copied(home, other)
+
+    [copy] = (await other.get("/cohorts/", search="payers"))["results"]
+    [found] = (await other.get("/insights/"))["results"]
+    [shown] = (await other.get("/dashboards/"))["results"]
+    theirs = [in_cohort(copy["id"])]
+    own = found["query"]["source"]
+    assert copy["id"] != cohort["id"]
+    assert found["filters"] == {}
+    assert own["series"][0]["properties"] == theirs
+    assert own["breakdownFilter"]["breakdown"] == [copy["id"], "all"]
+    assert (await other.get(f"/dashboards/{shown['id']}/"))["filters"] == {"properties": theirs}
