@@ -10,7 +10,7 @@ NPM := tests/clients/npm
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
 COMPILE := -$(BIN)/python -m compileall -q src
 
-.PHONY: run test check format lock screenshots bench console clean
+.PHONY: run test check console-packages format lock screenshots bench console clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -26,6 +26,10 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 	$(COMPILE)
 	@$(BIN)/python console/build.py || true
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+
+# Of the console's checks, and of its tests in a browser.
+console-packages: .venv/.installed-dev
+	@$(BIN)/python -m console.check packages
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

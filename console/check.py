@@ -1,6 +1,7 @@
 """Checks the console's sources, as a part of `make check`: types, lint, and the size of its build.
 
     .venv/bin/python -m console.check
+    .venv/bin/python -m console.check packages   # only installs what it and browser tests need
 
 The types of the API are generated from the document of the application, into a file that git
 ignores. Without a suitable Node nothing is checked, which is said; with FANION_TEST_NO_SKIPS=1 one
@@ -11,6 +12,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from console import budget, build
 
@@ -23,20 +25,21 @@ OPTIONS = ("--default-non-nullable", "false")
 OWN_NODE = CONSOLE.parent / ".venv" / "console-node"
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     node = build.node_on_path()
     if node is None and os.environ.get("FANION_TEST_NO_SKIPS") == "1":
         node = build.installed_node(OWN_NODE) or build.node_from_pypi(OWN_NODE)
     if node is None:
         build.progress("not checked: no Node ^20.19 or >= 22.12 with npm >= 11 on the PATH")
         return 0
+    is_setup = list(arguments) == ["packages"]
     try:
-        check(node)
+        (install if is_setup else check)(node)
     except build.BuildFailed as error:
         build.progress(error.summary)
         print(error.detail, file=sys.stderr)
         return 1
-    return build.main() or budget.main()
+    return 0 if is_setup else build.main() or budget.main()
 
 
 def check(node: build.Node) -> None:
@@ -83,4 +86,4 @@ def tool(node: build.Node, name: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@ import { changesOf, type Fields, newFields } from "@/flags/editor/fields";
 import { merge } from "@/flags/editor/merge";
 import { suggestedKey } from "@/flags/editor/suggestedKey";
 import { removedVariant, renamedVariant, withPayload } from "@/flags/editor/variants";
-import { evenShares, everybody, type JsonObject, readRules, writeRules } from "@/flags/model";
+import { evenShares, type JsonObject, readRules, releasedToAll, writeRules } from "@/flags/model";
 import { rulesSentence } from "@/flags/sentence";
 
 const PLAN = { type: "person", key: "plan", operator: "exact", value: "pro" };
@@ -23,7 +23,7 @@ function rules(filters: JsonObject) {
 }
 
 const KEPT: readonly JsonObject[] = [
-  everybody,
+  releasedToAll,
   { groups: [] },
   { groups: [{}], payloads: {}, multivariate: null, aggregation_group_type_index: null },
   {

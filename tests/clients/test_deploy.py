@@ -2,32 +2,33 @@
 server."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from fanion.config import PREFIX, Settings
 from tests.support.awaited import until
-from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, free_port
+from tests.support.proxies import (
+    CADDY_SAMPLES,
+    CLIENT,
+    DEPLOY,
+    MANAGEMENT,
+    NGINX_SAMPLES,
+    PUBLIC,
+    SHARED,
+    TRUSTING,
+    Behind,
+    checked,
+    nginx_configuration,
+    program,
+    proxied,
+)
+from tests.support.server import free_port
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-PUBLIC, MANAGEMENT = "fanion.example.com", "manage.fanion.example.com"
-SHARED = "example.com"  # with other things on it: Fanion lies below /fanion
-NGINX_SAMPLES = ("nginx.conf", "nginx-path.conf")
-CADDY_SAMPLES = ("Caddyfile", "Caddyfile-path")
-CHECK_S = 120
-# Loopback has more addresses than one: this distinguishes a client's from a proxy's.
-CLIENT = "127.0.0.2"
 CLAIMED = {
     "x-forwarded-for": "203.0.113.9",
     "x-forwarded-host": "evil.example",
@@ -36,112 +37,7 @@ CLAIMED = {
     "x-real-ip": "203.0.113.9",
     "forwarded": "for=203.0.113.9;host=evil.example",
 }
-TRUSTING = {f"{PREFIX}TRUSTED_PROXIES": "127.0.0.1"}
 FIELDS = set(Settings.__struct_fields__)
-
-
-@dataclass(frozen=True)
-class Behind:
-    """A server behind a proxy. scheme and port: of the proxy"""
-
-    server: PreloadedServer
-    keys: Keys
-    scheme: str
-    port: int
-
-    @contextmanager
-    def client(self, host: str, address: str = CLIENT) -> Iterator[httpx.Client]:
-        transport = httpx.HTTPTransport(verify=False, local_address=address)
-        url = f"{self.scheme}://127.0.0.1:{self.port}"
-        headers = {"host": host}
-        with httpx.Client(transport=transport, base_url=url, headers=headers, timeout=30) as client:
-            yield client
-
-    @property
-    def origin(self) -> str:
-        """Of links, to be followed through the proxy by their path."""
-        return f"{self.scheme}://{SHARED}"
-
-    @property
-    def bearer(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.keys.personal_api_key}"}
-
-
-def program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
-    if found is None:
-        pytest.skip(f"no {name} found: install the package that has it")
-    return found
-
-
-def checked(*arguments: str, **environment: str) -> str:
-    """What a program says of a sample that it accepts."""
-    done = subprocess.run(
-        arguments,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=CHECK_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
-
-
-def nginx_configuration(folder: Path, ports: dict[str, int], name: str = NGINX_SAMPLES[0]) -> Path:
-    """The sample within a whole configuration, with what a machine has of its own exchanged."""
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    checked(
-        *(program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
-        *("-subj", f"/CN={PUBLIC}", "-keyout", str(key), "-out", str(certificate)),
-    )
-    sample = (DEPLOY / name).read_text()
-    exchanged = {
-        r"server 127\.0\.0\.1:8000;": f"server 127.0.0.1:{ports['server']};",
-        r"listen 443 ssl;": f"listen 127.0.0.1:{ports['proxy']} ssl;",
-        r"/etc/ssl/\w+/fullchain\.pem": str(certificate),
-        r"/etc/ssl/\w+/privkey\.pem": str(key),
-    }
-    if name == NGINX_SAMPLES[0]:
-        exchanged |= {
-            r"server 127\.0\.0\.1:8001;": f"server 127.0.0.1:{ports['management']};",
-            r"listen 80;": f"listen 127.0.0.1:{ports['plain']};",
-        }
-    for written, here in exchanged.items():
-        sample, found = re.subn(written, here, sample)
-        assert found, written
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
-    user = "user root;" if os.getuid() == 0 else ""
-    whole = folder / "nginx.conf"
-    whole.write_text(
-        f"{user} daemon off; pid {folder}/pid; error_log stderr;\nevents {{}}\n"
-        f"http {{ access_log off; {places}\n{sample}\n}}\n"
-    )
-    return whole
-
-
-def caddy_configuration(folder: Path, ports: dict[str, int], name: str = CADDY_SAMPLES[0]) -> Path:
-    sample = (DEPLOY / name).read_text()
-    port = ports["proxy"]
-    sample = sample.replace("127.0.0.1:8000", f"127.0.0.1:{ports['server']}")
-    sample = sample.replace("127.0.0.1:8001", f"127.0.0.1:{ports['management']}")
-    sample, sites = re.subn(
-        r"^(\S*example\.com) \{", rf"http://\1:{port} {{", sample, flags=re.MULTILINE
-    )
-    sample, options = re.subn(r"^\{$", "{\n\tadmin off", sample, count=1, flags=re.MULTILINE)
-    assert (sites, options) == (1 if name == CADDY_SAMPLES[1] else 2, 1)
-    whole = folder / "Caddyfile"
-    whole.write_text(sample)
-    return whole
-
-
-def command_of(sample: str, folder: Path, ports: dict[str, int]) -> list[str]:
-    if sample in NGINX_SAMPLES:
-        configuration = nginx_configuration(folder, ports, sample)
-        return [program("nginx"), "-p", str(folder), "-c", str(configuration)]
-    configuration = caddy_configuration(folder, ports, sample)
-    return [program("caddy"), "run", "--config", str(configuration), "--adapter", "caddyfile"]
 
 
 @pytest.fixture(scope="module", params=[NGINX_SAMPLES[0], CADDY_SAMPLES[0]])
@@ -166,57 +62,6 @@ def below(
     settings = {"FANION_CONSOLE": "off", **TRUSTING}
     with proxied(request.param, SHARED, "/fanion/_health", folder, ports, settings) as found:
         yield found
-
-
-@contextmanager
-def proxied(
-    sample: str,
-    host: str,
-    health: str,
-    folder: Path,
-    ports: dict[str, int],
-    settings: dict[str, str],
-) -> Iterator[Behind]:
-    """health: what answers, of which host, once all is up"""
-    is_nginx = sample in NGINX_SAMPLES
-    program("nginx" if is_nginx else "caddy")
-    server = PreloadedServer(folder / "data", settings)
-    ports["server"] = server.port
-    keys = server.setup()
-    command = command_of(sample, folder, ports)
-    server.start()
-    environment = os.environ | {"HOME": str(folder), "XDG_DATA_HOME": str(folder)}
-    with (folder / "proxy.log").open("wb") as log:
-        proxy = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    found = Behind(server, keys, "https" if is_nginx else "http", ports["proxy"])
-    try:
-        until(
-            lambda: proxy.poll() is not None or is_up(found, host, health),
-            "the proxy does not answer",
-        )
-        assert proxy.poll() is None, (folder / "proxy.log").read_text()
-        yield found
-    finally:
-        server.close()
-        proxy.terminate()
-        end(proxy)
-
-
-def end(proxy: "subprocess.Popen[bytes]") -> None:
-    try:
-        proxy.wait(timeout=CHECK_S)
-    except subprocess.TimeoutExpired:
-        proxy.kill()
-        proxy.wait()
-        raise
-
-
-def is_up(behind: Behind, host: str, health: str) -> bool:
-    try:
-        with behind.client(host) as client:
-            return client.get(health).status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def test_the_address_of_an_event_is_its_clients_whatever_headers_it_sends(behind: Behind) -> None:

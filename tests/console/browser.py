@@ -4,12 +4,14 @@ Playwright's loop runs in the thread of the tests as long as it is started, and 
 can. It is stopped after the last test in a browser, so that asynchronous tests may follow.
 """
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 import fanion
 from tests.clients.browser import FLAGS, find_chromium
+from tests.console.screen import Console, open_console
 
 BUILT = Path(fanion.__file__).parent / "console" / "static"
 # Whatever the page asks for, nothing but this machine answers.
@@ -29,9 +31,14 @@ def why_no_console() -> str | None:
 
 
 class Chromium:
-    """One browser, started with the first test that needs it."""
+    """One browser, started with the first test that needs it.
+
+    kept: what is closed before it
+    """
 
     def __init__(self) -> None:
+        self.kept = ExitStack()
+        self._consoles: dict[tuple[str, str], Console] = {}
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
 
@@ -43,7 +50,19 @@ class Chromium:
             )
         return self._browser
 
+    def console(self, origin: str, session: str) -> Console:
+        """The same page for all that ask for one of this session, which begins again each time: a
+        new one costs more than most screens."""
+        if (origin, session) not in self._consoles:
+            opened = self.kept.enter_context(open_console(self.browser(), origin, session))
+            self._consoles[origin, session] = opened
+        else:
+            self._consoles[origin, session].begin_again()
+        return self._consoles[origin, session]
+
     def close(self) -> None:
+        self._consoles.clear()
+        self.kept.close()
         if self._browser is not None:
             self._browser.close()
         if self._playwright is not None:

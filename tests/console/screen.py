@@ -42,6 +42,7 @@ TOO_WIDE = """() => {
     .filter(one => one.getBoundingClientRect().right > width + 0.5)
     .slice(-3).map(one => one.outerHTML.slice(0, 200));
 }"""
+FORGET = "() => { localStorage.clear(); sessionStorage.clear(); }"
 IS_FOCUS_SEEN = """element => {
   const style = getComputedStyle(element);
   const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
@@ -63,6 +64,15 @@ class Console:
         context.expose_function("notePress", self._pressed)
         context.add_init_script(PRESSES)
         self.page: Page = context.new_page()
+
+    def begin_again(self) -> None:
+        """As a new page with nothing stored; the browser keeps what it has loaded."""
+        self.page.goto(f"{self.origin}/_health")  # where nothing of the console runs
+        self.page.evaluate(FORGET)
+        self.page.set_viewport_size(VIEWPORT)
+        self.page.emulate_media(color_scheme=None, reduced_motion=None)
+        self.watch.begin_again()
+        self.presses.clear()
 
     def open(self, path: str) -> None:
         """path: with the project in it, as `project.at` makes it"""
@@ -173,8 +183,12 @@ class Console:
 
 @contextmanager
 def open_console(browser: Browser, origin: str, session: str = "") -> Iterator[Console]:
-    """session: the value of its cookie; none for a stranger"""
+    """session: the value of its cookie; none for a stranger
+
+    Whoever signed the certificate of an `https` origin does not matter.
+    """
     context = browser.new_context(
+        ignore_https_errors=True,
         viewport=VIEWPORT,
         locale="en-GB",
         timezone_id="UTC",

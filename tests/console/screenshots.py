@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Browser, Error
+from playwright.sync_api import Browser, Error, ViewportSize
 
 from tests.console.browser import Chromium, why_no_browser, why_no_console
 from tests.console.installation import Installation, open_installation
@@ -56,7 +56,7 @@ class Look:
         problems = []
         with open_console(self.browser, self.installation.server.url, cookie) as console:
             console.page.emulate_media(color_scheme=self.theme, reduced_motion="reduce")
-            console.page.set_viewport_size({"width": self.width, "height": WIDTHS[self.width]})
+            console.page.set_viewport_size(self.size(WIDTHS[self.width]))
             for screen in screens:
                 problems += self.take_one(console, screen, showcase)
         return problems
@@ -68,11 +68,22 @@ class Look:
             screen.show(console, showcase)
         except (AssertionError, Error) as error:
             problems.append(f"{name}: {error}")
+        self.grow(console)
         file = FOLDER / f"{name}.png"
         console.page.screenshot(path=file, full_page=True, animations="disabled")
         problems += [f"{name}: {found}" for found in console.watch.problems]
         console.watch.problems.clear()
+        console.page.set_viewport_size(self.size(WIDTHS[self.width]))
         return problems
+
+    def grow(self, console: Console) -> None:
+        """To the height of the page: what keeps to the window's edges would lie across it."""
+        height = console.page.evaluate("() => document.documentElement.scrollHeight")
+        console.page.set_viewport_size(self.size(max(height, WIDTHS[self.width])))
+        console.settle()
+
+    def size(self, height: int) -> ViewportSize:
+        return {"width": self.width, "height": height}
 
 
 if __name__ == "__main__":

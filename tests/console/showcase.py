@@ -63,6 +63,7 @@ def make_showcase(installation: Installation) -> Showcase:
     people, items = _everything(random.Random(14), _now())
     for start in range(0, len(items), BATCH):
         project.capture(*items[start : start + BATCH])
+    project.capture(*_visits_of_this_hour(random.Random(15), people))
     _settle_webhooks(project)
     cohorts = _cohorts(project, people)
     flags = showcase_flags.make_flags(project, cohorts, people)
@@ -81,6 +82,7 @@ def _now() -> datetime:
 def _everything(chance: random.Random, now: datetime) -> tuple[list[str], list[Json]]:
     people = [f"user-{number:03}" for number in range(PEOPLE)]
     items = [_signed_up(chance, name, number, now) for number, name in enumerate(people)]
+    items += [_identified(name, number, now) for number, name in enumerate(people) if number % 4]
     items += [_company(number, people[0]) for number in range(COMPANIES)]
     for days_ago in range(DAYS, -1, -1):
         # Fewer come at the weekend, and more with each day.
@@ -90,9 +92,24 @@ def _everything(chance: random.Random, now: datetime) -> tuple[list[str], list[J
             if chance.random() < share:
                 minutes = chance.uniform(0, 600) if days_ago else chance.uniform(0, 50)
                 items += _visit(chance, name, day - timedelta(minutes=minutes))
+        items += _both_ends(people[days_ago], day)
     items += _attacks(now)
     items += _refused()
     return people, items
+
+
+def _visits_of_this_hour(chance: random.Random, people: list[str]) -> list[Json]:
+    now = datetime.now(UTC)
+    found = []
+    for number, name in enumerate(chance.sample(people, 20)):
+        found += _visit(chance, name, now - timedelta(minutes=15 + 2 * number))
+    return found
+
+
+def _identified(name: str, number: int, now: datetime) -> Json:
+    """Most of them, by a sign-in after a visit without one."""
+    at = now - timedelta(days=DAYS, minutes=PEOPLE - number)
+    return _event("$identify", name, at, {"$anon_distinct_id": f"visitor-{number:03}"})
 
 
 def _signed_up(chance: random.Random, name: str, number: int, now: datetime) -> Json:
@@ -142,6 +159,16 @@ def _visit(chance: random.Random, name: str, at: datetime) -> list[Json]:
         found.append(_event(event, name, at, common | {"amount": amount, "currency": "EUR"}))
         at += timedelta(seconds=chance.randrange(5, 90))
     return found
+
+
+def _both_ends(name: str, day: datetime) -> list[Json]:
+    """Of a checkout: what is rare would else be missing on some days, by chance."""
+    at = day - timedelta(minutes=1)
+    paid = {"amount": 19.9, "currency": "EUR"}
+    return [
+        _event("checkout failed", name, at, {"code": "declined"}),
+        _event("paid", name, at, paid),
+    ]
 
 
 def _attacks(now: datetime) -> list[Json]:

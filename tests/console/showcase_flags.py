@@ -12,7 +12,7 @@ VARIANTS = [
     {"key": "guided", "name": "Step by step", "rollout_percentage": 33},
 ]
 FAILING: Json = {
-    "threshold": 1_000,
+    "threshold": 20,
     "threshold_type": "insight",
     "operator": "gt",
     "threshold_metric": {"insight": "TRENDS", "events": [{"id": "checkout failed"}]},
@@ -86,6 +86,11 @@ def _change(project: Project, flag: Json) -> None:
     project.patch(place, filters=flag["filters"], active=True)
 
 
+def _asked_at(number: int) -> datetime:
+    """Throughout the week, and not all of them at one time of the day."""
+    return datetime.now(UTC) - timedelta(days=number % 7, minutes=3 * number)
+
+
 def _evaluate(project: Project, people: list[str]) -> None:
     with plain_http.Client(base_url=project.server.url, timeout=60) as client:
         for name in people[:40]:
@@ -97,7 +102,7 @@ def _evaluate(project: Project, people: list[str]) -> None:
                 "event": "$feature_flag_called",
                 "distinct_id": name,
                 "properties": {"$feature_flag": key, "$feature_flag_response": number % 3 == 0},
-                "timestamp": (datetime.now(UTC) - timedelta(days=number % 7)).isoformat(),
+                "timestamp": _asked_at(number).isoformat(),
             }
             for number, name in enumerate(people)
             for key in ("new-checkout", "dark-mode")

@@ -41,6 +41,13 @@ class Watch:
         """From now on the server may be down."""
         self._may_be_lost = True
 
+    def begin_again(self) -> None:
+        self._expected.clear()
+        self._may_be_lost = False
+        self.problems.clear()
+        self.requests.clear()
+        self.pending.clear()
+
     def assert_clean(self) -> None:
         assert not self.problems, "\n".join(["the page did what no page may:", *self.problems])
 

@@ -84,7 +84,13 @@ export function TimeSeries(props: TimeSeriesProps) {
             style={{ height }}
             onKeyDown={cursor.onKeyDown}
           >
-            <Suspense fallback={<p className="sr-only">{words.loading}</p>}>
+            <Suspense
+              fallback={
+                <p className="sr-only" aria-busy="true">
+                  {words.loading}
+                </p>
+              }
+            >
               <Plot
                 times={times}
                 series={series}

@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<Calculation>[] = [
     header: WORDS.count,
     width: 100,
     align: "end",
-    cell: ({ count }) => (count === null ? words.nobody : formatNumber(count)),
+    cell: ({ count }) => (count === null ? words.notCalculated : formatNumber(count)),
     text: ({ count }) => count,
   },
   {

@@ -19,7 +19,7 @@ const WORDS = words.form;
 export function CriteriaTab({ cohort }: { cohort: Cohort }) {
   const stored = readCriteria(cohort.filters);
   if (cohort.is_static) return <MadeFrom criteria={stored} />;
-  // Criteria that somebody else has saved meanwhile replace a draft only where there is none.
+  // Criteria that another user has saved meanwhile replace a draft only where there is none.
   return <CriteriaForm cohort={cohort} stored={stored} />;
 }
 

@@ -29,7 +29,7 @@ const COUNT: Column<Cohort> = {
   header: words.columns.count,
   width: 100,
   align: "end",
-  cell: ({ count }) => (count === null ? words.nobody : formatNumber(count)),
+  cell: ({ count }) => (count === null ? words.notCalculated : formatNumber(count)),
   text: ({ count }) => count,
 };
 

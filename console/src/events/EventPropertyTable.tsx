@@ -50,7 +50,7 @@ const columns: readonly Column<PropertyDefinition>[] = [
     cell: (row) => words.property.eventCount(row.event_names.length),
     text: (row) => row.event_names.length,
     align: "end",
-    width: 160,
+    width: 190,
     sortable: true,
   },
 ];

@@ -26,7 +26,7 @@ export interface PropertyFilterEditorProps {
   allowed?: readonly FilterKind[];
   /** Whose properties are completed, for conditions on events. */
   event?: string;
-  /** Messages beside the fields, also before somebody has left the condition. */
+  /** Messages beside the fields, also before the focus has left the condition. */
   showProblems?: boolean;
   disabled?: boolean;
   /** The name of the property has the focus at first. */

@@ -21,14 +21,14 @@ import { Problems } from "./editor/SaveBar";
 import { suggestedKey } from "./editor/suggestedKey";
 import { TryIt } from "./editor/TryIt";
 import { useReach } from "./editor/useReach";
-import { everybody, isSame, readRules, writeRules } from "./model";
+import { isSame, readRules, releasedToAll, writeRules } from "./model";
 import { useRuleNames } from "./names";
 import { createFlag, filtersToSend, flagKeys } from "./queries";
 import { Sentence } from "./Sentence";
 import { rulesParts } from "./sentence";
 
 const route = getRouteApi("/signed-in/project/$projectId/flags/new");
-const EMPTY = newFields(everybody);
+const EMPTY = newFields(releasedToAll);
 
 export default function NewFlagPage() {
   const { projectId } = route.useParams();

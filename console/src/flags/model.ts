@@ -86,10 +86,9 @@ export function writeRules(rules: Rules): JsonObject {
 }
 
 /** The rules of a new flag. */
-export const nobody: JsonObject = { groups: [{ properties: [], rollout_percentage: 0 }] };
-export const everybody: JsonObject = { groups: [{ properties: [], rollout_percentage: 100 }] };
+export const releasedToAll: JsonObject = { groups: [{ properties: [], rollout_percentage: 100 }] };
 
-/** A further condition: for everybody, and as yet for none of them. */
+/** A further condition: that all match, released to none of them yet. */
 export function newCondition(): Condition {
   const raw = { properties: [], rollout_percentage: 0 };
   return { id: nextId(), raw, properties: [], share: 0, variant: null };

@@ -35,7 +35,7 @@ export function sentenceText(parts: readonly SentencePart[]): string {
 
 /** What the rules of a flag say, in one sentence that is always true.
  *
- * In the order of evaluation, without conditions that nobody comes to.
+ * In the order of evaluation, without conditions that are never reached.
  */
 export function rulesParts(rules: Rules, names: Names = {}): SentencePart[] {
   const parts = conditionList(rules, names);
@@ -52,10 +52,10 @@ function conditionList(rules: Rules, names: Names): SentencePart[] {
     const condition = rules.conditions[place];
     if (condition === undefined || condition.share <= 0) continue;
     effective.push(condition);
-    // Whoever comes to it is let in: those that follow change nothing.
+    // It matches all: those that follow are never reached.
     if (condition.properties.length === 0 && condition.share >= 100) break;
   }
-  if (effective.length === 0) return [text(words.nobody)];
+  if (effective.length === 0) return [text(words.none)];
   const shown = effective.slice(0, CONDITIONS_MAX);
   const left = effective.length - shown.length;
   return [

@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<Event>[] = [
   },
 ];
 
-/** The newest events in which the group took part, whoever sent them. */
+/** The newest events of the group, of all persons. */
 export function GroupEvents({ group }: { group: Group }) {
   const { open } = route.useSearch();
   const navigate = route.useNavigate();

@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
+import { entriesOf } from "@/lib/trends";
 import { fromLocal } from "@/ui/zonedTime";
 
 const FRESH_MS = 30_000;
@@ -44,7 +45,7 @@ export const eventsTodayQuery = (projectId: string) =>
           signal,
         }),
       );
-      const series = trend.result?.[0] ?? {};
+      const series = entriesOf(trend.result)[0] ?? {};
       const days = Array.isArray(series.days) ? series.days : [];
       return {
         times: days.flatMap((day) => hourOf(day, trend.timezone)),
@@ -78,7 +79,7 @@ export const personsTodayQuery = (projectId: string) =>
           signal,
         }),
       );
-      const value = trend.result?.[0]?.aggregated_value;
+      const value = entriesOf(trend.result)[0]?.aggregated_value;
       const total = typeof value === "number" ? value : 0;
       return { total, zone: trend.timezone, at: trend.last_refresh };
     },

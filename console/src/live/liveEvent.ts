@@ -9,7 +9,7 @@ export interface Sample {
   perSecond: number;
 }
 
-/** Events that were not sent; null: nobody knows how many. */
+/** Events that were not sent; null: the number is unknown. */
 export interface Skipped {
   events: number | null;
   reason: string;

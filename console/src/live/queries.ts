@@ -53,7 +53,7 @@ function cursorOf(next: string | null): Cursor {
   return { before: query.get("before") ?? "", cursor: query.get("cursor") ?? "" };
 }
 
-/** The person that a distinct id belongs to now; null: nobody is known by it. */
+/** The person that a distinct id belongs to now; null: it belongs to none. */
 export const personOfQuery = (projectId: string, distinctId: string) =>
   queryOptions({
     queryKey: ["persons", projectId, "of distinct id", distinctId],

@@ -54,7 +54,7 @@ interface Props {
   empty: string;
 }
 
-/** Flags with their answers for somebody, and why. */
+/** Flags with their answers for a person, and why. */
 export function FlagTable({ projectId, flags, empty }: Props) {
   const [text, setText] = useState("");
   const wanted = text.trim().toLowerCase();

@@ -15,14 +15,14 @@ const FIRST: readonly Column<Person>[] = [
     header: words.columns.name,
     fixed: true,
     grow: true,
-    cell: (person) => <Visible text={person.name || words.unnamed} />,
+    cell: (person) => <TwoLines text={person.name || words.unnamed} />,
     text: (person) => person.name,
   },
   {
     id: "email",
     header: words.columns.email,
     grow: true,
-    cell: (person) => <Visible text={emailOf(person)} />,
+    cell: (person) => <TwoLines text={emailOf(person)} />,
     text: emailOf,
   },
   {
@@ -30,10 +30,12 @@ const FIRST: readonly Column<Person>[] = [
     header: words.columns.ids,
     grow: true,
     cell: ({ distinct_ids: [first = "", ...rest] }) => (
-      <>
-        <Visible text={first} />
-        {rest.length > 0 && <span className="ml-1.5 text-ink-3">{words.moreIds(rest.length)}</span>}
-      </>
+      <span className="flex items-baseline gap-1.5">
+        <TwoLines text={first} />
+        {rest.length > 0 && (
+          <span className="shrink-0 text-ink-3">{words.moreIds(rest.length)}</span>
+        )}
+      </span>
     ),
     text: (person) => person.distinct_ids.join(" "),
   },
@@ -56,6 +58,15 @@ const FIRST: readonly Column<Person>[] = [
     text: (person) => formatDateTime(person.created_at),
   },
 ];
+
+/** All of a long one is on the page of the person. */
+function TwoLines({ text }: { text: string }) {
+  return (
+    <span className="line-clamp-2">
+      <Visible text={text} />
+    </span>
+  );
+}
 
 export const HIDDEN_AT_FIRST = ["email"];
 

@@ -64,7 +64,7 @@ export function Code({ text, what, label }: { text: string; what: string; label?
       <section tabIndex={0} aria-label={label ?? what} className="overflow-x-auto p-3 pr-12">
         <pre className="font-mono text-[0.85rem]">{text}</pre>
       </section>
-      <div className="absolute top-1.5 right-1.5">
+      <div className="absolute top-1.5 right-1.5 rounded-md bg-sunken">
         <CopyButton text={text} what={what} />
       </div>
     </div>

@@ -43,7 +43,8 @@ interface CardProps {
 }
 
 // The card has the border already.
-const FLUSH = "[&_[data-box]]:rounded-t-none [&_[data-box]]:border-x-0 [&_[data-box]]:border-b-0";
+const FLUSH =
+  "[&_[data-box]]:rounded-t-none [&_[data-box]]:border-x-0 [&_[data-box]]:border-b-0 [&_[data-toolbar]]:px-4";
 
 /** A part of a screen with a heading of its own. */
 export function Card({ title, description, actions, isFlush, className, children }: CardProps) {
@@ -79,10 +80,10 @@ export function Facts({
   facts: readonly (readonly [name: ReactNode, value: ReactNode, key?: string])[];
 }) {
   return (
-    <dl className="grid grid-cols-[minmax(7rem,auto)_1fr] gap-x-4 gap-y-1.5">
+    <dl className="grid grid-cols-[fit-content(45%)_1fr] gap-x-4 gap-y-1.5">
       {facts.map(([name, value, key]) => (
         <div key={key ?? String(name)} className="contents">
-          <dt className="text-ink-2">{name}</dt>
+          <dt className="min-w-28 text-ink-2">{name}</dt>
           <dd className="min-w-0">{value}</dd>
         </div>
       ))}

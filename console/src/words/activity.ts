@@ -41,6 +41,7 @@ const fields = {
   last_seen_at: "last sighting",
   level: "level",
   name: "name",
+  path_cleaning_filters: "rules for paths",
   performed_rollback: "rollback mark",
   properties: "properties",
   rollback_conditions: "rollback conditions",
@@ -49,6 +50,7 @@ const fields = {
   test_account_filters: "test accounts",
   timezone: "time zone",
   url: "address",
+  week_start_day: "first day of the week",
 } as const;
 
 const activities = {

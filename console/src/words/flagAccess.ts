@@ -2,7 +2,7 @@ export const words = {
   whoTitle: "Who may change this flag",
   who: "Now, by name. Everybody in the organization may look at it.",
   columns: { name: "Name", reason: "Why" },
-  nobody: "Nobody may change this flag.",
+  noEditor: "Nobody may change this flag.",
   you: "you",
   reasons: {
     admin: "administrator of the organization",

@@ -1,5 +1,5 @@
 export const words = {
-  nobody: "nobody",
+  none: "nobody",
   everyone: "everyone",
   everyDevice: "every device",
   people: "people",

@@ -57,7 +57,7 @@ export function Preview({ criteria }: { criteria: Group }) {
 function Sample({ ids, leaves }: { ids: readonly string[]; leaves: readonly Leaf[] }) {
   const projectId = useProjectId();
   const persons = useQueries({ queries: ids.map((id) => personQuery(projectId, id)) });
-  if (ids.length === 0) return <p className="text-ink-2">{WORDS.nobody}</p>;
+  if (ids.length === 0) return <p className="text-ink-2">{WORDS.noMatch}</p>;
   return (
     <div className="flex min-w-0 flex-col gap-1">
       <h3 className="font-medium text-ink-2">{WORDS.sample}</h3>

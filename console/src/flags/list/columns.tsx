@@ -52,7 +52,7 @@ export function flagColumns({ projectId, names }: Context): readonly Column<Flag
     {
       id: "variants",
       header: HEADERS.variants,
-      width: 100,
+      width: 116,
       cell: ({ flag }) => <VariantsCell shares={variantsOf(flag)} />,
       text: ({ flag }) =>
         variantsOf(flag)
@@ -63,7 +63,7 @@ export function flagColumns({ projectId, names }: Context): readonly Column<Flag
       id: "calls",
       header: HEADERS.calls,
       sortable: true,
-      width: 144,
+      width: 136,
       cell: (row) => <CallsCell row={row} />,
       text: (row) => (row.overview === undefined ? undefined : callsOf(row)),
     },
@@ -79,7 +79,7 @@ export function flagColumns({ projectId, names }: Context): readonly Column<Flag
       id: "stale",
       header: HEADERS.stale,
       sortable: true,
-      width: 142,
+      width: 134,
       cell: (row) => <StateCell row={row} />,
       text: (row) => stateText(row),
     },

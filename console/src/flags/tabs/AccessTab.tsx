@@ -51,7 +51,7 @@ function Editors({ editors }: { editors: readonly Editor[] }) {
   return (
     <Card title={words.whoTitle} description={words.who}>
       {editors.length === 0 ? (
-        <p className="text-ink-2">{words.nobody}</p>
+        <p className="text-ink-2">{words.noEditor}</p>
       ) : (
         <table className="w-full">
           <thead className="text-left text-ink-2 text-sm">
@@ -66,7 +66,7 @@ function Editors({ editors }: { editors: readonly Editor[] }) {
                 <th scope="row" className="py-1.5 pr-3 text-left font-normal">
                   <bdi title={member.user.email}>{nameOf(member.user)}</bdi>
                   {member.user.id === me.id && (
-                    <span className="ml-1.5 text-ink-3 text-sm">{words.you}</span>
+                    <span className="ml-1.5 whitespace-nowrap text-ink-3 text-sm">{words.you}</span>
                   )}
                 </th>
                 <td className="py-1.5 text-ink-2">

@@ -32,7 +32,7 @@ export function UsageTab({ flag }: { flag: Flag }) {
   const usage = useQuery(usageQuery(projectId, flag.id, range));
   const choice = (
     <Select
-      className="w-auto"
+      className="max-w-44"
       aria-label={words.range}
       value={range}
       options={RANGES.map((value) => ({ value, label: words.ranges[value] }))}

@@ -1,4 +1,5 @@
 import type { components } from "@/lib/schema";
+import { entriesOf } from "@/lib/trends";
 
 /** days: as `2026-05-14`, of the time zone */
 export interface Trend {
@@ -7,11 +8,11 @@ export interface Trend {
   zone: string;
 }
 
-type TrendBody = components["schemas"]["TrendBody"];
+type Answer = components["schemas"]["ResultBody"];
 
 /** What charts need of the answer, whose entries the schema leaves open. */
-export function readTrend({ result, timezone }: TrendBody): Trend {
-  const entries = result ?? [];
+export function readTrend({ result, timezone }: Answer): Trend {
+  const entries = entriesOf(result);
   const [first] = entries;
   return {
     days: texts(first?.days),

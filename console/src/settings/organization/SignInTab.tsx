@@ -71,9 +71,11 @@ function ProviderCard() {
           return (
             <div className="flex flex-col gap-3">
               <p className="flex items-center gap-2">
-                <Badge tone={isOn ? "good" : "neutral"}>
-                  {isOn ? words.factor.on : words.factor.off}
-                </Badge>
+                <span className="shrink-0">
+                  <Badge tone={isOn ? "good" : "neutral"}>
+                    {isOn ? words.factor.on : words.factor.off}
+                  </Badge>
+                </span>
                 {isOn ? T.oidcOn : T.oidcOff}
               </p>
               {!isOn && <Code text={T.oidcEnv} what={T.settings} />}

@@ -16,6 +16,7 @@ export const WEBHOOK_EVENTS: readonly WebhookEvent[] = [
   "cohort.updated",
   "cohort.deleted",
   "event.captured",
+  "insight.alert",
 ];
 
 function useWebhookAct<Given, Answer>(act: (projectId: string, given: Given) => Promise<Answer>) {

@@ -11,7 +11,7 @@ export interface ComboboxOption {
   description?: string;
 }
 
-/** Options that are asked for as somebody types. */
+/** Options that the server is asked for at each change of the text. */
 export interface OptionSource {
   /** Of the query cache; what is typed is added to it. */
   key: readonly unknown[];

@@ -50,7 +50,7 @@ export function useCombobox(props: ComboboxProps, listId: string) {
     setTyped(null);
     props.onChange([...new Set([...props.value, ...values])]);
   };
-  /** What was typed counts also when somebody goes on to the next field. */
+  /** What was typed counts also when the focus goes to the next field. */
   const leave = () => {
     const text = search.trim();
     if (typed !== null && props.freeEntry) {

@@ -93,10 +93,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 
   return (
     <div className="flex min-w-0 flex-col gap-2">
-      <div className="flex flex-wrap items-center gap-2">
-        <div className="flex min-w-0 flex-1 basis-64 flex-wrap items-center gap-2">
-          {props.toolbar}
-        </div>
+      <div data-toolbar className="flex flex-wrap items-center justify-end gap-2">
+        {props.toolbar !== undefined && (
+          <div className="flex min-w-0 flex-1 basis-64 flex-wrap items-center gap-2">
+            {props.toolbar}
+          </div>
+        )}
         <span className="text-sm text-ink-3" role="status">
           {countOf(props)}
         </span>

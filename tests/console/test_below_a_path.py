@@ -1,0 +1,90 @@
+"""The console below a path of a name that has other things too, behind the proxies of deploy/."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.console.installation import Installation, open_installation
+from tests.console.screen import Console, open_console
+from tests.support.preloaded import PreloadedServer
+from tests.support.proxies import (
+    CADDY_SAMPLES,
+    NGINX_SAMPLES,
+    TRUSTING,
+    scheme_of,
+    started_proxy,
+)
+from tests.support.server import free_port
+
+BELOW = "/fanion"
+# Where a browser trusts the page without a certificate too.
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Place:
+    """origin: of the proxy"""
+
+    installation: Installation
+    origin: str
+
+
+@pytest.fixture(params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
+def place(request: pytest.FixtureRequest, built_console: None, tmp_path: Path) -> Iterator[Place]:
+    server = PreloadedServer(tmp_path / "data", TRUSTING)
+    ports = {"server": server.port, "proxy": free_port()}
+    with (
+        open_installation(tmp_path, server) as installation,
+        started_proxy(request.param, tmp_path, ports, LOOPBACK),
+    ):
+        yield Place(installation, f"{scheme_of(request.param)}://{LOOPBACK}:{ports['proxy']}")
+
+
+@pytest.fixture
+def below(chromium_browser: Browser, place: Place) -> Iterator[Console]:
+    """The page of a stranger."""
+    with open_console(chromium_browser, place.origin) as console:
+        yield console
+        console.watch.assert_clean()
+        outside = [one.url for one in console.watch.requests if not is_below(one.url, place.origin)]
+        assert not outside
+
+
+def is_below(url: str, origin: str) -> bool:
+    return url.startswith(f"{origin}{BELOW}/")
+
+
+def test_all_of_the_console_works_below_a_path(below: Console, place: Place) -> None:
+    """Sign-in, links, a deep link loaded again, files, a change that is saved, live events."""
+    page, owner = below.page, place.installation.owner
+    project = place.installation.project()
+    flag = project.flag("beta")
+    below.watch.expect_status(401, "/api/users/@me/")
+
+    below.open(BELOW + project.at("flags"))
+    page.get_by_label("E-mail address").fill(owner.email)
+    page.get_by_label("Password").fill(owner.password)
+    below.press("Enter")
+    expect(page.get_by_role("heading", level=1, name="Feature flags")).to_be_visible()
+    expect(page).to_have_url(f"{place.origin}{BELOW}{project.at('flags')}")
+
+    page.get_by_role("switch", name="beta").click()
+    below.expect_toast("beta is switched off.")
+    assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
+    page.get_by_role("grid").get_by_role("link", name="beta").click()
+    path = project.at(f"flags/{flag['id']}")
+    deep = f"{place.origin}{BELOW}{path}"
+    expect(page).to_have_url(deep)
+    page.reload()
+    below.settle()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("beta")
+    assert page.url == deep
+
+    below.press("g", "l")
+    expect(page.get_by_role("status").filter(has_text="Live")).to_be_visible()
+    project.events("paid", "ann")
+    expect(page.get_by_role("button", name="paid")).to_be_visible()
+    expect(page).to_have_url(f"{place.origin}{BELOW}{project.at('live')}")
