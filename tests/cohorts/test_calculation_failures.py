@@ -13,7 +13,8 @@ from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.events.event import EventStoreUnavailable
-from fanion.events.storage.store import EventStore, Found
+from fanion.events.storage.compiled_query import Found
+from fanion.events.storage.store import EventStore
 from fanion.insights.statements_service import Statements
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore

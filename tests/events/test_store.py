@@ -158,7 +158,7 @@ async def test_a_batch_sent_again_is_stored_once(each_format: EventStore, projec
 
     assert await page(each_format, project_id) == sent
     assert await page(each_format, project_id, distinct_id="ada") == sent
-    assert await each_format.count(project_id) == 3
+    assert await each_format.counts.of_project(project_id) == 3
     assert await copied(each_format, project_id) == 3
 
 
@@ -172,7 +172,7 @@ async def test_a_copy_is_never_visible(events: EventStore, project_id: int) -> N
 
     assert len(await page(events, project_id)) == 2
     assert [e.uuid for e in await page(events, project_id, limit=2)][1] == older.uuid
-    assert await events.count(project_id) == 2
+    assert await events.counts.of_project(project_id) == 2
     assert await events.get(project_id, original.uuid) is not None
 
 
@@ -200,7 +200,7 @@ async def test_the_same_uuid_lives_in_each_project(events: EventStore, project_i
 
     assert await page(events, mine.project_id) == [mine]
     assert await events.get(theirs.project_id, theirs.uuid) == theirs
-    assert await events.count(mine.project_id) == 1
+    assert await events.counts.of_project(mine.project_id) == 1
 
 
 async def test_a_project_without_events_is_empty(events: EventStore, project_id: int) -> None:
@@ -208,7 +208,7 @@ async def test_a_project_without_events_is_empty(events: EventStore, project_id:
     assert await page(events, project_id, distinct_id="ada") == []
     assert await page(events, project_id, person_id=UUID(int=1)) == []
     assert await events.get(project_id, uuid4()) is None
-    assert await events.count(project_id) == 0
+    assert await events.counts.of_project(project_id) == 0
 
 
 async def test_filters_narrow_the_list(events: EventStore, project_id: int) -> None:
@@ -453,7 +453,7 @@ async def test_a_deletion_may_take_longer_than_a_statement_may(
         for client in clients:
             client.set_client_setting("max_execution_time", READ_SECONDS_MAX)
 
-    assert await events.count(project_id) == 0
+    assert await events.counts.of_project(project_id) == 0
     assert await copied(events, project_id) == 0
 
 
@@ -534,7 +534,7 @@ async def test_a_batch_may_span_centuries(each_format: EventStore, project_id: i
 
     await insert(each_format, sent)
 
-    assert await each_format.count(project_id) == 1200
+    assert await each_format.counts.of_project(project_id) == 1200
     assert await page(each_format, project_id, limit=1200) == sent
 
 
@@ -557,13 +557,13 @@ async def test_a_batch_longer_than_one_insert_is_stored_whole(
     await each_format.insert(each_format.encoder.batch(sent), str(project_id))
     await each_format.insert(each_format.encoder.batch(sent), str(project_id))
 
-    assert await each_format.count(project_id) == 10_001
+    assert await each_format.counts.of_project(project_id) == 10_001
 
 
 async def test_an_empty_batch_is_fine(each_format: EventStore, project_id: int) -> None:
     await insert(each_format, [])
 
-    assert await each_format.count(project_id) == 0
+    assert await each_format.counts.of_project(project_id) == 0
 
 
 async def test_a_row_that_cannot_be_written_is_rejected_not_unavailable(

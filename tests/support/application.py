@@ -30,6 +30,7 @@ from fanion.db.schema.tables import (
     users,
 )
 from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.store import EventStore
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
@@ -128,12 +129,14 @@ class WatchedLog:
 class Breakable:
     """Proxy of an event store; while `is_down` each call fails like a lost connection."""
 
-    def __init__(self, store: EventStore) -> None:
+    def __init__(self, store: EventStore | Counts, *, is_down: bool = False) -> None:
         self._store = store
-        self.is_down = False
+        self.is_down = is_down
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
+        if isinstance(found, Counts):
+            return Breakable(found, is_down=self.is_down)
         if not inspect.iscoroutinefunction(found):
             return found
 

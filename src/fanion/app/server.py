@@ -31,7 +31,8 @@ from fanion.config import Settings
 from fanion.events.definitions.model import PropertyCache
 from fanion.events.live.follow_worker import LiveFollower
 from fanion.events.live.stream_service import LiveEvents
-from fanion.events.storage.store import SECONDS_MAX, EventStore, QuestionLimits
+from fanion.events.storage.compiled_query import QuestionLimits
+from fanion.events.storage.store import SECONDS_MAX, EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker

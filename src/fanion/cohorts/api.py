@@ -50,7 +50,8 @@ from fanion.cohorts.validation import (
     require_cohorts,
 )
 from fanion.errors import Invalid, NotFound
-from fanion.events.storage.store import EventStore, Found
+from fanion.events.storage.compiled_query import Found
+from fanion.events.storage.store import EventStore
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest, scoped

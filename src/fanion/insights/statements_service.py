@@ -10,7 +10,8 @@ from uuid import uuid4
 
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.storage.store import SECONDS_MAX, EventStore, Found, QuestionLimits
+from fanion.events.storage.compiled_query import Found, QuestionLimits
+from fanion.events.storage.store import SECONDS_MAX, EventStore
 from fanion.insights.gate_service import GateLimits, QuestionGate
 from fanion.insights.sql.compiler import Statement
 

@@ -100,7 +100,7 @@ class PersonMerges:
             )
         outcome = await asyncio.to_thread(_foresee, author, stored)
         try:
-            events = await self.events.count_of_persons(
+            events = await self.events.counts.of_persons(
                 project_id, [one.uuid for one in request.persons]
             )
         except StatementFailed:

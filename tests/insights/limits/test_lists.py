@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from fanion.events.storage.store import QuestionLimits
+from fanion.events.storage.compiled_query import QuestionLimits
 from fanion.insights.gate_service import GateLimits, QuestionGate
 from tests.support.application import Home, Json
 from tests.support.awaited import SOON_S, until_soon

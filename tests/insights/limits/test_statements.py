@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from fanion.errors import Invalid
-from fanion.events.storage.store import EventStore, QuestionLimits
+from fanion.events.storage.compiled_query import QuestionLimits
+from fanion.events.storage.store import EventStore
 from fanion.insights.gate_service import GateLimits, QuestionGate
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.statements_service import Statements

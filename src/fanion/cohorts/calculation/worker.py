@@ -42,7 +42,8 @@ from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.storage.store import EventStore, Found
+from fanion.events.storage.compiled_query import Found
+from fanion.events.storage.store import EventStore
 from fanion.projects.cache import Projects
 from fanion.runtime.background import run_loop
 

@@ -140,7 +140,7 @@ class Definitions:
         """raises: Unavailable when the event store does not answer"""
         days = last_days(now, zone)
         try:
-            counts = await self.events.daily(definition.project_id, definition.name, days)
+            counts = await self.events.counts.daily(definition.project_id, definition.name, days)
         except EventStoreUnavailable as error:
             raise Unavailable from error
         counted = days.counted(counts)
@@ -154,7 +154,7 @@ class Definitions:
         """raises: Unavailable when the event store does not answer"""
         days = last_days(now, zone)
         try:
-            found = await self.events.volumes(project_id, days, VOLUMES_MAX)
+            found = await self.events.counts.volumes(project_id, days, VOLUMES_MAX)
         except EventStoreUnavailable as error:
             raise Unavailable from error
         return VolumesBody(

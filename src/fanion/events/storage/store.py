@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final, Never
 from uuid import UUID
@@ -11,7 +10,6 @@ import structlog
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.event import (
-    Days,
     Erasure,
     Event,
     EventQuery,
@@ -31,6 +29,8 @@ from fanion.events.storage.client import (
     open_clients,
     read_rows,
 )
+from fanion.events.storage.compiled_query import Found, QuestionLimits, run_compiled, run_question
+from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.encoder import Batch, Block, EventEncoder, TextEncoder
 from fanion.events.storage.list_query import Listing
 from fanion.events.storage.mutations import erase, squash
@@ -83,95 +83,6 @@ ORDER BY received_at DESC
    LIMIT {limit:UInt64}
 """
 
-COUNT = """
-  SELECT count()
-    FROM (SELECT uuid FROM events WHERE project_id = {project_id:UInt64} GROUP BY uuid)
-"""
-
-
-DAILY = """
-  SELECT toDate(toTimeZone(timestamp, {zone:String})) AS day, uniqExact(uuid)
-    FROM events
-   WHERE project_id = {project_id:UInt64}
-     AND event = {event:String}
-     AND timestamp >= fromUnixTimestamp64Micro({start:Int64})
-     AND timestamp < fromUnixTimestamp64Micro({end:Int64})
-GROUP BY day
-ORDER BY day
-"""
-
-# Of the most frequent events. Copies of an event that are not merged yet count, unlike above: the
-# uuids of all events of a month would take too much memory.
-VOLUMES = """
-  SELECT event, groupArray(day), groupArray(events)
-    FROM (  SELECT event,
-                   toDate(toTimeZone(timestamp, {zone:String})) AS day,
-                   count() AS events
-              FROM events
-             WHERE project_id = {project_id:UInt64}
-               AND timestamp >= fromUnixTimestamp64Micro({start:Int64})
-               AND timestamp < fromUnixTimestamp64Micro({end:Int64})
-          GROUP BY event, day)
-GROUP BY event
-ORDER BY sum(events) DESC, event
-   LIMIT {limit:UInt32}
-"""
-
-
-# Of each person, with those merged into it.
-COUNT_OF_PERSONS = """
-  WITH merged AS (
-    SELECT old_person, new_person
-      FROM person_overrides FINAL
-     WHERE project_id = {project_id:UInt64}
-       AND new_person IN {persons:Array(UUID)}
-  )
-  SELECT if(merged.old_person = person_id, merged.new_person, person_id) AS person,
-         uniqExact(uuid)
-    FROM events
-    LEFT JOIN merged ON merged.old_person = person_id
-   WHERE project_id = {project_id:UInt64}
-     AND (person_id IN {persons:Array(UUID)} OR person_id IN (SELECT old_person FROM merged))
-GROUP BY person
-"""
-COUNT_SECONDS_MAX: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionLimits:
-    """Of one statement of an insight, for which a user waits. Groups and sorts that take more than
-    half of the memory go on on disk.
-
-    threads: 0 for as many as the store gives any statement
-    """
-
-    seconds: int = 30
-    memory_bytes: int = 10**9
-    threads: int = 0
-
-    @property
-    def settings(self) -> dict[str, int]:
-        spill = self.memory_bytes // 2
-        threads = {"max_threads": self.threads} if self.threads else {}
-        return {
-            **threads,
-            "max_execution_time": self.seconds,
-            "max_memory_usage": self.memory_bytes,
-            "max_bytes_before_external_group_by": spill,
-            "max_bytes_before_external_sort": spill,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """columns: of the answer
-
-    rows_read: those that the index could not rule out; 0 when they were not asked for
-    """
-
-    columns: Sequence[Sequence[Any]]
-    rows_read: int
-
 
 def encoder_for(version: str) -> EventEncoder:
     """version: of the engine, as of `SELECT version()`"""
@@ -206,6 +117,7 @@ class EventStore:
         self._inserts, self._reads = Lanes("insert"), Lanes("read")
         self._listing = Listing(self._reads)
         self._timeline = Timeline(self._reads)
+        self.counts = Counts(self._reads)
         self._encoder: EventEncoder | None = None
         self.opened = asyncio.Event()
 
@@ -310,48 +222,6 @@ class EventStore:
         found = await self._read(RECENT_IDS, {"since": micros(since), "limit": limit})
         return [row[0] for row in found]
 
-    async def count(self, project_id: int) -> int:
-        """Number of distinct uuids; reads all of them, for checks rather than requests."""
-        [(events,)] = await self._read(COUNT, {"project_id": project_id})
-        return int(events)
-
-    async def count_of_persons(
-        self, project_id: int, persons: Sequence[UUID]
-    ) -> Mapping[UUID, int]:
-        """Number of distinct uuids of each surviving person; those without any are absent.
-
-        raises: EventStoreUnavailable, of which StatementFailed is for too many events
-        """
-        asked = {"project_id": project_id, "persons": persons}
-        found = await self.ask(COUNT_OF_PERSONS, asked, COUNT_SECONDS_MAX, estimated=False)
-        return {} if not found.columns else dict(zip(*found.columns, strict=True))
-
-    async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
-        """Number of distinct uuids by day; days without any are absent."""
-        asked = {
-            "project_id": project_id,
-            "event": event,
-            "zone": days.zone,
-            "start": micros(days.start),
-            "end": micros(days.end),
-        }
-        return {day: int(events) for day, events in await self._read(DAILY, asked)}
-
-    async def volumes(
-        self, project_id: int, days: Days, limit: int
-    ) -> Mapping[str, Mapping[date, int]]:
-        """Number of events by name and day, the most frequent names first; days without any are
-        absent."""
-        asked = {
-            "project_id": project_id,
-            "zone": days.zone,
-            "start": micros(days.start),
-            "end": micros(days.end),
-            "limit": limit,
-        }
-        found = await self._read(VOLUMES, asked)
-        return {name: dict(zip(*counts, strict=True)) for name, *counts in found}
-
     async def ask(
         self,
         statement: str,
@@ -369,7 +239,7 @@ class EventStore:
                 asks too much; EventRejected when a value cannot be compared
         """
         text = marked(statement, token) if token else statement
-        return await self._reads.run(_query, text, parameters, seconds_max, estimated)
+        return await self._reads.run(run_compiled, text, parameters, seconds_max, estimated)
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], token: str, limits: QuestionLimits
@@ -380,7 +250,7 @@ class EventStore:
         raises: EventStoreUnavailable, of which StatementFailed is for what passes the limits;
                 EventRejected when a value cannot be compared
         """
-        return await self._reads.run(_ask_question, statement, parameters, token, limits)
+        return await self._reads.run(run_question, statement, parameters, token, limits)
 
     async def values(self, statement: str, parameters: Mapping[str, Any], token: str) -> Rows:
         """Run a statement of `values_query`. token: of this call, for `cancel_values`
@@ -448,35 +318,6 @@ def _insert_batch(client: Client, batch: Batch, token: str) -> None:
 
 def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) -> None:
     client.raw_insert(table, block.columns, block.data, settings, fmt=block.format)
-
-
-def _query(
-    client: Client,
-    statement: str,
-    parameters: Mapping[str, Any],
-    seconds_max: int,
-    estimated: bool,
-) -> Found:
-    settings = {"max_execution_time": seconds_max}
-    answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
-    if not estimated:
-        return Found(answer.result_columns, 0)
-    # The embedded engine's own figure is that of the answer's rows.
-    tables = client.query(f"EXPLAIN ESTIMATE {statement}", dict(parameters))
-    return Found(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
-
-
-def _ask_question(
-    client: Client,
-    statement: str,
-    parameters: Mapping[str, Any],
-    token: str,
-    limits: QuestionLimits,
-) -> Rows:
-    text, settings = marked(statement, token), limits.settings
-    answer = client.query(text, dict(parameters), settings=settings, tz_mode="aware")
-    columns: Rows = answer.result_columns
-    return columns
 
 
 def _insert_inputs(client: Client, run: UUID, cohort_id: int, members: Sequence[str]) -> None:

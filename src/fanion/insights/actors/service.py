@@ -3,7 +3,7 @@
 source: insights.md section 13
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -17,7 +17,6 @@ from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.errors import Invalid
 from fanion.events.storage.filters_sql import group_rows
 from fanion.insights.actors.newer_query import Order
-from fanion.insights.actors.places import question_of, refuse_other_places
 from fanion.insights.calculation_service import Analysis, Calculation, for_project
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.kinds_service import ACTORS, OF_INSIGHT, kind_of, read_query
@@ -66,9 +65,9 @@ def read_actors(
     actors = OF_INSIGHT[insight].actors
     if actors is None:
         raise Invalid("The actors of this insight cannot be listed.", attr="insight")
-    query = read_query(Fields(question_of(sent, actors.places), places, at))
+    query = read_query(Fields(_question_of(sent, actors.places), places, at))
     place = actors.read(fields, query)
-    refuse_other_places(fields, insight, actors.places)
+    _refuse_other_places(fields, insight, actors.places)
     return ActorsQuery(query, place, actors.group_type(query, place))
 
 
@@ -208,3 +207,30 @@ def limited(statement: Statement, limit: int, offset: int) -> Statement:
 
 def _actor(row: tuple[Any, ...]) -> Actor:
     return row[0], row[1]
+
+
+def _question_of(sent: Mapping[str, Any], places: Collection[str]) -> dict[str, Any]:
+    """The question alone, with the event that the place names among its events.
+
+    places: the names of a place in answers of the kind
+    """
+    values = {name: sent[name] for name in sent if name not in places}
+    if "entity_id" in places:
+        values["events"] = _with_named(values.get("events"), sent)
+    return values
+
+
+def _refuse_other_places(fields: Fields, insight: str, places: Collection[str]) -> None:
+    """After the place was read. raises: Invalid for a part of it that the number does not have"""
+    fields.refuse_unread(f"Actors of {insight.lower()}", fields.values.keys() - set(places))
+
+
+def _with_named(events: Any, sent: Mapping[str, Any]) -> Any:
+    """An older client asks for the actors of any event."""
+    name = sent.get("entity_id")
+    known = events or []
+    if not isinstance(name, str) or not name or not isinstance(known, list):
+        return events
+    if any(isinstance(one, dict) and one.get("id") == name for one in known):
+        return events
+    return [*known, {"id": name, "name": name, "type": "events"}]

@@ -1,0 +1,75 @@
+"""Runs what was compiled from the conditions of a cohort or the question of an insight."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clickhouse_connect.driver.client import Client
+
+from fanion.events.storage.client import Rows
+from fanion.events.storage.values_query import marked
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionLimits:
+    """Of one statement of an insight, for which a user waits. Groups and sorts that take more than
+    half of the memory go on on disk.
+
+    threads: 0 for as many as the store gives any statement
+    """
+
+    seconds: int = 30
+    memory_bytes: int = 10**9
+    threads: int = 0
+
+    @property
+    def settings(self) -> dict[str, int]:
+        spill = self.memory_bytes // 2
+        threads = {"max_threads": self.threads} if self.threads else {}
+        return {
+            **threads,
+            "max_execution_time": self.seconds,
+            "max_memory_usage": self.memory_bytes,
+            "max_bytes_before_external_group_by": spill,
+            "max_bytes_before_external_sort": spill,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """columns: of the answer
+
+    rows_read: those that the index could not rule out; 0 when they were not asked for
+    """
+
+    columns: Sequence[Sequence[Any]]
+    rows_read: int
+
+
+def run_compiled(
+    client: Client,
+    statement: str,
+    parameters: Mapping[str, Any],
+    seconds_max: int,
+    estimated: bool,
+) -> Found:
+    settings = {"max_execution_time": seconds_max}
+    answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
+    if not estimated:
+        return Found(answer.result_columns, 0)
+    # The embedded engine's own figure is that of the answer's rows.
+    tables = client.query(f"EXPLAIN ESTIMATE {statement}", dict(parameters))
+    return Found(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
+
+
+def run_question(
+    client: Client,
+    statement: str,
+    parameters: Mapping[str, Any],
+    token: str,
+    limits: QuestionLimits,
+) -> Rows:
+    text, settings = marked(statement, token), limits.settings
+    answer = client.query(text, dict(parameters), settings=settings, tz_mode="aware")
+    columns: Rows = answer.result_columns
+    return columns

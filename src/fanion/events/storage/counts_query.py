@@ -1,0 +1,113 @@
+"""Counts the events of a project: by name, by day, by person."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, Final
+from uuid import UUID
+
+from fanion.events.event import Days
+from fanion.events.storage.client import Lanes, Rows, read_rows
+from fanion.events.storage.compiled_query import run_compiled
+from fanion.events.storage.native_format import micros
+
+COUNT = """
+  SELECT count()
+    FROM (SELECT uuid FROM events WHERE project_id = {project_id:UInt64} GROUP BY uuid)
+"""
+
+DAILY = """
+  SELECT toDate(toTimeZone(timestamp, {zone:String})) AS day, uniqExact(uuid)
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND event = {event:String}
+     AND timestamp >= fromUnixTimestamp64Micro({start:Int64})
+     AND timestamp < fromUnixTimestamp64Micro({end:Int64})
+GROUP BY day
+ORDER BY day
+"""
+
+# Of the most frequent events. Copies of an event that are not merged yet count, unlike above: the
+# uuids of all events of a month would take too much memory.
+VOLUMES = """
+  SELECT event, groupArray(day), groupArray(events)
+    FROM (  SELECT event,
+                   toDate(toTimeZone(timestamp, {zone:String})) AS day,
+                   count() AS events
+              FROM events
+             WHERE project_id = {project_id:UInt64}
+               AND timestamp >= fromUnixTimestamp64Micro({start:Int64})
+               AND timestamp < fromUnixTimestamp64Micro({end:Int64})
+          GROUP BY event, day)
+GROUP BY event
+ORDER BY sum(events) DESC, event
+   LIMIT {limit:UInt32}
+"""
+
+# Of each person, with those merged into it.
+COUNT_OF_PERSONS = """
+  WITH merged AS (
+    SELECT old_person, new_person
+      FROM person_overrides FINAL
+     WHERE project_id = {project_id:UInt64}
+       AND new_person IN {persons:Array(UUID)}
+  )
+  SELECT if(merged.old_person = person_id, merged.new_person, person_id) AS person,
+         uniqExact(uuid)
+    FROM events
+    LEFT JOIN merged ON merged.old_person = person_id
+   WHERE project_id = {project_id:UInt64}
+     AND (person_id IN {persons:Array(UUID)} OR person_id IN (SELECT old_person FROM merged))
+GROUP BY person
+"""
+COUNT_SECONDS_MAX: Final = 10
+
+
+class Counts:
+    """Each call is one query of one project. raises (each): EventStoreUnavailable"""
+
+    def __init__(self, reads: Lanes) -> None:
+        self._reads = reads
+
+    async def of_project(self, project_id: int) -> int:
+        """Number of distinct uuids; reads all of them, for checks rather than requests."""
+        [(events,)] = await self._read(COUNT, {"project_id": project_id})
+        return int(events)
+
+    async def of_persons(self, project_id: int, persons: Sequence[UUID]) -> Mapping[UUID, int]:
+        """Number of distinct uuids of each surviving person; those without any are absent.
+
+        raises: EventStoreUnavailable, of which StatementFailed is for too many events
+        """
+        asked = {"project_id": project_id, "persons": persons}
+        statement = COUNT_OF_PERSONS
+        found = await self._reads.run(run_compiled, statement, asked, COUNT_SECONDS_MAX, False)
+        return {} if not found.columns else dict(zip(*found.columns, strict=True))
+
+    async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
+        """Number of distinct uuids by day; days without any are absent."""
+        asked = {
+            "project_id": project_id,
+            "event": event,
+            "zone": days.zone,
+            "start": micros(days.start),
+            "end": micros(days.end),
+        }
+        return {day: int(events) for day, events in await self._read(DAILY, asked)}
+
+    async def volumes(
+        self, project_id: int, days: Days, limit: int
+    ) -> Mapping[str, Mapping[date, int]]:
+        """Number of events by name and day, the most frequent names first; days without any are
+        absent."""
+        asked = {
+            "project_id": project_id,
+            "zone": days.zone,
+            "start": micros(days.start),
+            "end": micros(days.end),
+            "limit": limit,
+        }
+        found = await self._read(VOLUMES, asked)
+        return {name: dict(zip(*counts, strict=True)) for name, *counts in found}
+
+    async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
+        return await self._reads.run(read_rows, statement, parameters)
