@@ -10,7 +10,7 @@ NPM := tests/clients/npm
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
 COMPILE := -$(BIN)/python -m compileall -q src
 
-.PHONY: run test check console-packages format lock screenshots bench console clean
+.PHONY: run test test-cluster check console-packages format lock screenshots bench console clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -25,7 +25,12 @@ console: .venv/.installed
 test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed
 	$(COMPILE)
 	@$(BIN)/python console/build.py || true
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not cluster" $(TESTS)
+
+# Several servers, PostgreSQL with a standby, and faults; FANION_TEST_CLUSTER_SEEDS: how often each.
+test-cluster: .venv/.installed-dev
+	$(COMPILE)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m cluster tests/cluster
 
 # Of the console's checks, and of its tests in a browser.
 console-packages: .venv/.installed-dev

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +21,9 @@ START_S = 60
 SQLITE, POSTGRESQL = ENGINES = ("sqlite", "postgresql")
 TEMPLATE = "fanion_template"
 # Nothing a test does must survive a power cut, so nothing waits for the disk.
-_SPEED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
+SPEED = ("fsync=off", "full_page_writes=off", "autovacuum=off")
+# Nor a crash of the server.
+_MORE_SPEED = (*SPEED, "synchronous_commit=off")
 
 
 class NoPostgres(Exception):
@@ -86,27 +88,28 @@ def private_postgres() -> Iterator[Postgres]:
     raises: NoPostgres when this machine has no server to start
     """
     programs = binaries()
-    account = _unprivileged_account()
+    account = unprivileged_account()
     folder = Path(tempfile.mkdtemp(prefix="fanion-pg-", dir=short_folder()))
     try:
         if account:
             shutil.chown(folder, account)
-        _initialise(programs, folder, account)
-        server, port = _start(programs, folder, account)
+        initialise(programs, folder, account)
+        port = free_port()
+        server = start_server(programs, folder, port, _MORE_SPEED)
         try:
             yield Postgres(port, folder, server.pid, count(1))
         finally:
-            _stop(server)
+            stop_server(server)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unprivileged_account() -> str | None:
+def unprivileged_account() -> str | None:
     """PostgreSQL refuses to run as root; containers often run tests as root."""
     return "nobody" if os.geteuid() == 0 else None
 
 
-def _initialise(programs: Path, folder: Path, account: str | None) -> None:
+def initialise(programs: Path, folder: Path, account: str | None) -> None:
     answer = subprocess.run(
         [
             programs / "initdb",
@@ -127,22 +130,22 @@ def _initialise(programs: Path, folder: Path, account: str | None) -> None:
         raise NoPostgres(f"initdb failed: {answer.stderr.strip()}")
 
 
-def _start(
-    programs: Path, folder: Path, account: str | None
-) -> tuple[subprocess.Popen[bytes], int]:
-    port = _free_port()
-    settings = (f"port={port}", "listen_addresses=127.0.0.1", "max_connections=200", *_SPEED)
-    options = [part for setting in settings for part in ("-c", setting)]
-    with (folder / "server.log").open("wb") as log:
+def start_server(
+    programs: Path, folder: Path, port: int, settings: Sequence[str]
+) -> subprocess.Popen[bytes]:
+    """folder: with `data`; returns when it accepts connections. raises: NoPostgres"""
+    common = (f"port={port}", "listen_addresses=127.0.0.1", "max_connections=200")
+    options = [part for setting in (*common, *settings) for part in ("-c", setting)]
+    with (folder / "server.log").open("ab") as log:
         server = subprocess.Popen(
             [programs / "postgres", "-D", folder / "data", "-k", folder, *options],
-            user=account,
+            user=unprivileged_account(),
             cwd=folder,
             stdout=log,
             stderr=log,
         )
     _wait_until_ready(programs, folder, port, server)
-    return server, port
+    return server
 
 
 def _wait_until_ready(
@@ -157,11 +160,11 @@ def _wait_until_ready(
         except subprocess.TimeoutExpired:
             continue
         raise NoPostgres(f"PostgreSQL did not start: {(folder / 'server.log').read_text()}")
-    _stop(server)
+    stop_server(server)
     raise NoPostgres(f"PostgreSQL was not ready after {START_S} s")
 
 
-def _stop(server: subprocess.Popen[bytes]) -> None:
+def stop_server(server: subprocess.Popen[bytes]) -> None:
     """Fast shutdown: open sessions are ended."""
     server.send_signal(signal.SIGINT)
     try:
@@ -171,7 +174,7 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
         server.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,0 +1,125 @@
+"""What may happen to a cluster while it works. Each fault returns when all of it is whole again."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.cluster.installation import Cluster, Member
+
+Fault = Callable[[Cluster, random.Random], Awaitable[None]]
+
+CUT_S: Final = 3.0
+CLOCK_S: Final = 30
+_FAKETIME: Final = "faketime/libfaketimeMT.so.1"
+_LIBRARIES: Final = (Path("/usr/lib"), Path("/usr/local/lib"))
+
+
+async def kill_ingester(cluster: Cluster, chance: random.Random) -> None:
+    await _kill(cluster.ingesting(chance))
+
+
+async def kill_server(cluster: Cluster, chance: random.Random) -> None:
+    await _kill(cluster.serving(chance))
+
+
+async def kill_all(cluster: Cluster, chance: random.Random) -> None:
+    await asyncio.gather(*(_kill(one) for one in cluster.members))
+
+
+async def _kill(member: Member) -> None:
+    await asyncio.to_thread(member.server.kill)
+    await member.start()
+
+
+async def terminate_ingester(cluster: Cluster, chance: random.Random) -> None:
+    member = cluster.ingesting(chance)
+    await member.stop()
+    await member.start()
+
+
+async def pause_ingester(cluster: Cluster, chance: random.Random) -> None:
+    """For less than its leases last, and for longer."""
+    for seconds in (5.0, 20.0):
+        await _pause(cluster.ingesting(chance), seconds)
+
+
+async def pause_server(cluster: Cluster, chance: random.Random) -> None:
+    await _pause(cluster.serving(chance), 5.0)
+
+
+async def _pause(member: Member, seconds: float) -> None:
+    assert member.server.process is not None
+    os.kill(member.server.process.pid, signal.SIGSTOP)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        os.kill(member.server.process.pid, signal.SIGCONT)
+
+
+async def cut_from_postgresql(cluster: Cluster, chance: random.Random) -> None:
+    for member in (cluster.ingesting(chance), cluster.serving(chance)):
+        member.records.lead_to(None)
+        await asyncio.sleep(CUT_S)
+        member.records.lead_to(cluster.postgres.primary.port)
+
+
+async def cut_from_events(cluster: Cluster, chance: random.Random) -> None:
+    member = cluster.ingesting(chance)
+    member.events.lead_to(None)
+    await asyncio.sleep(CUT_S)
+    member.events.lead_to(cluster.clickhouse.port)
+
+
+async def crash_postgresql(cluster: Cluster, chance: random.Random) -> None:
+    await asyncio.to_thread(cluster.postgres.primary.crash)
+    await asyncio.to_thread(cluster.postgres.primary.start)
+
+
+async def promote_standby(cluster: Cluster, chance: random.Random) -> None:
+    await asyncio.to_thread(cluster.postgres.promote)
+    cluster.lead_to_primary()
+    await asyncio.to_thread(cluster.postgres.add_standby)
+
+
+async def turn_clocks(cluster: Cluster, chance: random.Random) -> None:
+    """Of one ingester forwards and of the other one backwards, while one of them is killed."""
+    library = _library()
+    first, second = (one for one in cluster.members if not one.serves_clients)
+    for member, shift in ((first, CLOCK_S), (second, -CLOCK_S)):
+        await member.stop()
+        await member.start(LD_PRELOAD=library, FAKETIME=f"{shift:+}s", DONT_FAKE_MONOTONIC="1")
+    await _kill(chance.choice((first, second)))
+    for member in (first, second):
+        await member.stop()
+        await member.start(LD_PRELOAD="", FAKETIME="+0s")
+
+
+def _library() -> str:
+    for place in _LIBRARIES:
+        if found := next(iter(place.glob(f"*/{_FAKETIME}")), None):
+            return str(found)
+    pytest.skip("no libfaketime found: install the package `faketime`")
+
+
+FAULTS: Final[Mapping[str, Fault]] = {
+    fault.__name__: fault
+    for fault in (
+        kill_ingester,
+        kill_server,
+        kill_all,
+        terminate_ingester,
+        pause_ingester,
+        pause_server,
+        cut_from_postgresql,
+        cut_from_events,
+        crash_postgresql,
+        promote_standby,
+        turn_clocks,
+    )
+}

@@ -1,0 +1,147 @@
+"""Clients that send events of many distinct ids to any server, again and again until each request
+is acknowledged, and what must come of them whoever ingests."""
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+import httpx
+
+from tests.support import plain_http
+from tests.support.awaited import until_soon
+from tests.support.server import Keys
+
+Json = dict[str, Any]
+
+WRITERS: Final = 6
+IDS_OF_WRITER: Final = 8
+ITEMS: Final = 3
+# Of all items; with more of them all ids soon belong to one person.
+MERGES: Final = 0.02
+# A server that is paused does not answer: another one is asked then.
+ANSWER_S: Final = 4.0
+RETRY_S: Final = 0.1
+
+
+@dataclass
+class Writer:
+    """Sends events of distinct ids of its own, one request after the other, so that it is known
+    which is the last of each id. others: ids of all writers"""
+
+    number: int
+    chance: random.Random
+    others: Sequence[str]
+    sent: dict[str, list[str]] = field(default_factory=dict)
+    merged: list[tuple[str, str]] = field(default_factory=list)
+    acknowledged: int = 0
+
+    def request(self, namespace: UUID) -> list[Json]:
+        return [self._item(namespace) for _ in range(ITEMS)]
+
+    def _item(self, namespace: UUID) -> Json:
+        distinct_id = f"{self.number}.{self.chance.randrange(IDS_OF_WRITER)}"
+        names = self.sent.setdefault(distinct_id, [])
+        name = f"{distinct_id} {len(names)}"
+        names.append(name)
+        properties: Json = {"name": name, "$set": {f"of {distinct_id}": name}}
+        event = "seen"
+        other = self.chance.choice(self.others)
+        if self.chance.random() < MERGES and other != distinct_id:
+            # By force: whether others are merged does not depend on the order.
+            event = "$merge_dangerously"
+            properties["alias"] = other
+            self.merged.append((distinct_id, other))
+        return {
+            "event": event,
+            "uuid": str(uuid5(namespace, name)),
+            "distinct_id": distinct_id,
+            "timestamp": datetime.now(UTC).isoformat(),
+            "properties": properties,
+        }
+
+
+@dataclass
+class Load:
+    """urls: of servers, any of which may be asked"""
+
+    keys: Keys
+    urls: Sequence[str]
+    seed: int
+    writers: list[Writer] = field(init=False)
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        ids = [f"{n}.{i}" for n, i in itertools.product(range(WRITERS), range(IDS_OF_WRITER))]
+        self.writers = [
+            Writer(number, random.Random(f"{self.seed} {number}"), ids) for number in range(WRITERS)
+        ]
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(one.acknowledged for one in self.writers)
+
+    @property
+    def names(self) -> Iterator[str]:
+        """Of all events; each is acknowledged once `sending` is over."""
+        return (name for one in self.writers for names in one.sent.values() for name in names)
+
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[None]:
+        """Returns when every request that was begun is acknowledged."""
+        async with asyncio.TaskGroup() as tasks:
+            for writer in self.writers:
+                tasks.create_task(self._write(writer))
+            try:
+                yield
+            finally:
+                self._stopping.set()
+
+    async def go_on(self, requests: int) -> None:
+        """Returns when so many more are acknowledged."""
+        wanted = self.acknowledged + requests
+
+        async def are_enough() -> bool:
+            return self.acknowledged >= wanted
+
+        await until_soon(are_enough, "too few requests are acknowledged")
+
+    async def _write(self, writer: Writer) -> None:
+        namespace = UUID(int=self.keys.project_id)
+        async with plain_http.AsyncClient(timeout=ANSWER_S) as http:
+            while not self._stopping.is_set():
+                body = {
+                    "api_key": self.keys.project_api_key,
+                    "batch": writer.request(namespace),
+                }
+                for _ in itertools.count():
+                    if await self._is_accepted(http, writer, body):
+                        break
+                    await asyncio.sleep(RETRY_S)
+                writer.acknowledged += 1
+
+    async def _is_accepted(self, http: httpx.AsyncClient, writer: Writer, body: Json) -> bool:
+        url = writer.chance.choice(self.urls)
+        try:
+            answer = await http.post(f"{url}/batch/", json=body)
+        except httpx.TransportError:
+            return False
+        assert answer.status_code in (200, 503), answer.text
+        return answer.status_code == 200
+
+    def persons(self) -> list[set[str]]:
+        """The distinct ids of each person."""
+        found = {name: {name} for one in self.writers for name in one.sent}
+        for a, b in itertools.chain.from_iterable(one.merged for one in self.writers):
+            joined = found.get(a, {a}) | found.get(b, {b})
+            found |= dict.fromkeys(joined, joined)
+        return [ids for name, ids in found.items() if name == min(ids)]
+
+    def last_of(self, distinct_id: str) -> str | None:
+        names = next((o.sent[distinct_id] for o in self.writers if distinct_id in o.sent), [])
+        return names[-1] if names else None

@@ -1,0 +1,47 @@
+"""What an installation shows of a load, against what it should."""
+
+from collections import Counter
+from typing import Any
+
+import httpx
+
+from tests.cluster.load import ITEMS, Load
+from tests.support.awaited import until_soon
+from tests.support.outcome import events, get
+
+Json = dict[str, Any]
+
+
+async def check(http: httpx.AsyncClient, load: Load) -> None:
+    """Every acknowledged event is there once, with the person of its distinct id."""
+    due = Counter(load.names)
+
+    async def all_are_stored() -> bool:
+        totals = (await get(http, "/ingestion/"))["totals"]
+        return bool(totals["stored"] + totals["duplicates"] >= totals["accepted"] >= len(due))
+
+    await until_soon(all_are_stored, "not everything that was accepted is stored")
+    stored = await events(http)
+    assert Counter(event["properties"]["name"] for event in stored) == due
+    await check_ledger(http, load)
+    await check_persons(http, load, stored)
+
+
+async def check_ledger(http: httpx.AsyncClient, load: Load) -> None:
+    """Requests that nobody answered may have arrived, too: their items are duplicates."""
+    totals = (await get(http, "/ingestion/"))["totals"]
+    assert totals["stored"] == load.acknowledged * ITEMS
+    assert totals["accepted"] == totals["stored"] + totals["duplicates"]
+
+
+async def check_persons(http: httpx.AsyncClient, load: Load, stored: list[Json]) -> None:
+    listed = (await get(http, "/persons/", limit=10_000))["results"]
+    persons = {frozenset(one["distinct_ids"]): one for one in listed}
+
+    assert persons.keys() == {frozenset(ids) for ids in load.persons()}
+    for ids, person in persons.items():
+        last = {f"of {one}": load.last_of(one) for one in ids}
+        assert person["properties"] == {name: value for name, value in last.items() if value}
+        of_person = await events(http, person_id=person["id"])
+        names = {event["properties"]["name"] for event in of_person}
+        assert names == {e["properties"]["name"] for e in stored if e["distinct_id"] in ids}

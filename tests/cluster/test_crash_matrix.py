@@ -1,0 +1,48 @@
+"""Servers with roles of their own lose, double and orphan nothing, whatever happens to them.
+
+`FANION_TEST_CLUSTER_SEEDS=100 make test-cluster` runs each fault with so many seeds.
+"""
+
+import os
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.cluster.faults import FAULTS
+from tests.cluster.installation import Cluster, open_cluster
+from tests.cluster.load import Load
+from tests.cluster.outcome import check
+from tests.support.postgres import NoPostgres
+from tests.support.server import project_client
+
+pytestmark = pytest.mark.cluster
+
+SEEDS = int(os.environ.get("FANION_TEST_CLUSTER_SEEDS", "1"))
+# Before a fault and after it.
+REQUESTS = 60
+
+
+@pytest.fixture(scope="session")
+async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
+    try:
+        async with open_cluster(tmp_path_factory.mktemp("cluster")) as found:
+            yield found
+    except NoPostgres as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_nothing_is_lost_doubled_or_orphaned(cluster: Cluster, fault: str, seed: int) -> None:
+    load = Load(await cluster.new_project(), cluster.urls, seed)
+    chance = random.Random(f"{fault} {seed}")
+
+    async with load.sending():
+        await load.go_on(REQUESTS)
+        await FAULTS[fault](cluster, chance)
+        await load.go_on(REQUESTS)
+
+    front = next(one for one in cluster.members if one.serves_clients)
+    async with project_client(front.server, load.keys) as http:
+        await check(http, load)
