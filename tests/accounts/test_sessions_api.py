@@ -306,7 +306,7 @@ async def test_what_a_session_changes_is_by_its_user(home: Home) -> None:
 
 
 async def test_the_log_names_the_session_and_never_its_cookie(home: Home) -> None:
-    cookie = await home.site.running.sign_in.sessions.start(
+    cookie = await home.site.running.accounts.sign_in.sessions.start(
         home.user_id, "password", Device("", "")
     )
     path = f"/api/projects/{home.project_id}/"

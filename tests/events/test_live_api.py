@@ -59,7 +59,7 @@ async def looking(home: Home, key: str = "", last: str = "", **query: str) -> As
 
 @pytest.fixture
 def live(home: Home) -> LiveEvents:
-    return home.site.running.live
+    return home.site.running.live.events
 
 
 def names(found: list[Message]) -> list[str]:

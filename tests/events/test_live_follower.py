@@ -56,7 +56,7 @@ class Viewer:
 
 
 def consumes(site: Site) -> bool:
-    return site.running.consumers[0].is_ingesting
+    return site.running.ingestion.consumers[0].is_ingesting
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ async def pair(
         ):
             store = cast(EventStore, second.events)
             follower = LiveFollower(
-                second.running.live, store, lambda: consumes(second), second.clock.now
+                second.running.live.events, store, lambda: consumes(second), second.clock.now
             )
             yield Pair(home, second, follower, client)
 
@@ -154,7 +154,7 @@ async def test_nothing_is_read_without_a_stream_or_where_the_server_ingests(pair
         with pytest.raises(EventStoreUnavailable):
             await pair.follower.look()
         own = LiveFollower(
-            pair.second.running.live,
+            pair.second.running.live.events,
             cast(EventStore, pair.second.events),
             lambda: True,
             pair.second.clock.now,

@@ -28,7 +28,7 @@ async def paid(home: Home, times: int, days_ago: float = 1, **properties: Any) -
 async def checked(home: Home, **later: float) -> None:
     """The clock says so much later than noon, and every check that is due then is done."""
     home.site.clock.time = NOW + timedelta(**later)
-    while await home.site.running.rollbacks.work_once():
+    while await home.site.running.automation.rollbacks.work_once():
         pass
 
 

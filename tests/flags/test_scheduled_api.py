@@ -38,7 +38,7 @@ async def schedule(home: Home, flag: Json, **sent: Any) -> Json:
 async def at(home: Home, **later: float) -> None:
     """The clock says so much later than noon, and what is due then is done."""
     home.site.clock.time = NOW + timedelta(**later)
-    while await home.site.running.scheduler.work_once():
+    while await home.site.running.automation.scheduler.work_once():
         pass
 
 

@@ -160,12 +160,7 @@ def path_of(home: Home) -> str:
 async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
     """Its messages from the second on, while the server's background work runs."""
     flags = home.site.running.public.flags
-    following = next(
-        one
-        for one in flags.background
-        if getattr(one, "func", None) == flags.broadcaster.run_grant_checks
-    )
-    task = asyncio.ensure_future(following())
+    task = asyncio.ensure_future(flags.loops["flag_stream_keys"]())
     request = home.public.build_request(
         "GET", path_of(home), headers={"authorization": f"Bearer {key}"}
     )

@@ -25,9 +25,9 @@ HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
 
 async def counted(home: Home) -> None:
     """What was counted in memory is written down, as it is every minute."""
-    for one in home.site.running.public.flags.background:
-        if isinstance(one, MethodType) and isinstance(one.__self__, EvaluationCountStore):
-            await one.__self__.flush()
+    run = home.site.running.public.flags.loops["flag_usage"]
+    assert isinstance(run, MethodType) and isinstance(run.__self__, EvaluationCountStore)
+    await run.__self__.flush()
 
 
 def called(key: str, answer: object, at: str) -> Json:

@@ -55,7 +55,7 @@ class RefusingEventStore:
 
 
 def limit(site: Site, budget: Budget = BUDGET) -> None:
-    for consumer in site.running.consumers:
+    for consumer in site.running.ingestion.consumers:
         consumer.reader.budget = budget
 
 
@@ -93,7 +93,7 @@ async def test_each_item_is_stored_once_and_in_order(
         assert (await home.person("ann"))["properties"] == {"n": 8}
         assert await counts(home) == (9, 1, 0)
         # What was noted of the pieces is no place in the log.
-        positions = [consumer.position for consumer in site.running.consumers]
+        positions = [consumer.position for consumer in site.running.ingestion.consumers]
         assert await ingested_upto(site.records) == max(positions) < len(ITEMS)
 
 

@@ -76,7 +76,7 @@ async def until_it_helps(home: Home, watched: PreparedCounts) -> None:
 
 
 def process_of(site: Site) -> int:
-    preparer = site.running.preparer
+    preparer = site.running.ingestion.preparer
     assert preparer is not None
     assert preparer.pid is not None
     return preparer.pid
@@ -241,7 +241,7 @@ async def test_with_one_process_nothing_is_prepared_elsewhere(
     sqlite_url: str, events: EventStore, tmp_path: Path
 ) -> None:
     async with open_site(sqlite_url, events, tmp_path, processes=1) as site:
-        assert site.running.preparer is None
+        assert site.running.ingestion.preparer is None
 
 
 def entry(number: int, body: bytes, ip: str = "") -> LogEntry:

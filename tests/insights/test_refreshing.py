@@ -44,7 +44,7 @@ async def test_an_old_result_is_shown_with_its_time_and_calculated_behind(home: 
     home.site.clock.move(minutes=20)
 
     old = await home.get(path)
-    await home.site.running.insights.results.calculated_behind()
+    await home.site.running.questions.insights.results.calculated_behind()
     new = await home.get(path)
 
     assert (count(old), old["last_refresh"]) == (0, "2024-03-01T12:00:00Z")
@@ -57,7 +57,7 @@ async def test_a_fresh_result_is_not_calculated_behind(home: Home) -> None:
     await seen(home)
 
     await home.get(path)
-    await home.site.running.insights.results.calculated_behind()
+    await home.site.running.questions.insights.results.calculated_behind()
 
     assert count(await home.get(path)) == 0
 
@@ -73,7 +73,7 @@ async def test_a_query_may_be_answered_with_what_is_old(home: Home) -> None:
     first = await asked("lazy_async")
     home.site.clock.move(minutes=20)
     old = await asked("lazy_async")
-    await home.site.running.insights.results.calculated_behind()
+    await home.site.running.questions.insights.results.calculated_behind()
     behind = await asked("lazy_async")
     home.site.clock.move(minutes=20)
     fresh = await asked("blocking")
@@ -84,7 +84,7 @@ async def test_a_query_may_be_answered_with_what_is_old(home: Home) -> None:
 
 async def refreshed(home: Home) -> None:
     """Returns when no dashboard is due; other tests have some too."""
-    while await home.site.running.refresher.work_once():
+    while await home.site.running.questions.refresher.work_once():
         pass
 
 

@@ -497,9 +497,9 @@ async def test_a_deletion_that_cannot_end_now_ends_later(home: Home, events: Eve
     answer = await home.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
     waiting = await rows(home, person_erasures)
     home.site.events.is_down = False
-    await home.site.running.erasing.finish_all()
+    await home.site.running.ingestion.erasing.finish_all()
     home.site.clock.move(minutes=2)
-    await home.site.running.erasing.finish_all()
+    await home.site.running.ingestion.erasing.finish_all()
 
     assert (answer.status_code, answer.content, waiting) == (202, b"", 1)
     assert await raw(events, "events", home.project_id) == 0
@@ -586,7 +586,7 @@ async def test_a_person_deleted_by_another_server_is_not_written_to(
     await another_server(home).erase(await author_of(home), UUID(person["id"]), with_events=True)
     home.site.clock.move(seconds=1)
     await home.capture(setting("ann", seats=2), seen("ann"))
-    await home.site.running.erasing.finish_all()
+    await home.site.running.ingestion.erasing.finish_all()
 
     back = await home.person("ann")
     assert back["properties"].get("plan") is None

@@ -351,7 +351,7 @@ async def test_what_was_accepted_before_the_merge_is_ingested_before_it(home: Ho
     await home.capture(seen("ann"), seen("bob"))
     ann, bob = await home.person("ann"), await home.person("bob")
 
-    async with home.site.running.turn:  # nothing is ingested meanwhile
+    async with home.site.running.ingestion.turn:  # nothing is ingested meanwhile
         items = [seen("ann", last="ann"), seen("bob", last="bob", only=1)]
         sent = await home.public.post("/batch/", json={"api_key": home.token, "batch": items})
         assert sent.status_code == 200

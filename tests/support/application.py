@@ -17,8 +17,7 @@ from sqlalchemy import insert, update
 from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry
 from fanion.accounts.model import Device
 from fanion.accounts.sessions.cookies import PLAIN_NAME
-from fanion.app.management import server_application
-from fanion.app.server import Server, build_server
+from fanion.app.server import Server, server_application
 from fanion.app.services import AppContext, RequestWaits, Stores, build_services, open_log
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.config import Settings, read_settings
@@ -170,7 +169,7 @@ class Site:
 
     async def browser(self, user_id: int, path: str = "") -> httpx.AsyncClient:
         """A page of ours, signed in."""
-        start = self.running.sign_in.sessions.start
+        start = self.running.accounts.sign_in.sessions.start
         return self.browser_with(await start(user_id, "password", Device("", "")), path)
 
     def browser_with(self, cookie: str, path: str = "") -> httpx.AsyncClient:
@@ -186,7 +185,7 @@ class Site:
     @property
     def calculator(self) -> Calculator:
         """Of cohorts."""
-        return self.running.calculator
+        return self.running.questions.cohorts.calculator
 
     async def calculated(self) -> None:
         """Returns when no cohort is due any more."""
@@ -225,11 +224,13 @@ async def open_site(
         breakable = Breakable(events)
         context = AppContext(chosen, Metrics(), writer, clock.now, waits=PATIENT)
         public = build_services(context, Stores(records, log))
-        running = build_server(public, cast(EventStore, breakable))
+        running = Server(public, cast(EventStore, breakable))
         application = server_application(running)
-        for consumer in running.consumers:
+        for consumer in running.ingestion.consumers:
             consumer.reader.linger_s = 0.0  # a test waits for each of its runs
-        ingesting = [asyncio.create_task(consumer.run()) for consumer in running.consumers]
+        ingesting = [
+            asyncio.create_task(consumer.run()) for consumer in running.ingestion.consumers
+        ]
         stack.push_async_callback(_end, running, ingesting)
         yield Site(
             chosen, records, breakable, log, clock, running, application, writer, stream, ingesting
@@ -238,9 +239,10 @@ async def open_site(
 
 async def _end(running: Server, ingesting: Sequence["asyncio.Task[None]"]) -> None:
     """All of them have ended before their stores are closed, also when one of them has died."""
-    for consumer in running.consumers:
+    for consumer in running.ingestion.consumers:
         consumer.stop()
-    await asyncio.wait(ingesting)
+    if ingesting:
+        await asyncio.wait(ingesting)
     await running.close()
     await asyncio.gather(*ingesting)
 

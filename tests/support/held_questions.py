@@ -38,7 +38,7 @@ class Held:
 @contextmanager
 def held(home: Home, answered: int = 0) -> Iterator[Held]:
     """In place of the real store, of which the moment of an end cannot be told."""
-    statements = home.site.running.statements
+    statements = home.site.running.questions.statements
     real = statements._events
     found = Held(real, answered)
     statements._events = found  # type: ignore[assignment]

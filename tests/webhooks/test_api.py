@@ -299,8 +299,8 @@ async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) 
     }
     await home.api.post(f"{place}scheduled_changes/", json=scheduled)
     home.site.clock.time = NOW + timedelta(hours=1)
-    await home.site.running.scheduler.work_once()
-    await home.site.running.rollbacks.work_once()
+    await home.site.running.automation.scheduler.work_once()
+    await home.site.running.automation.rollbacks.work_once()
     await home.api.patch(place, json={"deleted": True})
     cohort = (await home.api.post("/cohorts/", json={"name": "c", "groups": []})).json()
     await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "d"})
@@ -415,7 +415,7 @@ async def test_without_the_setting_this_machine_is_not_reached(
     webhook = await create(home, receiver.url())
     await home.create_flag(key="beta")
 
-    while await home.site.running.deliverer.work_once():
+    while await home.site.running.automation.deliverer.work_once():
         pass
 
     [one] = await deliveries(home, webhook)
@@ -526,7 +526,7 @@ async def test_attempts_are_counted_for_operators(home: Home, receiver: Receiver
     await create(home, receiver.url())
     await home.create_flag(key="beta")
 
-    await home.site.running.deliverer.work_once()
+    await home.site.running.automation.deliverer.work_once()
 
     after = await home.site.metric("fanion_webhook_attempts_total", outcome="failed")
     assert after == before + 1

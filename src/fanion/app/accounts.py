@@ -2,43 +2,61 @@
 provider, where the operator has set one."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.failed_logins_worker import FailedLogins
+from fanion.accounts.links_store import LinkStore
 from fanion.accounts.mail.client import MailClient
 from fanion.accounts.mail.worker import MailWorker
+from fanion.accounts.model import SignInOptions
 from fanion.accounts.oidc.api import OidcLogin
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcSettings
 from fanion.accounts.oidc.start_limit_cache import StartLimit
 from fanion.accounts.oidc.states_store import StateStore
 from fanion.accounts.own_account.service import OwnAccounts, no_mail
+from fanion.accounts.passwords.hashing_service import PasswordHashing
 from fanion.accounts.passwords.links_service import PasswordLinks
 from fanion.accounts.passwords.reset_worker import PasswordResets
+from fanion.accounts.sessions.service import SessionService
+from fanion.accounts.sessions.store import SessionStore
 from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.users_store import AccountStore
 from fanion.app.services import AppContext, Services
 from fanion.config import Settings
 from fanion.config.mail import read_mailbox
 from fanion.db.engine import Records
 from fanion.runtime.background import BackgroundTask
+from fanion.runtime.change_bus import Topic
 from fanion.runtime.secret_file import read_secret
 from fanion.webhooks.client import Resolver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountServices:
-    """mails:      None where no mail server is set
-    background: runs for as long as the server serves
-    """
+    """mails: None where no mail server is set"""
 
+    sign_in: SignIn
     own_accounts: OwnAccounts
     password_links: PasswordLinks
     password_resets: PasswordResets
     mails: MailWorker | None
-    background: tuple[BackgroundTask, ...]
+
+    @property
+    def loops(self) -> Mapping[str, BackgroundTask]:
+        found: dict[str, BackgroundTask] = {
+            "sessions": self.sign_in.sessions.run,
+            "password_resets": self.password_resets.run,
+            "failed_logins": self.sign_in.failed_logins.run,
+        }
+        return found if self.mails is None else {**found, "mails": self.mails.run}
 
 
-def build_accounts(public: Services, sign_in: SignIn) -> AccountServices:
+def build_accounts(public: Services) -> AccountServices:
     context, records = public.context, public.records
+    sign_in = _build_sign_in(public)
     address, now = context.settings.management_url, context.now
     mails = _build_mails(public)
     put_mail = None if mails is None else mails.put
@@ -52,13 +70,38 @@ def build_accounts(public: Services, sign_in: SignIn) -> AccountServices:
         context.settings.oidc_trusted_domains,
     )
     resets = PasswordResets(records, put_mail, address, now)
-    background: tuple[BackgroundTask, ...] = (resets.run, sign_in.failed_logins.run)
     return AccountServices(
+        sign_in=sign_in,
         own_accounts=own_accounts,
         password_links=PasswordLinks(own_accounts),
         password_resets=resets,
         mails=mails,
-        background=background if mails is None else (*background, mails.run),
+    )
+
+
+def _build_sign_in(public: Services) -> SignIn:
+    """For the management API alone: what web workers answer never looks at a session."""
+    records, flags, clock = public.records, public.flags, time.monotonic
+    failures, failed = flags.authentication.failures, public.context.metrics.key_failures
+    settings = public.context.settings
+    sessions = SessionService(SessionStore(records), public.context.now, clock, failures, flags.bus)
+    flags.bus.subscribe(Topic.SESSIONS, sessions.forget)
+    return SignIn(
+        AccountStore(records),
+        LinkStore(records),
+        sessions,
+        PasswordHashing(),
+        SignInAttempts(clock),
+        FailedLogins(records, public.context.now),
+        SignInOptions(
+            mail=bool(settings.smtp_url),
+            password=settings.password_sign_in == "on",
+            providers=("oidc",) if settings.oidc_issuer else (),
+            capture_url=settings.address
+            if settings.public_url or settings.management_listen
+            else "",
+        ),
+        count=lambda kind, reason: failed.labels(kind, reason).inc(),
     )
 
 

@@ -1,14 +1,15 @@
 """Builds the `Application` that a process serves, depending on how much of the server is ready."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from fanion.app.services import AppContext, FlagServices
-from fanion.config import Settings
+from fanion.accept_log.port import Backlog
+from fanion.app.services import AppContext, FlagServices, Services
+from fanion.config import Role, Settings
 from fanion.console.endpoints import ConsoleEndpoints, SdkScripts
 from fanion.console.routes import console_routes, sdk_routes
-from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.observability.logging import Telemetry
@@ -22,10 +23,14 @@ from fanion.web.probes import OK, Check, CheckResult, Probes, State
 from fanion.web.routes import (
     AnsweredBy,
     Routes,
+    probe_routes,
     public_routes,
     routes_without_stores,
     worker_routes,
 )
+
+# Of the lanes of the accept log.
+Backlogs = Callable[[], Awaitable[Sequence[Backlog]]]
 
 
 class Readiness(Enum):
@@ -60,6 +65,15 @@ async def measure_nothing() -> None:
     """There is no lag to measure before events are ingested."""
 
 
+async def measure_lag(context: AppContext, backlogs: Backlogs) -> None:
+    """Measured when metrics are requested."""
+    lanes, metrics = await backlogs(), context.metrics
+    oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
+    metrics.log_events.set(sum(lane.envelopes for lane in lanes))
+    metrics.log_bytes.set(sum(lane.bytes for lane in lanes))
+    metrics.log_seconds.set((context.now() - oldest).total_seconds() if oldest else 0)
+
+
 def build_application(
     context: AppContext,
     flags: FlagServices,
@@ -85,7 +99,7 @@ def build_application(
     else:
         routes = public_routes(capture, flags.endpoints, page)
     if readiness is not Readiness.WEB_WORKER:
-        routes = _with_console(routes, context, flags, page)
+        routes = _of_roles(_with_console(routes, context, flags, page), settings.roles, page)
     is_verbose = settings.log_level in {"debug", "info"}
     telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies)
     return Application(
@@ -98,6 +112,18 @@ def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: Flag
     one, the server alone evaluates flags."""
     evaluation = AnsweredBy.HERE if settings.decide_per_s == 0 else AnsweredBy.SERVER
     return worker_routes(capture, flags.endpoints, evaluation)
+
+
+def _of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) -> Routes:
+    """What a process with these roles answers, and always its own health and metrics: as two
+    listeners share the paths, so do the two roles that answer clients."""
+    if {Role.WEB, Role.API} <= roles:
+        return routes
+    if Role.WEB in roles:
+        return routes.of_public_listener().and_also(probe_routes(page))
+    if Role.API in roles:
+        return routes.of_management_listener()
+    return probe_routes(page)
 
 
 def _with_console(
@@ -131,16 +157,49 @@ def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
     return BaseUrl(proxies, settings.public_url, settings.local_address.removeprefix("http://"))
 
 
-async def check_records(records: Records) -> CheckResult:
-    try:
-        await records.ping()
-    except RecordsUnavailable as error:
-        return CheckResult(State.UNREACHABLE, str(error))
-    return OK
+def records_check(public: Services) -> Check:
+    async def check() -> CheckResult:
+        try:
+            await public.records.ping()
+        except RecordsUnavailable as error:
+            is_needed = not answers_from_memory(public.context.settings, public.flags)
+            return CheckResult(State.UNREACHABLE, str(error), is_needed)
+        return OK
+
+    return check
 
 
-async def check_unreachable() -> CheckResult:
-    return CheckResult(State.UNREACHABLE)
+def log_check(public: Services, backlogs: Backlogs) -> Check:
+    settings = public.context.settings
+
+    async def check() -> CheckResult:
+        is_needed = not answers_from_memory(settings, public.flags)
+        try:
+            waiting = sum(lane.bytes for lane in await backlogs())
+        except OSError as error:
+            return CheckResult(State.UNREACHABLE, str(error), is_needed)
+        if waiting < settings.accept_log_bytes_max:
+            return OK
+        # What empties it is ready all the same.
+        return CheckResult(State.FULL, is_needed=is_needed and Role.WEB in settings.roles)
+
+    return check
+
+
+def answers_from_memory(settings: Settings, flags: FlagServices) -> bool:
+    """Whether a server is of use without its stores: one that answers SDKs alone has flags in
+    memory, and the other servers of that role can reach no more than it can."""
+    return settings.roles == {Role.WEB} and bool(flags.projects.known)
+
+
+def unreachable_check(settings: Settings, flags: FlagServices) -> Check:
+    """While it is known that the records store cannot be reached."""
+
+    async def check() -> CheckResult:
+        is_needed = not answers_from_memory(settings, flags)
+        return CheckResult(State.UNREACHABLE, is_needed=is_needed)
+
+    return check
 
 
 async def check_opening() -> CheckResult:

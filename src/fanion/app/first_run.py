@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from fanion.accounts.passwords.links_store import first_link
-from fanion.config import Settings
+from fanion.config import ALL, Settings, roles_text
 from fanion.db.engine import Records
 from fanion.projects.admin_store import AlreadySetUp, Installation, SetUp, is_set_up, set_up
 from fanion.projects.cache import Projects
@@ -43,7 +43,8 @@ async def set_up_first_run(
 def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bool) -> str:
     """Printed once everything is served. Keys are printed to a terminal only; otherwise standard
     output may be a journal that others read, and shows the path of the file with the keys."""
-    serves = f"Fanion serves on {settings.address}"
+    what = "" if settings.roles == ALL else f"{roles_text(settings.roles)} "
+    serves = f"Fanion serves {what}on {settings.address}"
     if made is None or to_terminal:
         return serves if made is None else f"\n{serves}\n{_secrets(settings, made)}"
     path = settings.data.resolve() / FIRST_START_FILE

@@ -1,6 +1,5 @@
 """Builds the management API, and with it the application that serves everything."""
 
-from collections.abc import Mapping
 from functools import partial
 
 from fanion.accounts.api import LoginApi, PreflightApi
@@ -12,7 +11,7 @@ from fanion.accounts.sessions.api import SessionsApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
 from fanion.app.accounts import build_oidc_login
-from fanion.app.application import Readiness, build_application, check_records, management_base_url
+from fanion.app.application import management_base_url
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
 from fanion.cohorts.entries_store import cohorts_entered
@@ -22,7 +21,6 @@ from fanion.cohorts.of_person_api import PersonCohortsApi
 from fanion.events.api import EventReading, EventsApi
 from fanion.events.definitions.api import Definitions, EventDefinitionsApi
 from fanion.events.definitions.property_api import PropertyDefinitionsApi
-from fanion.events.event import EventStoreUnavailable
 from fanion.events.live.api import LiveEventsApi
 from fanion.events.values_service import PropertyValues
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
@@ -70,11 +68,11 @@ from fanion.projects.members_api import MembersApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.problems_api import ProblemsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
-from fanion.web.application import Application
+from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
-from fanion.web.probes import OK, Check, CheckResult, State
-from fanion.webhooks.api import WebhooksApi
+from fanion.webhooks.api import Webhooks, WebhooksApi
+from fanion.webhooks.store import WebhookStore
 
 CONTROLLERS = (
     LoginApi,
@@ -132,49 +130,9 @@ CONTROLLERS = (
 )
 
 
-def server_application(server: Server) -> Application:
-    """Everything. The management framework takes 0.2 s for its routes."""
-    public = server.public
-    return build_application(
-        public.context,
-        public.flags,
-        public.capture,
-        Readiness.SERVING,
-        _checks(server),
-        partial(_measure_lag, server),
-        management_app(_management(server)),
-    )
-
-
-def _checks(server: Server) -> Mapping[str, Check]:
-    async def check_events() -> CheckResult:
-        try:
-            await server.events.ping()
-        except EventStoreUnavailable as error:
-            # Capture and flags do not need it, and no other server can reach it either.
-            return CheckResult(State.UNREACHABLE, str(error), is_needed=False)
-        return OK
-
-    async def check_accept_log() -> CheckResult:
-        try:
-            waiting = sum(lane.bytes for lane in await server.backlogs())
-        except OSError as error:
-            return CheckResult(State.UNREACHABLE, str(error))
-        is_full = waiting >= server.public.context.settings.accept_log_bytes_max
-        return CheckResult(State.FULL) if is_full else OK
-
-    records = partial(check_records, server.public.records)
-    return {"records": records, "events": check_events, "accept_log": check_accept_log}
-
-
-async def _measure_lag(server: Server) -> None:
-    """Measured when metrics are requested."""
-    context, lanes = server.public.context, await server.backlogs()
-    metrics = context.metrics
-    oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
-    metrics.log_events.set(sum(lane.envelopes for lane in lanes))
-    metrics.log_bytes.set(sum(lane.bytes for lane in lanes))
-    metrics.log_seconds.set((context.now() - oldest).total_seconds() if oldest else 0)
+def build_management(server: Server) -> AsgiApp:
+    """The framework takes 0.2 s for its routes."""
+    return management_app(_management(server))
 
 
 def _management(server: Server) -> Management:
@@ -183,7 +141,7 @@ def _management(server: Server) -> Management:
     return Management(
         authentication=flags.authentication,
         projects=flags.projects,
-        sessions=server.sign_in.sessions,
+        sessions=server.accounts.sign_in.sessions,
         now=public.context.now,
         controllers=CONTROLLERS,
         dependencies={
@@ -201,6 +159,7 @@ def _management(server: Server) -> Management:
 
 def _of_flags(server: Server) -> dict[str, object]:
     flags, records, events = server.public.flags, server.public.records, server.events
+    settings = server.public.context.settings
     usage = UsageStore(records, events)
     managed = Flags(flags.store, flags.bus, usage.last_evaluated)
     blast_radius = BlastRadius(records, events)
@@ -209,8 +168,8 @@ def _of_flags(server: Server) -> dict[str, object]:
     )
     return {
         "flags": managed,
-        "flag_cohorts": FlagCohorts(managed, server.cohorts),
-        "flag_usage": FlagUsage(flags.store, usage, server.insights.results),
+        "flag_cohorts": FlagCohorts(managed, server.questions.cohorts),
+        "flag_usage": FlagUsage(flags.store, usage, server.questions.insights.results),
         "flags_overviews": FlagsOverviews(flags.store, usage, OverviewStore(records, events)),
         "organizations": Organizations(
             flags.projects,
@@ -223,16 +182,16 @@ def _of_flags(server: Server) -> dict[str, object]:
         "secret_keys": flags.secret_keys,
         "blast_radius": blast_radius,
         "previews": previews,
-        "webhooks": server.webhooks,
-        "sign_in": server.sign_in,
+        "webhooks": Webhooks(WebhookStore(records), settings.webhooks_allow_private),
+        "sign_in": server.accounts.sign_in,
         "signup": Signup(
             InviteAcceptance(records),
-            server.sign_in,
+            server.accounts.sign_in,
             flags.authentication.failures,
             server.public.context.now,
             partial(_rights_changed, server),
         ),
-        "oidc_login": build_oidc_login(server.public.context, records, server.sign_in),
+        "oidc_login": build_oidc_login(server.public.context, records, server.accounts.sign_in),
         "invite_pages": InvitePage(),
     }
 
@@ -240,7 +199,7 @@ def _of_flags(server: Server) -> dict[str, object]:
 def _rights_changed(server: Server, user_id: int) -> None:
     """Of a user, by this process: what is cached of the rights is read again."""
     server.public.flags.authentication.rights_changed(user_id)
-    server.sign_in.sessions.rights_changed(user_id)
+    server.accounts.sign_in.sessions.rights_changed(user_id)
 
 
 def _of_accounts(server: Server) -> dict[str, object]:
@@ -257,19 +216,25 @@ def _of_data(server: Server) -> dict[str, object]:
     records, events = server.public.records, server.events
     return {
         "events": EventReading(events, partial(persons_of_events, records)),
-        "live": server.live,
+        "live": server.live.events,
         "property_values": PropertyValues(events),
         "definitions": Definitions(records, events),
         "persons": PersonChanges(
-            records, events, server.turn, server.recent.evict_person, server.erasing.finished
+            records,
+            events,
+            server.ingestion.turn,
+            server.ingestion.recent.evict_person,
+            server.ingestion.erasing.finished,
         ),
         "merges": PersonMerges(records, events, server.public.log, partial(is_ingested, records)),
         "timelines": Timelines(records, events, partial(cohorts_entered, records)),
-        "ingestion": IngestionReports(server.ledger, DeadLetters(records), server.backlogs),
-        "cohorts": server.cohorts,
-        "insights": server.insights,
-        "statements": server.statements,
-        "actors": server.actors,
-        "dashboards": server.dashboards,
-        "alerts": server.alerts,
+        "ingestion": IngestionReports(
+            server.ingestion.ledger, DeadLetters(records), server.backlogs
+        ),
+        "cohorts": server.questions.cohorts,
+        "insights": server.questions.insights,
+        "statements": server.questions.statements,
+        "actors": server.questions.actors,
+        "dashboards": server.questions.dashboards,
+        "alerts": server.questions.alerts,
     }

@@ -3,15 +3,16 @@ cannot be reached. It is loaded and served before the event store is open and th
 is loaded."""
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import random
+from typing import Final
 
-from fanion.accept_log.port import AcceptLog, Appender
+from fanion.accept_log.port import AcceptLog, Appender, Backlog
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.cohorts.members_store import memberships
@@ -55,6 +56,9 @@ from fanion.web.proxy_warning import trusted_proxies
 from fanion.web.routes import FlagEndpoints
 from fanion.wire.offload import Decoding
 
+# Without consumers: all that is in the log waits.
+NO_POSITIONS: Final[Mapping[bool, int]] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class RequestWaits:
@@ -90,7 +94,7 @@ class FlagServices:
     proxies:    one for this process
     geoip:      None without a location database
     decoding:   of all large bodies of this process
-    background: runs for as long as the process serves
+    loops:      by their names in `loops.LOOPS`; they run for as long as the process serves
     """
 
     proxies: TrustedProxies
@@ -105,7 +109,7 @@ class FlagServices:
     broadcaster: Broadcaster
     decoding: Decoding
     endpoints: FlagEndpoints
-    background: tuple[BackgroundTask, ...]
+    loops: Mapping[str, BackgroundTask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,14 @@ class Services:
     log: AcceptLog
     flags: FlagServices
     capture: CaptureEndpoints
+
+    async def backlogs(self, positions: Mapping[bool, int] = NO_POSITIONS) -> list[Backlog]:
+        """What waits in each lane of the accept log. positions: of consumers in this process, by
+        whether the lane is that of imports. raises: OSError"""
+        return [
+            await self.log.backlog(positions.get(historical, 0), historical=historical)
+            for historical in (False, True)
+        ]
 
 
 @asynccontextmanager
@@ -227,15 +239,15 @@ def build_flag_services(
             OfrepEndpoints(projects, evaluator, settings.body_bytes_max, decoding),
             BrowserConfig(projects),
         ),
-        background=(
-            projects.run,
-            readers.authentication.run,
-            flag_sets.run,
-            broadcaster.run_heartbeat,
-            partial(broadcaster.run_grant_checks, readers.holds),
-            partial(offline.run, projects.by_id),
-            EvaluationCountStore(records, counts, projects.by_id, now).run,
-        ),
+        loops={
+            "projects": projects.run,
+            "key_use": readers.authentication.run,
+            "flags": flag_sets.run,
+            "flag_streams": broadcaster.run_heartbeat,
+            "flag_stream_keys": partial(broadcaster.run_grant_checks, readers.holds),
+            "kept_flags": partial(offline.run, projects.by_id),
+            "flag_usage": EvaluationCountStore(records, counts, projects.by_id, now).run,
+        },
     )
 
 

@@ -14,8 +14,10 @@ from fanion.app.application import (
     Readiness,
     build_application,
     check_opening,
-    check_records,
-    check_unreachable,
+    log_check,
+    measure_lag,
+    records_check,
+    unreachable_check,
 )
 from fanion.app.first_run import announcement, set_up_first_run
 from fanion.app.services import (
@@ -27,10 +29,11 @@ from fanion.app.services import (
     open_offline_flags,
     open_stores,
 )
+from fanion.config import Role
 from fanion.db.engine import RecordsUnavailable, unopened_records, wait_for_records
 from fanion.events.event import EventStoreUnavailable
 from fanion.projects.cache import REFRESH_S
-from fanion.runtime.background import Backoff, background_tasks, run_loop
+from fanion.runtime.background import BackgroundTask, Backoff, background_tasks, run_loop
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
 from fanion.web.application import Application, Listeners
 from fanion.web.probes import Check
@@ -67,6 +70,10 @@ class ServerStart:
     stop: asyncio.Event
     http: Listeners
 
+    @property
+    def roles(self) -> frozenset[Role]:
+        return self.context.settings.roles
+
 
 async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> None:
     """answering: whether the records store does"""
@@ -79,33 +86,63 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
             stores = await opened.enter_async_context(open_stores(start.context.settings))
         public = build_services(start.context, stores)
         streams = partial(_at_stop, start.stop, public.flags.broadcaster.close)
-        async with background_tasks(*public.flags.background, streams, partial(_leave, degraded)):
+        loops = public.flags.loops.values()
+        async with background_tasks(*loops, streams, partial(_leave, degraded)):
             try:
-                await start.http.answer_with(_opening_application(public))
-                async with _event_store(start) as events:
-                    await _serve_everything(start, public, events)
+                if start.roles == {Role.WEB}:
+                    await _serve_web(start, public)
+                else:
+                    await start.http.answer_with(_opening_application(public))
+                    async with _event_store(start) as events:
+                        await _serve_everything(start, public, events)
             finally:
                 start.stop.set()
                 await start.http.wait_closed()
 
 
 def _opening_application(public: Services) -> Application:
-    records = partial(check_records, public.records)
-    checks: dict[str, Check] = {"records": records, "events": check_opening}
+    checks: dict[str, Check] = {"records": records_check(public), "events": check_opening}
     return build_application(
         public.context, public.flags, public.capture, Readiness.OPENING, checks
     )
+
+
+async def _serve_web(start: ServerStart, public: Services) -> None:
+    """Captures and flags alone, which need no event store."""
+    checks = {
+        "records": records_check(public),
+        "accept_log": log_check(public, public.backlogs),
+    }
+    refresh = partial(measure_lag, public.context, public.backlogs)
+    application = build_application(
+        public.context, public.flags, public.capture, Readiness.SERVING, checks, refresh
+    )
+    enable_garbage_collection()
+    await start.http.answer_with(application)
+    start.announce(announcement(public.context.settings, None, to_terminal=start.to_terminal))
+    await _with_web_workers(start, public)
+
+
+async def _with_web_workers(start: ServerStart, public: Services) -> None:
+    """Until the server stops."""
+    await import_in_thread("fanion.app.web_workers")
+    from fanion.app.web_workers import web_workers
+
+    async with web_workers(public, start.http.public, start.stop):
+        await start.http.wait_closed()
 
 
 async def _serve_degraded(
     start: ServerStart, degraded: AsyncExitStack, answering: "asyncio.Task[bool]"
 ) -> bool:
     """Serve flags from the offline copy, if the records store cannot be reached; False when it
-    answers, or when the copy is empty."""
+    answers, when the copy is empty, or when another process serves flags."""
     await asyncio.wait([answering], timeout=ANSWER_S)
     is_there = answering.done() and answering.result()
     answering.cancel()
-    if is_there or not await open_offline_flags(start.context.settings).projects():
+    if is_there or Role.WEB not in start.roles:
+        return False
+    if not await open_offline_flags(start.context.settings).projects():
         return False
     structlog.get_logger().error("records_unavailable_at_start", serving="offline flags")
     application = degraded_application(start.context)
@@ -127,7 +164,7 @@ async def degraded_application(context: AppContext) -> AsyncGenerator[Applicatio
         flags.projects.end_former_tokens()
 
     expiry = partial(run_loop, expire_former_tokens, REFRESH_S, "tokens_not_expired", ())
-    checks = {"records": check_unreachable}
+    checks = {"records": unreachable_check(context.settings, flags)}
     try:
         async with background_tasks(flags.broadcaster.run_heartbeat, expiry):
             yield build_application(context, flags, None, Readiness.DEGRADED, checks)
@@ -171,7 +208,7 @@ async def _event_store(start: ServerStart) -> "AsyncGenerator[EventStore]":
 
     opening.add_done_callback(ended)
     try:
-        await asyncio.gather(import_in_thread("fanion.app.management"), _tried(tried, start.stop))
+        await asyncio.gather(_load(start.roles), _tried(tried, start.stop))
         if opening.done():
             opening.result()
         yield events
@@ -208,45 +245,71 @@ async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
         one.cancel()
 
 
+async def _load(roles: frozenset[Role]) -> None:
+    """What the roles need, in a thread: the framework of the management API is the most."""
+    management = ["fanion.app.management"] if Role.API in roles else []
+    for module in ("fanion.app.server", *management):
+        await import_in_thread(module)
+
+
 def _build_server(public: Services, events: "EventStore") -> tuple["Server", Application]:
     """In a thread: the framework takes 0.2 s for its routes."""
-    from fanion.app.management import server_application
-    from fanion.app.server import build_server
+    from fanion.app.server import Server, server_application
 
-    server = build_server(public, events)
+    server = Server(public, events)
     return server, server_application(server)
 
 
 async def _serve_everything(start: ServerStart, public: Services, events: "EventStore") -> None:
+    """All that the roles of this process are."""
     server, application = await asyncio.to_thread(_build_server, public, events)
     enable_garbage_collection()
-    settings = public.context.settings
-    made = await set_up_first_run(public.records, public.flags.projects, settings)
-    ingesting = asyncio.create_task(_ingest(server, events))
-    ingesting.add_done_callback(lambda _: start.stop.set())
-    closing = partial(_at_stop, start.stop, server.live.close)
-    async with background_tasks(*server.background, closing):
+    made, settings = None, public.context.settings
+    if Role.API in start.roles:
+        made = await set_up_first_run(public.records, public.flags.projects, settings)
+    async with background_tasks(*_background(start, server)), _ingesting(start, server):
         try:
             await start.http.answer_with(application)
             start.announce(announcement(settings, made, to_terminal=start.to_terminal))
-            if not events.opened.is_set():
+            if not events.opened.is_set() and Role.WEB in start.roles:
                 start.announce(WITHOUT_EVENTS)
-            await import_in_thread("fanion.app.web_workers")
-            from fanion.app.web_workers import web_workers
-
-            async with web_workers(public, start.http.public, start.stop):
+            if Role.WEB in start.roles:
+                await _with_web_workers(start, public)
+            else:
                 await start.http.wait_closed()
         finally:
             start.stop.set()
-            if not events.opened.is_set():
-                ingesting.cancel()
-            await _finish(server, ingesting, settings.shutdown_s)
 
 
-async def _ingest(server: "Server", events: "EventStore") -> None:
-    """Until then another server ingests, if it has the event store."""
-    await events.opened.wait()
-    await asyncio.gather(*(consumer.run() for consumer in server.consumers))
+def _background(start: ServerStart, server: "Server") -> list[BackgroundTask]:
+    if Role.API not in start.roles:
+        return server.background
+    return [*server.background, partial(_at_stop, start.stop, server.live.events.close)]
+
+
+@asynccontextmanager
+async def _ingesting(start: ServerStart, server: "Server") -> AsyncGenerator[None]:
+    """Ingest from the moment in which the event store is open; until then another server ingests,
+    if it has the event store. In the end the current batches are completed."""
+
+    async def ingest() -> None:
+        await server.events.opened.wait()
+        await server.ingestion.run()
+
+    if Role.INGEST not in start.roles:
+        try:
+            yield
+        finally:
+            await server.close()
+        return
+    ingesting = asyncio.create_task(ingest())
+    ingesting.add_done_callback(lambda _: start.stop.set())
+    try:
+        yield
+    finally:
+        if not server.events.opened.is_set():
+            ingesting.cancel()
+        await _finish(server, ingesting, start.context.settings.shutdown_s)
 
 
 async def _at_stop(stop: asyncio.Event, close: Callable[[], None]) -> None:
@@ -262,7 +325,7 @@ async def _leave(degraded: AsyncExitStack) -> None:
 
 async def _finish(server: "Server", ingesting: "asyncio.Task[None]", shutdown_s: float) -> None:
     """Let the current batches end. What is not ingested stays in the log for the next start."""
-    for consumer in server.consumers:
+    for consumer in server.ingestion.consumers:
         consumer.stop()
     try:
         await asyncio.wait_for(ingesting, shutdown_s)

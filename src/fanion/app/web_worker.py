@@ -153,7 +153,7 @@ class WebWorker:
             if isinstance(self._log, SqliteAppender):
                 self._send(NeedLogChannel())
             reports = partial(run_loop, self._report_metrics, REPORT_S, "metrics_not_reported", ())
-            async with background_tasks(*self._flags.background, reports):
+            async with background_tasks(*self._flags.loops.values(), reports):
                 await self._http.answer_with(self)
                 enable_garbage_collection()
                 self._send(Ready())

@@ -51,10 +51,18 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     data: Data = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What this process serves: all, or some of web, api, ingest and jobs, separated "
+            "by commas."
+        ),
+    ] = None,
 ) -> None:
     """Serve until stopped. The first start creates a project and prints its keys to a terminal, or
     writes them to `first-start.txt` in the data folder."""
-    settings = settings_of(host=host, port=port, data=data)
+    roles = ",".join(role) if role else None
+    settings = settings_of(host=host, port=port, data=data, role=roles)
     to_terminal = sys.stdout.isatty()
     run(run_server(settings, lambda text: print(text, flush=True), to_terminal=to_terminal))
 

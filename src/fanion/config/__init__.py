@@ -1,5 +1,6 @@
-"""What an operator may choose. `mail` reads the addresses among it."""
+"""What an operator may choose. `mail` reads the addresses among it, `roles` the roles."""
 
+from fanion.config.roles import ALL, Role, roles_text
 from fanion.config.settings import (
     MAY_HOLD_PASSWORD,
     PREFIX,
@@ -11,11 +12,14 @@ from fanion.config.settings import (
 )
 
 __all__ = [
+    "ALL",
     "MAY_HOLD_PASSWORD",
     "PREFIX",
     "GroupAccess",
+    "Role",
     "Settings",
     "SettingsError",
     "is_safe_url",
     "read_settings",
+    "roles_text",
 ]

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
+from fanion.config.roles import Role, read_roles
 from fanion.server.forwarded import ALL_NETWORKS, Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
@@ -51,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     public_url: str = ""
     console: Literal["on", "off"] = "on"
     log_level: str = "info"
+    role: str = "all"
     processes: int = 0
     body_bytes_max: int = 20_971_520  # api.md, Limits: 20 MB for a batch request
     upload_bytes_max: int = 268_435_456  # a file of 7 million UUIDs
@@ -94,6 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("MANAGEMENT_LISTEN must be another address than HOST and PORT")
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise ValueError("LOG_LEVEL must be debug, info, warning or error")
+        _ = self.roles
         for name in (
             "body_bytes_max",
             "upload_bytes_max",
@@ -191,6 +194,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def management_address(self) -> tuple[str, int] | None:
         """Where management is listened on, unless on the one address. raises: ValueError"""
         return _read_address(self.management_listen) if self.management_listen else None
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """raises: ValueError"""
+        return read_roles(self.role)
 
     @property
     def records_url(self) -> str:

@@ -207,9 +207,20 @@ def _single_flag(
 
 
 def operator_routes(page: LandingPage) -> Mapping[str, Route]:
-    probes = page.probes
     return {
         "/": Route("landing_page", page.get, ("GET",), cors=False, is_management=True),
+        **_probes(page),
+    }
+
+
+def probe_routes(page: LandingPage) -> Routes:
+    """What every process answers, whatever its roles."""
+    return Routes(_probes(page))
+
+
+def _probes(page: LandingPage) -> Mapping[str, Route]:
+    probes = page.probes
+    return {
         "/_health": Route("health", probes.health, ("GET",), cors=False),
         "/_ready": Route("ready", probes.ready, ("GET",), cors=False),
         "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False, is_management=True),

@@ -8,7 +8,7 @@ import brotli  # type: ignore[import-untyped]  # ships no types
 import httpx
 from msgspec import structs
 
-from fanion.app.management import server_application
+from fanion.app.server import Server, server_application
 from fanion.console.build import Build, file_of
 from tests.support import plain_http
 from tests.support.application import BASE_URL, Site
@@ -50,5 +50,6 @@ def client_of(site: Site, build: Build, **settings: Any) -> httpx.AsyncClient:
     public = site.running.public
     changed = structs.replace(public.context.settings, **settings)
     context = replace(public.context, build=build, settings=changed)
-    application = server_application(replace(site.running, public=replace(public, context=context)))
+    server = Server(replace(public, context=context), site.running.events)
+    application = server_application(server)
     return plain_http.AsyncClient(transport=MemoryTransport(application), base_url=BASE_URL)

@@ -59,7 +59,7 @@ async def seen(home: Home, number: int) -> None:
 
 async def all_checked(home: Home) -> None:
     """Other tests have alerts too."""
-    while await home.site.running.alerter.work_once():
+    while await home.site.running.questions.alerter.work_once():
         pass
 
 

@@ -34,7 +34,7 @@ async def test_what_another_waits_for_too_is_answered(home: Home) -> None:
         asking = asyncio.create_task(home.api.post("/query/", json=mine))
         await asked(found)
         other = asyncio.create_task(home.api.post("/query/", json={"query": QUERY}))
-        cache = home.site.running.insights.results
+        cache = home.site.running.questions.insights.results
 
         async def both_wait() -> bool:
             return cache.waiting == 2
@@ -50,7 +50,7 @@ async def test_what_another_waits_for_too_is_answered(home: Home) -> None:
 
 
 async def test_a_name_of_another_project_cancels_nothing(home: Home) -> None:
-    running = home.site.running.insights.running
+    running = home.site.running.questions.insights.running
     work = asyncio.create_task(
         running.run(home.project_id + 1, "mine", asyncio.sleep(3600, result="done"))
     )

@@ -41,7 +41,10 @@ async def shop(home: Home) -> Home:
 @asynccontextmanager
 async def full(home: Home, *, refusing: bool = False) -> AsyncGenerator[QuestionGate]:
     """All places are taken; with `refusing` also those of the queue."""
-    statements, gate = home.site.running.statements, QuestionGate(GateLimits(1, 1, waiting=1))
+    statements, gate = (
+        home.site.running.questions.statements,
+        QuestionGate(GateLimits(1, 1, waiting=1)),
+    )
     usual, statements.gate = statements.gate, gate
     await gate.enter(0)
     waiting = asyncio.ensure_future(gate.enter(0)) if refusing else None
@@ -86,7 +89,7 @@ async def test_whatever_is_asked_is_refused_when_too_many_wait(shop: Home, way: 
 
 @pytest.mark.parametrize("way", ["a list", "a table", "a list by query"])
 async def test_a_list_beyond_the_limits_says_what_to_make_smaller(shop: Home, way: str) -> None:
-    statements = shop.site.running.statements
+    statements = shop.site.running.questions.statements
     usual, statements.limits = statements.limits, QuestionLimits(memory_bytes=1)
     try:
         answer = await ask(shop, way)
@@ -113,7 +116,7 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: i
     with held(shop, answered) as found:
         answering = asyncio.ensure_future(shop.site.application.answer(request))
         await asked(found)
-        assert shop.site.running.statements.gate.running == 1
+        assert shop.site.running.questions.statements.gate.running == 1
         assert request.begun.is_set() == bool(answered)
 
         request.lose()
@@ -121,7 +124,7 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: i
 
         assert answering.done()
         assert len(found.ended) == 1
-    assert shop.site.running.statements.gate.running == 0
+    assert shop.site.running.questions.statements.gate.running == 0
 
 
 async def test_a_list_by_query_is_cancelled_by_its_name(shop: Home) -> None:

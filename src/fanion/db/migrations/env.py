@@ -25,6 +25,7 @@ from fanion.db.schema import (
     insights,
     organizations,
     persons,
+    servers,
     webhooks,
 )
 from fanion.db.schema.tables import ID, metadata
@@ -36,6 +37,7 @@ TABLES = (
     cohorts,
     events,
     persons,
+    servers,
     flags,
     events,
     insights,

@@ -1,0 +1,55 @@
+"""Builds what changes flags by schedule or by rule, and what delivers webhooks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from fanion.app.services import Services
+from fanion.events.storage.store import EventStore
+from fanion.flags.automation.rollback_store import RollbackStore
+from fanion.flags.automation.scheduled_store import ScheduledChangeStore
+from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
+from fanion.flags.usage.enrichment_worker import Enrichment
+from fanion.insights.calculation_service import Analysis
+from fanion.insights.trends.service import RollingAverage
+from fanion.persons.pending_identities_store import run_sweep
+from fanion.runtime.background import BackgroundTask
+from fanion.webhooks.client import Resolver, Sender
+from fanion.webhooks.worker import Deliverer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Automation:
+    """sweep: of identities that wait for a person"""
+
+    scheduler: ScheduledChangeWorker
+    rollbacks: RollbackWorker
+    deliverer: Deliverer
+    enrichment: Enrichment
+    sweep: BackgroundTask
+
+    @property
+    def loops(self) -> Mapping[str, BackgroundTask]:
+        return {
+            "waiting_identities": self.sweep,
+            "flag_enrichment": self.enrichment.run,
+            "scheduled_changes": self.scheduler.run,
+            "rollbacks": self.rollbacks.run,
+            "webhooks": self.deliverer.run,
+        }
+
+
+def build_automation(public: Services, events: EventStore, behind: Analysis) -> Automation:
+    """behind: for the events that rollback conditions count"""
+    records, settings, now = public.records, public.context.settings, public.context.now
+    project_of, bus = public.flags.projects.by_id, public.flags.bus
+    checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
+    sender = Sender(Resolver(), allow_private=settings.webhooks_allow_private)
+    return Automation(
+        scheduler=ScheduledChangeWorker(ScheduledChangeStore(records), project_of, bus, now),
+        rollbacks=RollbackWorker(checks, RollingAverage(behind), project_of, bus, now),
+        deliverer=Deliverer(records, sender, public.context.metrics, now),
+        enrichment=Enrichment(records, events, now),
+        sweep=partial(run_sweep, records, now),
+    )

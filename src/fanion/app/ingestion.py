@@ -1,0 +1,111 @@
+"""Builds ingestion, and what deletes persons from all stores."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+
+from fanion.app.services import Services
+from fanion.config import Role
+from fanion.events.definitions.model import PropertyCache
+from fanion.events.live.stream_service import LiveEvents
+from fanion.events.storage.store import EventStore
+from fanion.groups.mirror_worker import GroupMirror
+from fanion.ingest.erasure_worker import ErasureWorker
+from fanion.ingest.ledger.store import Ledger
+from fanion.ingest.pipeline.consumer import Consumer
+from fanion.ingest.pipeline.person_cache import PersonCache
+from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE
+from fanion.ingest.pipeline.preparer_client import Preparer
+from fanion.ingest.pipeline.store import IngestStore
+from fanion.runtime.background import BackgroundTask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingestion:
+    """preparer:  of full runs; None where they are prepared in this process
+    turn:      held while persons are changed, by ingestion or by the management API
+    consumers: one for each lane; none where other servers ingest
+    """
+
+    preparer: Preparer | None
+    turn: asyncio.Lock
+    recent: PersonCache
+    consumers: tuple[Consumer, ...]
+    ledger: Ledger
+    erasing: ErasureWorker
+    mirror: GroupMirror
+
+    def is_ingesting(self) -> bool:
+        """Whether this server stores live events."""
+        return any(one.is_ingesting for one in self.consumers if not one.historical)
+
+    async def run(self) -> None:
+        """Until the consumers are stopped."""
+        await asyncio.gather(*(consumer.run() for consumer in self.consumers))
+
+    @property
+    def loops(self) -> Mapping[str, BackgroundTask]:
+        """Without that of the consumers, which are stopped and not cancelled."""
+        return {
+            "group_mirror": self.mirror.run,
+            "erasures": self.erasing.run,
+            "ledger": self.ledger.run,
+        }
+
+    async def close(self) -> None:
+        if self.preparer is not None:
+            await self.preparer.close()
+
+
+def build_ingestion(public: Services, events: EventStore, live: LiveEvents | None) -> Ingestion:
+    """live: is shown what is stored; None where nobody reads it"""
+    context, records = public.context, public.records
+    settings, now = context.settings, context.now
+    is_here = Role.INGEST in settings.roles
+    turn, recent = asyncio.Lock(), PersonCache()
+    preparer = Preparer(settings.geoip_db) if is_here and settings.answering > 1 else None
+    consumers: tuple[Consumer, ...] = ()
+    if is_here:
+        consumers = _build_consumers(public, events, preparer, turn, recent, live)
+    return Ingestion(
+        preparer=preparer,
+        turn=turn,
+        recent=recent,
+        consumers=consumers,
+        ledger=Ledger(records, now),
+        erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s),
+        mirror=GroupMirror(records, events, lambda: bool(consumers) and consumers[0].is_ingesting),
+    )
+
+
+def _build_consumers(
+    public: Services,
+    events: EventStore,
+    preparer: Preparer | None,
+    turn: asyncio.Lock,
+    recent: PersonCache,
+    live: LiveEvents | None,
+) -> tuple[Consumer, ...]:
+    """One for each lane."""
+    records, flags = public.records, public.flags
+    properties = PropertyCache()
+    # The data folder has one process at a time: it is the same holder after a restart.
+    holder = "embedded" if records.dialect == "sqlite" else uuid4().hex
+    return tuple(
+        Consumer(
+            public.log,
+            IngestStore(records, HISTORICAL if historical else LIVE, holder, recent, properties),
+            events,
+            public.context.now,
+            public.context.metrics,
+            flags.projects,
+            flags.bus,
+            turn,
+            historical=historical,
+            geoip=flags.geoip,
+            preparer=preparer,
+            live=None if historical else live,
+        )
+        for historical in (False, True)
+    )

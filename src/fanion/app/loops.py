@@ -1,0 +1,76 @@
+"""All background loops of a server, and which role each belongs to. `docs/operations.md` has the
+same table, in the same order."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Final
+
+from fanion.app.job_leases import JobLeases
+from fanion.config import Role
+from fanion.runtime.background import BackgroundTask
+
+
+class Runs(Enum):
+    EACH = "each"  # of memory, or of requests, of this server alone
+    ONE = "one"  # of all servers the one that holds the loop's lease
+    CLAIMS = "each, claims its work"  # rows with a lease of their own: no work is done twice
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """role: None for what every process needs, whatever its roles"""
+
+    name: str
+    role: Role | None
+    runs: Runs
+    does: str
+
+
+LOOPS: Final = (
+    Loop("projects", None, Runs.EACH, "loads projects that were changed, ends former keys"),
+    Loop("key_use", None, Runs.EACH, "writes which personal keys were used"),
+    Loop("flags", None, Runs.EACH, "loads flags that were changed"),
+    Loop("flag_streams", None, Runs.EACH, "keeps streams of flag changes open"),
+    Loop("flag_stream_keys", None, Runs.EACH, "ends streams whose key is no longer accepted"),
+    Loop("kept_flags", None, Runs.EACH, "copies flags and projects into `kept-flags.db`"),
+    Loop("flag_usage", None, Runs.EACH, "writes how often flags were answered"),
+    Loop("sessions", Role.API, Runs.EACH, "writes which sessions were used, deletes ended ones"),
+    Loop("password_resets", Role.API, Runs.EACH, "answers requests for a new password"),
+    Loop("failed_logins", Role.API, Runs.EACH, "writes failed attempts to sign in"),
+    Loop("mails", Role.API, Runs.EACH, "sends mails, where a mail server is set"),
+    Loop("question_threads", Role.API, Runs.EACH, "leaves cores to requests and ingestion"),
+    Loop("live_events", Role.API, Runs.EACH, "reads live events that another server stores"),
+    Loop("ingestion", Role.INGEST, Runs.CLAIMS, "stores what was accepted"),
+    Loop("group_mirror", Role.INGEST, Runs.CLAIMS, "completes the mirror of groups"),
+    Loop("erasures", Role.JOBS, Runs.ONE, "finishes deletions of persons"),
+    Loop("squash", Role.JOBS, Runs.ONE, "rewrites events of merged persons"),
+    Loop("waiting_identities", Role.JOBS, Runs.ONE, "sweeps identities without a person"),
+    Loop("flag_enrichment", Role.JOBS, Runs.ONE, "finds flags whose feature was used"),
+    Loop("ledger", Role.JOBS, Runs.ONE, "sums up the minutes of the ingestion report"),
+    Loop("cohorts", Role.JOBS, Runs.CLAIMS, "calculates and imports cohorts"),
+    Loop("scheduled_changes", Role.JOBS, Runs.CLAIMS, "makes scheduled changes of flags"),
+    Loop("rollbacks", Role.JOBS, Runs.CLAIMS, "checks the rollback conditions of flags"),
+    Loop("webhooks", Role.JOBS, Runs.CLAIMS, "delivers webhooks"),
+    Loop("dashboards", Role.JOBS, Runs.CLAIMS, "calculates dashboards that are looked at"),
+    Loop("alerts", Role.JOBS, Runs.CLAIMS, "checks alerts"),
+)
+_BY_NAME: Final = {loop.name: loop for loop in LOOPS}
+
+
+def tasks_of(
+    roles: Collection[Role], loops: Mapping[str, BackgroundTask], leases: JobLeases | None = None
+) -> list[BackgroundTask]:
+    """Those that a process with these roles runs.
+
+    loops:  by their names in LOOPS
+    leases: None where no other server can share the stores
+    """
+    found: list[BackgroundTask] = []
+    for name, task in loops.items():
+        loop = _BY_NAME[name]
+        if loop.role is None or loop.role in roles:
+            is_shared = loop.runs is Runs.ONE and leases is not None
+            found.append(partial(leases.run, name, task) if is_shared and leases else task)
+    return found

@@ -1,0 +1,144 @@
+"""Builds what answers questions about events: insights, dashboards, alerts and cohorts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fanion.app.services import Services
+from fanion.cohorts.api import CohortService
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
+from fanion.cohorts.calculation.worker import Calculator
+from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.member_management_store import MemberChangesStore
+from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.store import CohortStore, FlagChecks
+from fanion.config import Settings
+from fanion.events.storage.store import SECONDS_MAX, EventStore, QuestionLimits
+from fanion.flags.management.enabled_persons_store import EnabledPersons
+from fanion.flags.management.role_access_store import active_flags_using, guard_audience
+from fanion.flags.storage.integrity import flags_without_answer
+from fanion.flags.storage.store import FlagStore
+from fanion.insights.actors.cohorts_service import CohortActors
+from fanion.insights.actors.newer_service import ActorsAnswers
+from fanion.insights.actors.service import ActorFinder
+from fanion.insights.alerts.api import Alerts
+from fanion.insights.alerts.store import AlertStore
+from fanion.insights.alerts.worker import AlertWorker
+from fanion.insights.calculation_service import Analysis
+from fanion.insights.dashboard_refresh_store import DashboardRefreshStore
+from fanion.insights.dashboard_refresh_worker import DashboardRefreshWorker
+from fanion.insights.dashboards_api import DashboardService
+from fanion.insights.dashboards_store import DashboardStore
+from fanion.insights.gate_service import GateLimits, QuestionGate
+from fanion.insights.kinds_service import ACTORS_QUERY
+from fanion.insights.kinds_service import Calculator as InsightCalculator
+from fanion.insights.questions_service import InsightService
+from fanion.insights.result_cache import ResultCache, ResultStore
+from fanion.insights.statements_service import Statements
+from fanion.insights.store import InsightStore
+from fanion.insights.threads_worker import QuestionThreads
+from fanion.runtime.background import BackgroundTask
+from fanion.runtime.data_dir import events_folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """statements: of requests; behind: of work that no client waits for"""
+
+    statements: Statements
+    behind: Analysis
+    threads: QuestionThreads
+    insights: InsightService
+    actors: ActorFinder
+    dashboards: DashboardService
+    refresher: DashboardRefreshWorker
+    alerts: Alerts
+    alerter: AlertWorker
+    cohorts: CohortService
+
+    @property
+    def loops(self) -> Mapping[str, BackgroundTask]:
+        return {
+            "question_threads": self.threads.run,
+            "cohorts": self.cohorts.calculator.run,
+            "dashboards": self.refresher.run,
+            "alerts": self.alerter.run,
+        }
+
+    async def close(self) -> None:
+        """End what is calculated behind."""
+        await self.insights.results.close()
+
+
+def build_questions(public: Services, events: EventStore) -> Questions:
+    records, settings, now = public.records, public.context.settings, public.context.now
+    hot, project_of = public.context.metrics.hot, public.flags.projects.by_id
+    threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
+    statements = _build_statements(settings, events, threads)
+    behind = statements.behind()
+    analysis = Analysis(records, events, statements)
+    analysis_behind = Analysis(records, events, behind)
+    actors, dashboards = ActorFinder(analysis), DashboardStore(records)
+    other_kinds = {ACTORS_QUERY: ActorsAnswers(actors).answer}
+    results = ResultCache(InsightCalculator(analysis), ResultStore(records))
+    # What a person waits for never joins a calculation that waits behind.
+    results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
+    refreshes = DashboardRefreshStore(records, timedelta(seconds=settings.dashboards_every_s))
+    alerts = AlertStore(records, timedelta(seconds=settings.alerts_every_s))
+    return Questions(
+        statements=statements,
+        behind=analysis_behind,
+        threads=threads,
+        insights=InsightService(InsightStore(records), dashboards, results, other_kinds),
+        actors=actors,
+        dashboards=DashboardService(dashboards, results, refreshes),
+        refresher=DashboardRefreshWorker(refreshes, results_behind, project_of, now),
+        alerts=Alerts(alerts),
+        alerter=AlertWorker(alerts, results_behind, project_of, now),
+        cohorts=_build_cohorts(public, events, statements, behind),
+    )
+
+
+def _build_statements(
+    settings: Settings, events: EventStore, threads: QuestionThreads
+) -> Statements:
+    gate = GateLimits(
+        settings.questions_at_once,
+        settings.questions_at_once_of_project,
+        settings.questions_waiting,
+    )
+    limits = QuestionLimits(settings.question_s, settings.question_memory_bytes)
+    if events_folder(settings) is None:
+        return Statements(events, limits, QuestionGate(gate))
+    return Statements(events, limits, QuestionGate(gate), threads.now)
+
+
+def _build_cohorts(
+    public: Services, events: EventStore, statements: Statements, behind: Statements
+) -> CohortService:
+    settings, now = public.context.settings, public.context.now
+    records, projects = public.records, public.flags.projects
+    checks = FlagChecks(flags_without_answer, guard_audience, active_flags_using)
+    store = CohortStore(records, checks)
+    uploads = ImportStore(records, now)
+
+    analysis = Analysis(records, events, behind.within(SECONDS_MAX))
+    actors = CohortActors(ActorFinder(analysis), projects)
+    calculator = Calculator(
+        store,
+        CohortLeaseStore(records, settings.cohort_lease_s),
+        CohortTrashStore(records, timedelta(days=settings.deleted_cohorts_kept_days)),
+        uploads,
+        events,
+        projects,
+        now,
+        settings.cohorts_every_s,
+        behind.members,
+        {
+            "flag": EnabledPersons(FlagStore(records), now).of,
+            "insight": actors.of,
+        },
+    )
+    members = MemberChangesStore(records, checks)
+    bus, ask = public.flags.bus, statements.members
+    return CohortService(store, uploads, members, events, ask, calculator, actors, bus)
