@@ -6,7 +6,6 @@ import resource
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from fanion.events.storage.store import EventStore
 from tests.support import plain_http
 from tests.support.application import Home, Json, error, open_home, open_site
-from tests.support.postgres import Postgres
+from tests.support.postgres import Outage, Postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
@@ -88,25 +87,6 @@ async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(home: Home)
     assert ready.status_code == 503
     assert again.status_code == 200
     assert await names(home) == [*acknowledged, "again"]
-
-
-class Outage:
-    """A PostgreSQL database that refuses connections and ends the existing ones."""
-
-    def __init__(self, postgres: Postgres, url: str) -> None:
-        self._postgres = postgres
-        self._name = urlsplit(url).path.strip("/")
-
-    async def __aenter__(self) -> None:
-        await self._allow("false")
-        of_database = f"SELECT pid FROM pg_stat_activity WHERE datname = '{self._name}'"
-        await self._postgres.run(f"SELECT pg_terminate_backend(pid) FROM ({of_database}) AS x")
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._allow("true")
-
-    async def _allow(self, word: str) -> None:
-        await self._postgres.run(f"ALTER DATABASE {self._name} WITH ALLOW_CONNECTIONS {word}")
 
 
 @pytest.mark.postgresql

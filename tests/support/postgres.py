@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -79,6 +80,25 @@ class Postgres:
             await connection.execute(statement)
         finally:
             await connection.close()
+
+
+class Outage:
+    """A PostgreSQL database that refuses connections and ends the existing ones."""
+
+    def __init__(self, postgres: Postgres, url: str) -> None:
+        self._postgres = postgres
+        self._name = urlsplit(url).path.strip("/")
+
+    async def __aenter__(self) -> None:
+        await self._allow("false")
+        of_database = f"SELECT pid FROM pg_stat_activity WHERE datname = '{self._name}'"
+        await self._postgres.run(f"SELECT pg_terminate_backend(pid) FROM ({of_database}) AS x")
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._allow("true")
+
+    async def _allow(self, word: str) -> None:
+        await self._postgres.run(f"ALTER DATABASE {self._name} WITH ALLOW_CONNECTIONS {word}")
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def build_application(
     """capture: None while the accept log is not open
     checks:     of the stores, by name
     refresh:    updates the metrics that are measured on request
-    management: None before it is loaded
+    management: None before it is loaded, and where other processes answer it
     """
     settings, metrics = context.settings, context.metrics
     page = landing_page(
@@ -102,9 +102,9 @@ def build_application(
         routes = _of_roles(_with_console(routes, context, flags, page), settings.roles, page)
     is_verbose = settings.log_level in {"debug", "info"}
     telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies)
-    return Application(
-        routes, management or readiness.refuse_management, telemetry, settings.body_bytes_max
-    )
+    if management is None and readiness is not Readiness.SERVING:
+        management = readiness.refuse_management
+    return Application(routes, management, telemetry, settings.body_bytes_max)
 
 
 def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: FlagServices) -> Routes:
