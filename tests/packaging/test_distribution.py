@@ -1,5 +1,6 @@
 """What is released: both kinds of package carry the console, and one without it is not made."""
 
+import email
 import os
 import shutil
 import subprocess
@@ -81,6 +82,22 @@ def files_of(folder: Path) -> Mapping[str, bytes]:
     static = folder / STATIC
     paths = (path for path in static.rglob("*") if path.is_file())
     return {str(path.relative_to(static.parent)): path.read_bytes() for path in paths}
+
+
+def requirements_of(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as wheel:
+        [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        found = email.message_from_bytes(wheel.read(name)).get_all("Requires-Dist")
+    assert found is not None
+    return found
+
+
+def test_the_embedded_engine_is_an_extra_of_the_wheel(built: Path) -> None:
+    done = packed(built, "wheel")
+
+    assert done.returncode == 0, done.stderr
+    of_engine = [one for one in requirements_of(only(built, "*.whl")) if one.startswith("chdb")]
+    assert of_engine == ["chdb-core; extra == 'embedded'"]
 
 
 def test_a_wheel_and_the_sources_carry_the_console(built: Path) -> None:

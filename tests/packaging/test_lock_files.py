@@ -64,9 +64,9 @@ def missing(lock: str, requirements: list[str]) -> set[str]:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_file_holds_all_that_is_required(lock: str) -> None:
     project = PROJECT["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["build"]]
-    if lock == LOCKS[1]:
-        wanted += project["optional-dependencies"]["dev"]
+    extras = ["embedded", "build", *(["dev"] if lock == LOCKS[1] else [])]
+    more = [one for extra in extras for one in project["optional-dependencies"][extra]]
+    wanted = [*project["dependencies"], *more]
 
     assert missing(lock, wanted) == set()
 

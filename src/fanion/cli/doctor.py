@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import httpx
@@ -180,8 +180,15 @@ def _addresses(settings: Settings) -> Finding:
 
 def _versions() -> Finding:
     python = ".".join(map(str, sys.version_info[:3]))
-    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    libraries = ", ".join(f"{name} {_version(name)}" for name in _LIBRARIES)
     return Finding("versions", True, f"Fanion {__version__}, Python {python}, {libraries}")
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # the embedded engine is an extra
+        return "not installed"
 
 
 def _disk(settings: Settings) -> Finding:

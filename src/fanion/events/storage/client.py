@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter
@@ -241,6 +242,11 @@ def _engine(url: str) -> Engine:
 def _embedded(parts: SplitResult) -> Engine:
     if parts.netloc or not parts.path.startswith("/"):
         raise ValueError("chdb:// needs an absolute folder, as in chdb:///var/lib/fanion/events")
+    if find_spec("chdb") is None:
+        raise EventStoreUnavailable(
+            "the embedded engine is not installed; install fanion[embedded], or name a "
+            "ClickHouse server in FANION_EVENTS_URL"
+        )
     folder = Path(unquote(parts.path))
     database = parse_qs(parts.query).get("database", ["default"])[0]
     threads = max(1, (os.cpu_count() or 1) // 2)

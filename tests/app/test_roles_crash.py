@@ -1,0 +1,220 @@
+"""Processes with roles: each does its part, and those that answer SDKs need no event store."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.support import plain_http
+from tests.support.awaited import until, until_soon
+from tests.support.clickhouse.server import ClickHouse
+from tests.support.postgres import Outage, Postgres
+from tests.support.preloaded import PreloadedServer, run_fanion
+from tests.support.server import Keys, RealServer, free_port, project_client
+
+Json = dict[str, Any]
+# A process with a role, and further settings, which is ready when this returns.
+Start = Callable[..., RealServer]
+FLAG = "answered-from-the-copy"
+ROLES = ("web", "api", "ingest", "jobs")
+
+
+def loads_engine(server: RealServer) -> bool:
+    """Whether the embedded event engine is in the memory of the process."""
+    assert server.process is not None
+    return "_chdb" in Path(f"/proc/{server.process.pid}/maps").read_text()
+
+
+@pytest.fixture
+def launched(tmp_path: Path, postgres_url: str) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def launch(role: str, **settings: str) -> RealServer:
+            own = {"FANION_DATABASE_URL": postgres_url, "FANION_ROLE": role, **settings}
+            server = PreloadedServer(tmp_path / role, own)
+            stack.callback(server.close)
+            server.launch()
+            until(lambda: is_up(server) and ready(server)[0] == 200, f"{role} is not ready")
+            return server
+
+        yield launch
+
+
+@pytest.fixture
+def keys(tmp_path: Path, postgres_url: str) -> Keys:
+    return PreloadedServer(tmp_path / "setup", {"FANION_DATABASE_URL": postgres_url}).setup()
+
+
+@pytest.fixture
+def no_events() -> dict[str, str]:
+    """A ClickHouse server that is not there."""
+    return {"FANION_EVENTS_URL": f"clickhouse://127.0.0.1:{free_port()}/fanion"}
+
+
+@pytest.fixture
+def events_url(clickhouse_server: ClickHouse) -> dict[str, str]:
+    """A database of the test's own."""
+    name = f"roles_{uuid4().hex}"
+    client = clickhouse_server.client()
+    client.command(f"CREATE DATABASE {name}")
+    client.close()
+    return {"FANION_EVENTS_URL": clickhouse_server.url(name)}
+
+
+def ready(server: RealServer) -> tuple[int, Json]:
+    with plain_http.Client() as client:
+        answer = client.get(f"{server.url}/_ready")
+    return answer.status_code, answer.json()
+
+
+def status(server: RealServer, path: str) -> int:
+    with plain_http.Client() as client:
+        return int(client.get(f"{server.url}{path}").status_code)
+
+
+def capture(server: RealServer, keys: Keys, event: str) -> int:
+    body = {"api_key": keys.project_api_key, "event": event, "distinct_id": "u"}
+    with plain_http.Client() as client:
+        return int(client.post(f"{server.url}/capture/", json=body).status_code)
+
+
+def decided(server: RealServer, keys: Keys) -> Json:
+    body = {"api_key": keys.project_api_key, "distinct_id": "u"}
+    with plain_http.Client() as client:
+        answer = client.post(f"{server.url}/decide?v=3", json=body)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()["featureFlags"]
+    return found
+
+
+async def create_flag(server: RealServer, keys: Keys, key: str) -> None:
+    async with project_client(server, keys) as api:
+        answer = await api.post("/feature_flags/", json={"key": key})
+    assert answer.status_code == 201, answer.text
+
+
+async def answered(server: RealServer, keys: Keys, path: str) -> httpx.Response:
+    async with project_client(server, keys) as api:
+        return await api.get(path)
+
+
+@pytest.mark.parametrize("given", [("--role", "web,worker"), ("--role", "api", "--role", "worker")])
+def test_an_unknown_role_is_refused_in_one_line(tmp_path: Path, given: tuple[str, ...]) -> None:
+    done = run_fanion(("serve", "--data", str(tmp_path / "data"), *given), {})
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "fanion: FANION_ROLE must be all, or some of web, api, ingest, jobs, separated by commas; "
+        "got 'worker'\n"
+    )
+    assert not (tmp_path / "data").exists()
+
+
+def test_without_the_embedded_engine_its_extra_is_named(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['chdb'] = None\n")
+    path = f"{hidden}:{os.environ.get('PYTHONPATH', '')}"
+    server = RealServer(tmp_path / "data", {"PYTHONPATH": path})
+
+    done = server.run("serve")
+
+    assert done.returncode == 2
+    assert [line for line in done.stderr.splitlines() if not line.startswith("{")] == [
+        "fanion: the event store cannot be used: the embedded engine is not installed; install "
+        "fanion[embedded], or name a ClickHouse server in FANION_EVENTS_URL"
+    ]
+
+
+@pytest.mark.postgresql
+def test_web_starts_and_serves_without_the_event_store(
+    launched: Start, keys: Keys, no_events: dict[str, str]
+) -> None:
+    web = launched("web", **no_events)
+
+    checks = {"records": "ok", "accept_log": "ok"}
+    assert ready(web) == (200, {"status": "ready", "checks": checks})
+    assert (capture(web, keys, "seen"), decided(web, keys)) == (200, {})
+    assert [status(web, path) for path in ("/", "/api/projects/", "/metrics")] == [404, 404, 200]
+    assert not loads_engine(web)
+
+
+@pytest.mark.postgresql
+async def test_web_answers_flags_and_stays_ready_without_postgresql(
+    launched: Start,
+    keys: Keys,
+    no_events: dict[str, str],
+    postgres: Postgres,
+    postgres_url: str,
+) -> None:
+    web, api = launched("web", **no_events), launched("api", **no_events)
+    await create_flag(api, keys, FLAG)
+    until(lambda: decided(web, keys) == {FLAG: True}, "the flag is not answered")
+    until(lambda: FLAG.encode() in flags_kept(web), "the flag is not kept")
+
+    async with Outage(postgres, postgres_url):
+        during = ready(web), ready(api)[0], decided(web, keys), capture(web, keys, "lost")
+        web.stop()
+        web.launch()
+        until(lambda: is_up(web), "web does not start without PostgreSQL")
+        again = ready(web), decided(web, keys), capture(web, keys, "lost")
+    until(lambda: capture(web, keys, "kept") == 200, "web does not resume")
+
+    gone = {"records": "unreachable"}
+    is_ready = {"status": "ready", "checks": {**gone, "accept_log": "unreachable"}}
+    assert during == ((200, is_ready), 503, {FLAG: True}, 503)
+    assert again == ((200, {"status": "ready", "checks": gone}), {FLAG: True}, 503)
+
+
+def flags_kept(server: RealServer) -> bytes:
+    """Also what is in its journal, while it has one."""
+    return b"".join(file.read_bytes() for file in server.data.glob("kept-flags.db*"))
+
+
+def is_up(server: RealServer) -> bool:
+    try:
+        return status(server, "/_health") == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.mark.postgresql
+async def test_each_role_does_its_part(
+    launched: Start, keys: Keys, events_url: dict[str, str]
+) -> None:
+    web, api, ingest, jobs = (launched(role, **events_url) for role in ROLES)
+    await create_flag(api, keys, "on")
+    until(lambda: decided(web, keys) == {"on": True}, "the flag is not answered")
+    assert capture(web, keys, "seen") == 200
+
+    async def is_read() -> bool:
+        found = await answered(api, keys, "/events/")
+        return [one["event"] for one in found.json()["results"]] == ["seen"]
+
+    await until_soon(is_read, "the event cannot be read")
+    async with project_client(api, keys) as client:
+        criteria = {"type": "behavioral", "value": "performed_event", "key": "seen"}
+        within = {"event_type": "events", "time_value": 30, "time_interval": "day"}
+        values = [{"type": "AND", "values": [{**criteria, **within}]}]
+        filters = {"properties": {"type": "OR", "values": values}}
+        made = await client.post("/cohorts/", json={"name": "Seen", "filters": filters})
+        assert made.status_code == 201, made.text
+
+    async def is_counted() -> bool:
+        return bool((await answered(api, keys, f"/cohorts/{made.json()['id']}/")).json()["count"])
+
+    await until_soon(is_counted, "the cohort is not calculated")
+    assert [loads_engine(one) for one in (web, api, ingest, jobs)] == [False] * 4
+    assert [status(one, "/capture/") for one in (api, ingest, jobs)] == [404] * 3
+    assert [status(one, "/api/projects/") for one in (web, ingest, jobs)] == [404] * 3
+    stores = {"records": "ok", "events": "ok"}
+    assert [ready(one)[1]["checks"] for one in (api, ingest, jobs)] == [
+        stores,
+        {**stores, "accept_log": "ok"},
+        stores,
+    ]
