@@ -1,10 +1,13 @@
 """Questions that wait in the event store for as long as a test needs."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from fanion.events.storage.client import Rows
+from fanion.events.storage.store import Found, QuestionLimits
+from fanion.insights.statements_service import QuestionStore
 from tests.support.application import Home
 from tests.support.awaited import SOON_S
 
@@ -15,14 +18,21 @@ class Held:
     answered: so many are answered before
     """
 
-    def __init__(self, real: Any, answered: int) -> None:
+    def __init__(self, real: QuestionStore, answered: int) -> None:
         self.asked = asyncio.Semaphore(0)
         self.ended: list[str] = []
         self.go = asyncio.Event()
         self._real = real
         self._answered = answered
 
-    async def question(self, text: str, parameters: Any, token: str, limits: Any) -> Any:
+    async def ask(
+        self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /, *, token: str
+    ) -> Found:
+        return await self._real.ask(statement, parameters, seconds_max, token=token)
+
+    async def question(
+        self, text: str, parameters: Mapping[str, Any], token: str, limits: QuestionLimits, /
+    ) -> Rows:
         if self._answered:
             self._answered -= 1
             return await self._real.question(text, parameters, token, limits)
@@ -30,7 +40,7 @@ class Held:
         await self.go.wait()
         return []
 
-    async def cancel_values(self, token: str) -> None:
+    async def cancel_values(self, token: str, /) -> None:
         self.ended.append(token)
         self.go.set()
 
@@ -39,14 +49,14 @@ class Held:
 def held(home: Home, answered: int = 0) -> Iterator[Held]:
     """In place of the real store, of which the moment of an end cannot be told."""
     statements = home.site.running.questions.statements
-    real = statements._events
+    real = statements.events
     found = Held(real, answered)
-    statements._events = found  # type: ignore[assignment]
+    statements.events = found
     try:
         yield found
     finally:
         found.go.set()
-        statements._events = real
+        statements.events = real
 
 
 async def asked(found: Held) -> None:

@@ -13,7 +13,9 @@ from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore, FlagChecks
 from fanion.config import Settings
-from fanion.events.storage.store import SECONDS_MAX, EventStore, QuestionLimits
+from fanion.db.engine import Records
+from fanion.events.storage.compiled_query import QuestionLimits
+from fanion.events.storage.store import SECONDS_MAX, EventStore
 from fanion.flags.management.enabled_persons_store import EnabledPersons
 from fanion.flags.management.role_access_store import active_flags_using, guard_audience
 from fanion.flags.storage.integrity import flags_without_answer
@@ -25,6 +27,7 @@ from fanion.insights.alerts.api import Alerts
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
 from fanion.insights.calculation_service import Analysis
+from fanion.insights.cancellations_worker import QueryCancellations
 from fanion.insights.dashboard_refresh_store import DashboardRefreshStore
 from fanion.insights.dashboard_refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards_api import DashboardService
@@ -32,6 +35,7 @@ from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.gate_service import GateLimits, QuestionGate
 from fanion.insights.kinds_service import ACTORS_QUERY
 from fanion.insights.kinds_service import Calculator as InsightCalculator
+from fanion.insights.places_store import SharedPlaces
 from fanion.insights.questions_service import InsightService
 from fanion.insights.result_cache import ResultCache, ResultStore
 from fanion.insights.statements_service import Statements
@@ -58,8 +62,11 @@ class Questions:
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
+        cancellations = self.insights.cancellations
+        shared = {"query_cancellations": cancellations.run} if cancellations.is_shared else {}
         return {
             "question_threads": self.threads.run,
+            **shared,
             "cohorts": self.cohorts.calculator.run,
             "dashboards": self.refresher.run,
             "alerts": self.alerter.run,
@@ -74,7 +81,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     records, settings, now = public.records, public.context.settings, public.context.now
     hot, project_of = public.context.metrics.hot, public.flags.projects.by_id
     threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
-    statements = _build_statements(settings, events, threads)
+    statements = _build_statements(settings, records, events, threads)
     behind = statements.behind()
     analysis = Analysis(records, events, statements)
     analysis_behind = Analysis(records, events, behind)
@@ -89,7 +96,9 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         statements=statements,
         behind=analysis_behind,
         threads=threads,
-        insights=InsightService(InsightStore(records), dashboards, results, other_kinds),
+        insights=InsightService(
+            InsightStore(records), dashboards, results, QueryCancellations(records), other_kinds
+        ),
         actors=actors,
         dashboards=DashboardService(dashboards, results, refreshes),
         refresher=DashboardRefreshWorker(refreshes, results_behind, project_of, now),
@@ -100,17 +109,21 @@ def build_questions(public: Services, events: EventStore) -> Questions:
 
 
 def _build_statements(
-    settings: Settings, events: EventStore, threads: QuestionThreads
+    settings: Settings, records: Records, events: EventStore, threads: QuestionThreads
 ) -> Statements:
-    gate = GateLimits(
+    """Where other servers may ask too, all of them together keep to the limits."""
+    limits = GateLimits(
         settings.questions_at_once,
         settings.questions_at_once_of_project,
         settings.questions_waiting,
     )
-    limits = QuestionLimits(settings.question_s, settings.question_memory_bytes)
-    if events_folder(settings) is None:
-        return Statements(events, limits, QuestionGate(gate))
-    return Statements(events, limits, QuestionGate(gate), threads.now)
+    return Statements(
+        events,
+        QuestionLimits(settings.question_s, settings.question_memory_bytes),
+        QuestionGate(limits),
+        int if events_folder(settings) is None else threads.now,
+        None if records.dialect == "sqlite" else SharedPlaces(records, "asked", limits),
+    )
 
 
 def _build_cohorts(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, or_
+from sqlalchemy import Column, ColumnElement, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +42,9 @@ class Lease:
         """Values of a row that is free at once."""
         columns = (self.until,) if self.holder is None else (self.until, self.holder)
         return {column.name: None for column in columns}
+
+
+async def one_at_a_time(connection: AsyncConnection, name: str) -> None:
+    """On PostgreSQL: of the transactions that have called this with the same name, the others wait
+    until this one has ended. For what counts rows before it adds one."""
+    await connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))

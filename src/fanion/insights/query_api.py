@@ -88,9 +88,9 @@ class QueryApi(Controller):
         client_query_id: FromPath[str],
         insights: NamedDependency[InsightService],
     ) -> None:
-        """Queries of this project that were sent with this `client_query_id`. What others wait for
-        too is calculated all the same."""
-        insights.running.cancel(request.project.id, client_query_id)
+        """Queries of this project that were sent with this `client_query_id`, to any server. What
+        others wait for too is calculated all the same."""
+        await insights.cancellations.cancel(request.project.id, client_query_id)
 
 
 def _body(project: Project, query: InsightQuery, answer: CachedResult) -> QueryResultBody:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from fanion.errors import Invalid, NotFound
+from fanion.insights.cancellations_worker import QueryCancellations
 from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.kinds_service import (
     fields_of_query,
@@ -51,8 +52,12 @@ class InsightService:
     store: InsightStore
     dashboards: DashboardStore
     results: ResultCache
+    cancellations: QueryCancellations
     other_kinds: Mapping[str, AnswerOther] = field(default_factory=dict)
-    running: RunningQueries = field(default_factory=RunningQueries)
+
+    @property
+    def running(self) -> RunningQueries:
+        return self.cancellations.running
 
     async def read(self, project_id: int, fields: Fields) -> InsightQuery:
         """A question that is to be answered now. raises: Invalid"""

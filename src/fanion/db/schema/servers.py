@@ -1,12 +1,23 @@
 """Tables by which servers on one records store take turns. Their rows expire."""
 
-from sqlalchemy import Column, String, Table
+from sqlalchemy import (
+    Column,
+    Float,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    Uuid,
+)
 
 from fanion.db.columns import UtcDateTime
-from fanion.db.schema.tables import metadata
+from fanion.db.schema.tables import ID, metadata
 
 NAME_CHARS_MAX = 100
 HOLDER_CHARS_MAX = 40
+NETWORK_CHARS_MAX = 200  # of two, a proxy's and a client's
 
 # Of background loops that one server runs.
 job_leases = Table(
@@ -15,4 +26,42 @@ job_leases = Table(
     Column("name", String(NAME_CHARS_MAX), primary_key=True),
     Column("holder", String(HOLDER_CHARS_MAX), nullable=False),
     Column("held_until", UtcDateTime, nullable=False),
+)
+
+# Of questions that servers ask the event store now, of requests and of work that nobody waits for.
+question_places = Table(
+    "question_places",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("kind", String(NAME_CHARS_MAX), nullable=False),
+    Column("project_id", ID, nullable=False),
+    Column("held_until", UtcDateTime, nullable=False),
+    Index(None, "kind"),
+)
+
+# Of queries by the names that their clients gave them, wherever they run.
+query_cancellations = Table(
+    "query_cancellations",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", ID, nullable=False),
+    Column("query_id", Text, nullable=False),
+    Column("requested_at", UtcDateTime, nullable=False),
+    Index(None, "requested_at"),
+)
+
+# Failures of accounts, addresses and proxies, and the addresses that an account has used lately.
+# Times are seconds of the Unix epoch.
+sign_in_attempts = Table(
+    "sign_in_attempts",
+    metadata,
+    Column("kind", String(NAME_CHARS_MAX), nullable=False),
+    Column("account", String(NAME_CHARS_MAX), nullable=False),
+    Column("network", String(NETWORK_CHARS_MAX), nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("last_at", Float, nullable=False),
+    Column("until_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    PrimaryKeyConstraint("kind", "account", "network"),
+    Index(None, "expires_at"),
 )

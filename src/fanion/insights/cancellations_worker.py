@@ -1,0 +1,67 @@
+"""Cancels queries by the names that their clients gave them, on whichever server they run."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, Never
+from uuid import UUID, uuid4
+
+from sqlalchemy import delete, func, insert, select
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.schema.servers import query_cancellations
+from fanion.insights.running_service import RunningQueries
+from fanion.runtime.background import run_loop
+
+LOOK_S: Final = 0.5
+# Much longer than a server takes to look; what it could not read by then is answered uncancelled.
+KEPT: Final = timedelta(minutes=1)
+
+_row = query_cancellations.c
+
+
+@dataclass(slots=True)
+class QueryCancellations:
+    """running: on this server"""
+
+    records: Records
+    running: RunningQueries = field(default_factory=RunningQueries)
+    _seen: set[UUID] = field(default_factory=set)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may run queries too."""
+        return self.records.dialect != "sqlite"
+
+    async def cancel(self, project_id: int, query_id: str) -> None:
+        """raises: RecordsUnavailable; those of this server are cancelled all the same"""
+        self.running.cancel(project_id, query_id)
+        if not self.is_shared:
+            return
+        cancellation = uuid4()
+        self._seen.add(cancellation)
+        named = {"id": cancellation, "project_id": project_id, "query_id": query_id}
+        old = _row.requested_at <= func.now() - KEPT
+        async with self.records.write() as connection:
+            await connection.execute(delete(query_cancellations).where(old))
+            await connection.execute(
+                insert(query_cancellations).values(**named, requested_at=func.now())
+            )
+
+    async def run(self) -> Never:
+        """Cancel what was asked for through other servers, until cancelled."""
+        await run_loop(self.look, LOOK_S, "query_cancellations_unread", (RecordsUnavailable,))
+
+    async def look(self) -> None:
+        """Each is seen once, so that a later query of the same name runs. raises:
+        RecordsUnavailable"""
+        before = set(self._seen)
+        found = await self.records.fetch(
+            select(_row.id, _row.project_id, _row.query_id).where(
+                _row.requested_at > func.now() - KEPT
+            )
+        )
+        for one in found:
+            if one.id not in self._seen:
+                self.running.cancel(one.project_id, one.query_id)
+        added = self._seen - before  # by this server meanwhile
+        self._seen = added | {one.id for one in found}
