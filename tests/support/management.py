@@ -14,7 +14,7 @@ from litestar import Controller
 from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.attempts_store import AttemptStore
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
@@ -141,7 +141,7 @@ async def open_workspace(
         LinkStore(records),
         SessionService(SessionStore(records), clock.now, clock.seconds),
         PasswordHashing(QUICK_HASHER),
-        SignInAttempts(clock.seconds),
+        AttemptStore(records, clock.now, clock.seconds),
         FailedLogins(records, clock.now, clock.seconds),
         options,
     )

@@ -7,7 +7,7 @@ mistakes alone, whatever others try. A refused attempt costs no hash and counts 
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Literal
@@ -29,7 +29,7 @@ KNOWN_S = 30 * 86_400.0  # how long an address is known to an account
 KNOWN_MAX = 20_000
 
 # Kind, account or "", network or "".
-_Key = tuple[Literal["account", "known", "address", "peer"], str, str]
+Key = tuple[Literal["account", "known", "address", "peer"], str, str]
 _LIMITS = {
     "account": (ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX),
     "known": (ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX),
@@ -47,24 +47,61 @@ class Attempt:
 
     account: str
     network: str
-    counted: Sequence[_Key]
+    counted: Sequence[Key]
 
 
 @dataclass(slots=True)
-class _Failures:
+class Failures:
     count: int = 0
     last_s: float = 0.0
     until_s: float = 0.0
 
 
-class SignInAttempts:
-    """clock: seconds that only go forward"""
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who attempts. account: digest; network: of the client; peer: of the connection"""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    account: str
+    network: str
+    peer: str
+
+    def keys(self, *, is_known: bool) -> list[Key]:
+        """What the attempt counts for. is_known: whether the account was used from there lately"""
+        if is_known:
+            return [("known", self.account, self.network)]
+        keys: list[Key] = [("account", self.account, "")]
+        if self.network:
+            keys.append(("address", "", self.network))
+        if self.network != self.peer:
+            keys.append(("peer", "", self.peer))
+        return keys
+
+
+def read_client(account: str, address: str, claimed: str) -> Client:
+    """account: the e-mail address that was sent, whether an account has it or not
+    address, claimed: as of `server.forwarded.Client`
+    """
+    digest = hashlib.blake2b(account.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    peer = network_of(address) if address else ""
+    network = f"{peer} {network_of(claimed)}" if peer and claimed else peer
+    return Client(digest, network, peer)
+
+
+class SignInAttempts:
+    """clock:    seconds that only go forward
+    failures: the least recently counted are dropped first
+    known:    by account and network
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        failures: OrderedDict[Key, Failures] | None = None,
+        known: MutableMapping[tuple[str, str], bool] | None = None,
+    ) -> None:
         self._clock = clock
-        # The least recently counted are dropped first.
-        self._failures: OrderedDict[_Key, _Failures] = OrderedDict()
-        self._known: TTLCache[tuple[str, str], bool] = TTLCache(KNOWN_MAX, KNOWN_S, clock)
+        self._failures = OrderedDict() if failures is None else failures
+        self._known = TTLCache(KNOWN_MAX, KNOWN_S, clock) if known is None else known
 
     def __len__(self) -> int:
         return len(self._failures)
@@ -72,22 +109,23 @@ class SignInAttempts:
     def begin(self, account: str, address: str, claimed: str = "") -> Attempt:
         """Counts as a failure at once, so that attempts at the same time wait for one another.
 
-        account:          the e-mail address that was sent, whether an account has it or not
-        address, claimed: as of `Client`
-        raises:           Throttled
+        account, address, claimed: as of `read_client`
+        raises:                    Throttled
         """
-        account = hashlib.blake2b(
-            account.encode(errors="surrogatepass"), digest_size=16
-        ).hexdigest()
-        peer = network_of(address) if address else ""
-        network = f"{peer} {network_of(claimed)}" if peer and claimed else peer
-        keys = self._keys(account, network, peer)
+        client = read_client(account, address, claimed)
+        keys = self.require_turn(client)
+        for key in keys:
+            self._add(key)
+        return Attempt(client.account, client.network, keys)
+
+    def require_turn(self, client: Client) -> Sequence[Key]:
+        """What the attempt counts for. raises: Throttled"""
+        is_known = bool(client.network) and (client.account, client.network) in self._known
+        keys = client.keys(is_known=is_known)
         wait_s = max(self._wait_s(key) for key in keys)
         if wait_s > 0:
             raise Throttled(ceil(wait_s))
-        for key in keys:
-            self._add(key)
-        return Attempt(account, network, keys)
+        return keys
 
     def withdraw(self, attempt: Attempt) -> None:
         """The password was not looked at, because a store or the processor had no time."""
@@ -105,23 +143,13 @@ class SignInAttempts:
         if attempt.network:
             self._known[attempt.account, attempt.network] = True
 
-    def _keys(self, account: str, network: str, peer: str) -> list[_Key]:
-        if network and self._known.get((account, network)):
-            return [("known", account, network)]
-        keys: list[_Key] = [("account", account, "")]
-        if network:
-            keys.append(("address", "", network))
-        if network != peer:
-            keys.append(("peer", "", peer))
-        return keys
-
-    def _wait_s(self, key: _Key) -> float:
+    def _wait_s(self, key: Key) -> float:
         found = self._failures.get(key)
         return 0.0 if found is None else found.until_s - self._clock()
 
-    def _add(self, key: _Key) -> None:
+    def _add(self, key: Key) -> None:
         now = self._clock()
-        found = self._failures.setdefault(key, _Failures())
+        found = self._failures.setdefault(key, Failures())
         if now - found.last_s >= FORGOTTEN_S:
             found.count = 0
         found.count += 1
@@ -131,7 +159,7 @@ class SignInAttempts:
         if len(self._failures) > COUNTED_MAX:
             self._failures.popitem(last=False)
 
-    def _take_back(self, key: _Key) -> None:
+    def _take_back(self, key: Key) -> None:
         found = self._failures.get(key)
         if found is not None:
             found.count -= 1

@@ -1,12 +1,13 @@
 """Signing in with e-mail address and password, and confirming a password later."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import structlog
 
-from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.attempts_store import AttemptStore
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
@@ -33,7 +34,7 @@ class PasswordsOff(PermissionDenied):
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """One for the process: its attempts are counted and its hashes are limited together.
+    """One for the process: its hashes are limited together.
 
     count: called with each attempt that was refused
     """
@@ -42,7 +43,7 @@ class SignIn:
     links: LinkStore
     sessions: SessionService
     passwords: PasswordHashing
-    attempts: SignInAttempts
+    attempts: AttemptStore
     failed_logins: FailedLogins
     options: SignInOptions = DEFAULT_OPTIONS
     count: Callable[[Literal["password"], Reason], None] = uncounted
@@ -66,7 +67,7 @@ class SignIn:
             raise PasswordsOff
         named = email.strip().lower()
         try:
-            attempt = self.attempts.begin(named, address, claimed)
+            attempt = await self.attempts.begin(named, address, claimed)
         except Throttled:
             self._refused("throttled", address)
             raise
@@ -75,14 +76,15 @@ class SignIn:
             stored = account.password_hash if account is not None else None
             matches = await self.passwords.verify(stored, password)
         except (RecordsUnavailable, Unavailable):
-            self.attempts.withdraw(attempt)
+            with suppress(RecordsUnavailable):
+                await self.attempts.withdraw(attempt)
             raise
         if account is None or not matches:
             self._refused("unknown", address, None if account is None else account.user_id)
             if account is not None:
                 self.failed_logins.add(account.user_id, address)
             raise InvalidCredentials
-        self.attempts.succeeded(attempt)
+        await self.attempts.succeeded(attempt)
         return account
 
     def _refused(self, reason: Reason, address: str, user: int | None = None) -> None:

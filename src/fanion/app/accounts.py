@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fanion.accounts.attempts_cache import SignInAttempts
+from fanion.accounts.attempts_store import AttemptStore
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.mail.client import MailClient
@@ -91,7 +91,7 @@ def _build_sign_in(public: Services) -> SignIn:
         LinkStore(records),
         sessions,
         PasswordHashing(),
-        SignInAttempts(clock),
+        AttemptStore(records, public.context.now, clock),
         FailedLogins(records, public.context.now),
         SignInOptions(
             mail=bool(settings.smtp_url),

@@ -120,7 +120,7 @@ async def _check(
     client, now = request.remote_client, request.app.state.now()
     user_id = await sign_in.factors.waiting(token, now)
     account = f"code {user_id or hash_key(token)}"
-    attempt = sign_in.attempts.begin(account, client.address, client.claimed)
+    attempt = await sign_in.attempts.begin(account, client.address, client.claimed)
     found = await sign_in.factors.complete(token, code, now, client.address)
     if found.user_id is None:
         raise SignInExpired
@@ -129,7 +129,7 @@ async def _check(
     if not found.code.is_valid:
         sign_in.failed_logins.add(found.user_id, client.address)
         raise InvalidCode
-    sign_in.attempts.succeeded(attempt)
+    await sign_in.attempts.succeeded(attempt)
     return found
 
 
