@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import httpx
 
-from fanion.app.management import server_application
-from fanion.app.server import build_server
+from fanion.app.server import Server, server_application
 from fanion.app.services import AppContext, build_services, open_stores
 from fanion.config import read_settings
 from fanion.events.storage.store import EventStore
@@ -27,9 +26,7 @@ async def document() -> bytes:
         settings = read_settings({}, {"data": Path(folder), "processes": 1})
         context = AppContext(settings, Metrics(), LineWriter(io.BytesIO()))
         async with open_stores(settings) as stores:
-            server = build_server(
-                build_services(context, stores), EventStore(settings.event_store_url)
-            )
+            server = Server(build_services(context, stores), EventStore(settings.event_store_url))
             try:
                 return await _read(server_application(server).management)
             finally:

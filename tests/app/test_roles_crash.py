@@ -1,5 +1,6 @@
 """Processes with roles: each does its part, and those that answer SDKs need no event store."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import pytest
 from tests.support import plain_http
 from tests.support.awaited import until, until_soon
 from tests.support.clickhouse.server import ClickHouse
+from tests.support.live_viewer import Viewer
 from tests.support.postgres import Outage, Postgres
 from tests.support.preloaded import PreloadedServer, run_fanion
 from tests.support.server import Keys, RealServer, free_port, project_client
@@ -34,9 +36,9 @@ def loads_engine(server: RealServer) -> bool:
 def launched(tmp_path: Path, postgres_url: str) -> Iterator[Start]:
     with ExitStack() as stack:
 
-        def launch(role: str, **settings: str) -> RealServer:
+        def launch(role: str, name: str = "", **settings: str) -> RealServer:
             own = {"FANION_DATABASE_URL": postgres_url, "FANION_ROLE": role, **settings}
-            server = PreloadedServer(tmp_path / role, own)
+            server = PreloadedServer(tmp_path / (name or role), own)
             stack.callback(server.close)
             server.launch()
             until(lambda: is_up(server) and ready(server)[0] == 200, f"{role} is not ready")
@@ -209,6 +211,17 @@ async def test_each_role_does_its_part(
         return bool((await answered(api, keys, f"/cohorts/{made.json()['id']}/")).json()["count"])
 
     await until_soon(is_counted, "the cohort is not calculated")
+    viewer = await Viewer.open(api, keys)
+    watching = asyncio.create_task(viewer.upto("live"))
+
+    async def is_shown() -> bool:
+        """What was stored before the first look at a new stream is not."""
+        await asyncio.to_thread(capture, web, keys, "live")
+        return watching.done()
+
+    await until_soon(is_shown, "the event is not shown")
+    assert (await watching)[-1].data["distinct_id"] == "u"
+    viewer.close()
     assert [loads_engine(one) for one in (web, api, ingest, jobs)] == [False] * 4
     assert [status(one, "/capture/") for one in (api, ingest, jobs)] == [404] * 3
     assert [status(one, "/api/projects/") for one in (web, ingest, jobs)] == [404] * 3
@@ -218,3 +231,34 @@ async def test_each_role_does_its_part(
         {**stores, "accept_log": "ok"},
         stores,
     ]
+
+
+@pytest.mark.postgresql
+async def test_two_servers_of_the_api_share_results_and_what_has_changed(
+    launched: Start, keys: Keys, events_url: dict[str, str]
+) -> None:
+    one = launched("api", "one", **events_url)
+    other = launched("api", "other", **events_url)
+    query = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event": "seen"}]}
+
+    async def asked(server: RealServer) -> bool:
+        async with project_client(server, keys) as api:
+            answer = await api.post("/query/", json={"query": query})
+        assert answer.status_code == 200, answer.text
+        return bool(answer.json()["is_cached"])
+
+    assert [await asked(server) for server in (one, other, one)] == [False, True, True]
+
+    async with plain_http.AsyncClient(headers=bearer(keys)) as client:
+        path = f"/api/projects/{keys.project_id}/"
+        renamed = await client.patch(f"{one.url}{path}", json={"name": "Renamed"})
+        assert renamed.status_code == 200, renamed.text
+
+        async def is_renamed() -> bool:
+            return bool((await client.get(f"{other.url}{path}")).json()["name"] == "Renamed")
+
+        await until_soon(is_renamed, "the other server does not see the change")
+
+
+def bearer(keys: Keys) -> dict[str, str]:
+    return {"Authorization": f"Bearer {keys.personal_api_key}"}

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,66 +10,12 @@ import pytest
 from fanion.events.live.pace import EVENTS_PER_S
 from tests.support import plain_http
 from tests.support.awaited import until_soon
+from tests.support.live_viewer import Viewer
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
-from tests.support.sse import Message, parsed
+from tests.support.sse import Message
 
 SOON_S = 60
-
-
-@dataclass
-class Viewer:
-    """One connection, whose messages are read one by one."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    head: str
-    found: list[Message] = field(default_factory=list)
-
-    @classmethod
-    async def open(
-        cls, server: PreloadedServer, keys: Keys, query: str = "", last: str = ""
-    ) -> "Viewer":
-        """It reads 64 KiB ahead."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        lines = [
-            f"GET /api/projects/{keys.project_id}/events/stream/{query} HTTP/1.1",
-            "Host: test",
-            f"Authorization: Bearer {keys.personal_api_key}",
-            *([f"Last-Event-ID: {last}"] if last else []),
-        ]
-        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        assert head.startswith("HTTP/1.1 200 "), head
-        return cls(reader, writer, head)
-
-    async def next(self) -> Message:
-        while True:
-            chunk = await self._chunk()
-            assert chunk, "the stream has ended"
-            # The server sends each message as a chunk of its own.
-            message = parsed(chunk.decode().removesuffix("\n\n"))
-            if message is not None:
-                return message
-
-    async def upto(self, event: str) -> list[Message]:
-        """All messages, the first event of this name the last of them."""
-        found = [await self.next()]
-        while found[-1].event != "message" or found[-1].data["event"] != event:
-            found.append(await self.next())
-        return found
-
-    async def ends(self) -> None:
-        """Returns when the server has ended the response."""
-        while await self._chunk():
-            pass
-
-    async def _chunk(self) -> bytes:
-        size = int(await self.reader.readline(), 16)
-        return (await self.reader.readexactly(size + 2))[:-2]
-
-    def close(self) -> None:
-        self.writer.close()
 
 
 @pytest.fixture(scope="module", params=["1", "2"], ids=["one process", "web workers"])

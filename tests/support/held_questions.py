@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fanion.events.storage.client import Rows
-from fanion.events.storage.store import Found, QuestionLimits
+from fanion.events.storage.compiled_query import Found, QuestionLimits
 from fanion.insights.statements_service import QuestionStore
 from tests.support.application import Home
 from tests.support.awaited import SOON_S
