@@ -103,6 +103,7 @@ async def open_cluster(folder: Path) -> AsyncIterator[Cluster]:
 
 def _server(data: Path, roles: str, records: Proxy, events: Proxy) -> RealServer:
     settings = {
+        "FANION_ROLE": roles,
         "FANION_DATABASE_URL": f"postgresql://fanion@127.0.0.1:{records.port}/{DATABASE}",
         "FANION_EVENTS_URL": f"clickhouse://127.0.0.1:{events.port}/{SERVER}",
     }
