@@ -4,7 +4,9 @@ Playwright's loop runs in the thread of the tests as long as it is started, and 
 can. It is stopped after the last test in a browser, so that asynchronous tests may follow.
 """
 
-from contextlib import ExitStack
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Playwright, sync_playwright
@@ -31,14 +33,11 @@ def why_no_console() -> str | None:
 
 
 class Chromium:
-    """One browser, started with the first test that needs it.
-
-    kept: what is closed before it
-    """
+    """One browser, started with the first test that needs it."""
 
     def __init__(self) -> None:
-        self.kept = ExitStack()
-        self._consoles: dict[tuple[str, str], Console] = {}
+        self._opened = ExitStack()
+        self._idle: defaultdict[str, list[Console]] = defaultdict(list)
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
 
@@ -50,19 +49,21 @@ class Chromium:
             )
         return self._browser
 
-    def console(self, origin: str, session: str) -> Console:
-        """The same page for all that ask for one of this session, which begins again each time: a
-        new one costs more than most screens."""
-        if (origin, session) not in self._consoles:
-            opened = self.kept.enter_context(open_console(self.browser(), origin, session))
-            self._consoles[origin, session] = opened
-        else:
-            self._consoles[origin, session].begin_again()
-        return self._consoles[origin, session]
+    @contextmanager
+    def console(self, origin: str, session: str = "") -> Iterator[Console]:
+        """A page as `open_console` opens it, lent to one after another: a new one costs more than
+        most screens. It begins again for each."""
+        idle = self._idle[origin]
+        if not idle:
+            idle.append(self._opened.enter_context(open_console(self.browser(), origin)))
+        console = idle.pop()
+        console.begin_again(session)
+        yield console
+        idle.append(console)
 
     def close(self) -> None:
-        self._consoles.clear()
-        self.kept.close()
+        self._idle.clear()
+        self._opened.close()
         if self._browser is not None:
             self._browser.close()
         if self._playwright is not None:

@@ -1,4 +1,5 @@
-"""One browser and one server for all tests of a process; a project and a page for each test."""
+"""One browser and one server for all tests of a process; a project of its own for each test, and
+pages that begin again for each."""
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser
 from tests.console.browser import Chromium, why_no_browser, why_no_console
 from tests.console.installation import Account, Installation, open_installation
 from tests.console.project import Project
-from tests.console.screen import Console, open_console
+from tests.console.screen import Console
 from tests.console.showcase import Showcase, make_showcase
 
 FAILED = pytest.StashKey[bool]()
@@ -108,11 +109,12 @@ def built_console() -> None:
 def visit(
     built_console: None,
     chromium_browser: Browser,
+    chromium: Chromium,
     installation: Installation,
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> Iterator[Visit]:
-    """A further page, in a browser of its own, where somebody is signed in.
+    """A further page, with cookies and storage of its own, where somebody is signed in.
 
     What no page may do fails the test at its end; see `Watch`.
     """
@@ -121,7 +123,7 @@ def visit(
 
         def begin(account: Account | None, *, anew: bool = False) -> Console:
             session = "" if account is None else installation.cookie(account, anew=anew)
-            opened = open_console(chromium_browser, installation.server.url, session)
+            opened = chromium.console(installation.server.url, session)
             visits.append(stack.enter_context(opened))
             return visits[-1]
 

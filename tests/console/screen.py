@@ -28,9 +28,21 @@ ACTION_MS, EXPECTED_MS = 60_000.0, 30_000.0
 TABS_MAX = 150
 Theme = Literal["light", "dark"]
 
-# Between two of these looks the page has drawn a frame and done what was due.
-LOOK = """() => new Promise(resolve => requestAnimationFrame(() => setTimeout(() =>
-  resolve(document.querySelector('[aria-busy="true"], #root:empty') === null))))"""
+# Resolves when nothing is busy, and was not before two frames were drawn and what was due was done.
+# It awaits changes in place of asking again and again, and ends now and then to be asked anew.
+CALM = """() => new Promise(resolve => {
+  const isBusy = () => document.querySelector('[aria-busy="true"], #root:empty') !== null;
+  const afterFrame = then => requestAnimationFrame(() => setTimeout(then));
+  const end = isCalm => { observer.disconnect(); clearTimeout(timer); resolve(isCalm); };
+  const look = () => {
+    if (!isBusy()) afterFrame(() => afterFrame(() => { if (!isBusy()) end(true); }));
+  };
+  const observer = new MutationObserver(look);
+  const timer = setTimeout(() => end(false), 1000);
+  const seen = { attributeFilter: ['aria-busy'], childList: true, subtree: true };
+  observer.observe(document, seen);
+  afterFrame(look);
+})"""
 NAVIGATED = ("Execution context was destroyed", "Cannot find context with specified id")
 PRESSES = """addEventListener('pointerdown', event => {
   if (event.isTrusted) notePress(event.target.outerHTML?.slice(0, 200) ?? '');
@@ -65,12 +77,22 @@ class Console:
         context.add_init_script(PRESSES)
         self.page: Page = context.new_page()
 
-    def begin_again(self) -> None:
-        """As a new page with nothing stored; the browser keeps what it has loaded."""
+    def begin_again(self, session: str = "") -> None:
+        """As a new page with nothing stored; the browser keeps what it has loaded.
+
+        session: the value of its cookie; none for a stranger
+        """
+        for further in self.context.pages[1:]:
+            further.close()
+        self.context.unroute_all()
+        self.page.unroute_all()
         self.page.goto(f"{self.origin}/_health")  # where nothing of the console runs
         self.page.evaluate(FORGET)
         self.page.set_viewport_size(VIEWPORT)
         self.page.emulate_media(color_scheme=None, reduced_motion=None)
+        self.context.clear_cookies()
+        if session:
+            self.context.add_cookies([{"name": PLAIN_NAME, "value": session, "url": self.origin}])
         self.watch.begin_again()
         self.presses.clear()
 
@@ -81,11 +103,9 @@ class Console:
 
     def settle(self) -> None:
         """Returns when the screen shows all that it is going to: no request is under way and
-        nothing is marked as busy, twice in a row."""
+        nothing is marked as busy, for two frames."""
         give_up = time.monotonic() + SETTLED_S
-        calm = 0
-        while calm < 2:
-            calm = calm + 1 if self._is_shown() and not self.watch.pending else 0
+        while not self._is_settled():
             waits = [request.url for request in self.watch.pending]
             assert time.monotonic() < give_up, f"the screen is still busy; it waits for {waits}"
 
@@ -165,9 +185,15 @@ class Console:
         yield
         self.page.set_viewport_size(former)
 
-    def _is_shown(self) -> bool:
+    def _is_settled(self) -> bool:
+        """Neither was a request under way before nor did one begin meanwhile."""
+        requests, waited = self.watch.count(), bool(self.watch.pending)
+        is_calm = self._is_calm()
+        return is_calm and not waited and self.watch.count() == requests
+
+    def _is_calm(self) -> bool:
         try:
-            return bool(self.page.evaluate(LOOK))
+            return bool(self.page.evaluate(CALM))
         except Error as error:
             if any(words in error.message for words in NAVIGATED):
                 return False
@@ -182,8 +208,8 @@ class Console:
 
 
 @contextmanager
-def open_console(browser: Browser, origin: str, session: str = "") -> Iterator[Console]:
-    """session: the value of its cookie; none for a stranger
+def open_console(browser: Browser, origin: str) -> Iterator[Console]:
+    """The page of a stranger.
 
     Whoever signed the certificate of an `https` origin does not matter.
     """
@@ -195,8 +221,6 @@ def open_console(browser: Browser, origin: str, session: str = "") -> Iterator[C
         permissions=["clipboard-read", "clipboard-write"],
     )
     try:
-        if session:
-            context.add_cookies([{"name": PLAIN_NAME, "value": session, "url": origin}])
         yield Console(context, origin)
     finally:
         context.close()

@@ -8,11 +8,11 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Browser, Error, ViewportSize
+from playwright.sync_api import Error, ViewportSize
 
 from tests.console.browser import Chromium, why_no_browser, why_no_console
 from tests.console.installation import Installation, open_installation
-from tests.console.screen import Console, Theme, open_console
+from tests.console.screen import Console, Theme
 from tests.console.screens import SCREENS, Screen
 from tests.console.showcase import Showcase, make_showcase
 
@@ -37,7 +37,7 @@ def main(names: Sequence[str]) -> int:
     ):
         showcase = make_showcase(installation)
         for theme, width in product(THEMES, WIDTHS):
-            look = Look(chromium.browser(), installation, theme, width)
+            look = Look(chromium, installation, theme, width)
             problems += look.take(screens, showcase)
     print("\n".join([*problems, f"{FOLDER}: {len(screens)} screens."]))
     return 1 if problems else 0
@@ -45,7 +45,7 @@ def main(names: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class Look:
-    browser: Browser
+    chromium: Chromium
     installation: Installation
     theme: Theme
     width: int
@@ -54,7 +54,7 @@ class Look:
         """What was wrong on the way."""
         cookie = self.installation.cookie(self.installation.owner)
         problems = []
-        with open_console(self.browser, self.installation.server.url, cookie) as console:
+        with self.chromium.console(self.installation.server.url, cookie) as console:
             console.page.emulate_media(color_scheme=self.theme, reduced_motion="reduce")
             console.page.set_viewport_size(self.size(WIDTHS[self.width]))
             for screen in screens:

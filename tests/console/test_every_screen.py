@@ -1,16 +1,13 @@
 """What holds on each screen, with values that attack among those that it shows."""
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Browser, Error, Route
+from playwright.sync_api import Error, Route
 
-from tests.console.browser import Chromium
 from tests.console.conftest import Visit
 from tests.console.harmless import expect_harmless
-from tests.console.installation import Installation
 from tests.console.screen import Console
 from tests.console.screens import SCREENS, Screen, as_opened
 from tests.console.showcase import Showcase
@@ -29,22 +26,10 @@ MOVES = """() => document.getAnimations().filter(one => {
 }).map(one => `${one.animationName ?? one.transitionProperty}: ${one.effect.target.outerHTML}`)"""
 
 
-@pytest.fixture
-def visited(
-    built_console: None, chromium_browser: Browser, chromium: Chromium, installation: Installation
-) -> Iterator[Console]:
-    """The page of the owner, which has shown other screens before."""
-    session = installation.cookie(installation.owner)
-    console = chromium.console(installation.server.url, session)
-    yield console
-    console.watch.assert_clean()
-
-
 @every_screen
 def test_a_screen_is_accessible_harmless_and_fits(
-    visited: Console, showcase: Showcase, screen: Screen
+    console: Console, showcase: Showcase, screen: Screen
 ) -> None:
-    console = visited
     console.open(screen.path(showcase))
     assert console.watch.count() <= REQUESTS_MAX
     screen.prepare(console)

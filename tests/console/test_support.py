@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
+from tests.console.browser import Chromium
 from tests.console.installation import Installation
 from tests.console.many import add_flags, add_persons
 from tests.console.project import Project, has, when
-from tests.console.screen import Console, open_console
+from tests.console.screen import Console
 
 POLICY = "default-src 'self'; script-src 'nonce-known'; style-src 'self' 'nonce-known'"
 SOUND = '<html lang="en"><head><title>Sound</title></head><body><main>{}</main></body></html>'
@@ -16,9 +17,11 @@ Show = Callable[[str], Console]
 
 
 @pytest.fixture
-def show(chromium_browser: Browser, installation: Installation) -> Iterator[Show]:
+def show(
+    chromium_browser: Browser, chromium: Chromium, installation: Installation
+) -> Iterator[Show]:
     """Opens a page of the server's origin that has this in its body."""
-    with open_console(chromium_browser, installation.server.url) as console:
+    with chromium.console(installation.server.url) as console:
         yield lambda body: shown(console, body)
 
 
@@ -142,12 +145,12 @@ def test_a_control_that_keys_do_not_reach_fails(show: Show) -> None:
 
 
 def test_people_are_signed_in_without_the_page_for_it(
-    chromium_browser: Browser, installation: Installation
+    chromium_browser: Browser, chromium: Chromium, installation: Installation
 ) -> None:
     bob = installation.member("Bob")
     for account in (installation.owner, bob):
         cookie = installation.cookie(account)
-        with open_console(chromium_browser, installation.server.url, cookie) as console:
+        with chromium.console(installation.server.url, cookie) as console:
             console.open("/_health")
             found = console.page.evaluate("async () => (await fetch('/api/users/@me/')).json()")
 
