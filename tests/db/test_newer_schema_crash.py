@@ -71,6 +71,18 @@ def check_refused(server: PreloadedServer, reported: str) -> None:
     assert done.stderr.splitlines() == [f"fanion: {reported}"]
 
 
+def check_warned(server: PreloadedServer, store: str, known: str) -> None:
+    [line] = [one for one in server.log_lines() if one["event"] == "schema_newer"]
+    del line["timestamp"]
+    assert line == {
+        "level": "warning",
+        "event": "schema_newer",
+        "store": store,
+        "schema": str(LATER),
+        "known": known,
+    }
+
+
 WHAT_TO_DO = "Start the newer version, or restore what was backed up before the upgrade."
 
 
@@ -95,6 +107,7 @@ def test_a_server_starts_on_later_records_that_are_marked_as_compatible(
     server.start()
 
     assert server.stop() == 0
+    check_warned(server, "records", NEWEST)
 
 
 @pytest.mark.parametrize("oldest_program", [0, LATER])
@@ -118,3 +131,4 @@ def test_a_server_starts_on_later_events_that_are_marked_as_compatible(
     server.start()
 
     assert server.stop() == 0
+    check_warned(server, "events", str(len(MIGRATIONS)))

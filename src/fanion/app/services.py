@@ -12,6 +12,8 @@ from pathlib import Path
 from random import random
 from typing import Final
 
+import structlog
+
 from fanion.accept_log.port import AcceptLog, Appender, Backlog
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
@@ -20,7 +22,7 @@ from fanion.config import Settings
 from fanion.console.build import NOT_BUILT, Build
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import Records, open_records
-from fanion.db.migrate import migrate
+from fanion.db.migrate import NEWEST, migrate
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
 from fanion.flags.evaluation.counters_store import EvaluationCountStore
@@ -140,7 +142,9 @@ class Services:
 @asynccontextmanager
 async def open_stores(settings: Settings) -> AsyncGenerator[Stores]:
     """Migrated and open. raises: RecordsUnavailable, OSError"""
-    await migrate(settings.records_url)
+    schema = await migrate(settings.records_url)
+    if schema != NEWEST:
+        structlog.get_logger().warning("schema_newer", store="records", schema=schema, known=NEWEST)
     records = await open_records(settings.records_url)
     try:
         log = await open_log(settings, records)

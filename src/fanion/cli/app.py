@@ -1,7 +1,6 @@
 """The command `fanion`: reads flags and settings, calls, prints. Exit code 2 is a refusal."""
 
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -15,6 +14,7 @@ from fanion.accounts.passwords.rules import check_password
 from fanion.cli.doctor import doctor
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
+from fanion.cli.migrate import migrate
 from fanion.cli.output import (
     NOT_SET_UP,
     AsJson,
@@ -22,18 +22,15 @@ from fanion.cli.output import (
     given_password,
     no_user,
     refuse,
-    run,
     settings_of,
     show,
     time_text,
     with_records,
 )
-from fanion.cli.progress import Bar, progress_bar
 from fanion.cli.serve import HELP, HELP_OPTIONS, serve
 from fanion.cli.transfer import export_project, import_project
 from fanion.cli.users import roles, users
 from fanion.db.engine import Records
-from fanion.db.migrate import migrate as migrate_records
 from fanion.errors import Invalid
 from fanion.observability.logging import open_command_logs
 from fanion.projects.admin_store import (
@@ -51,7 +48,7 @@ from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
 from fanion.projects.store import ProjectStore
 from fanion.runtime.clock import utc_now
-from fanion.runtime.data_dir import create_data_dir, require_records
+from fanion.runtime.data_dir import create_data_dir
 
 NAME_CHARS_MAX = 200  # as in the API
 
@@ -152,30 +149,12 @@ def _require_good(password: str, email: str) -> None:
 
 
 @app.command()
-def migrate(data: Data = None) -> None:
-    """Migrate the records store to this version's schema; `serve` does so too."""
-
-    async def work() -> None:
-        require_records(settings)
-        with progress_bar("Migrating", "migrations") as bar:
-            await migrate_records(settings.records_url, partial(_reach, bar))
-
-    settings = settings_of(data=data)
-    run(work())
-    print("The records store is up to date.")
-
-
-def _reach(bar: Bar, applied: int, missing: int) -> None:
-    bar.expect(missing)
-    bar.reach(applied, applied)
-
-
-@app.command()
 def version() -> None:
     """Print the version."""
     print(__version__)
 
 
+app.command()(migrate)
 app.command()(doctor)
 app.command()(ingestion)
 app.command("export")(export_project)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "migrations"
 # Revisions are numbered, and so are the names of their files.
-NEWEST = max(file.name.partition("_")[0] for file in (FOLDER / "versions").glob("[0-9]*_*.py"))
+REVISIONS = sorted(file.stem for file in (FOLDER / "versions").glob("[0-9]*_*.py"))
+NEWEST = REVISIONS[-1].partition("_")[0]
 # Any number no other program locks in the same database.
 _LOCK = text("SELECT pg_advisory_xact_lock(7238414921)")
 _VERSIONS = text("SELECT version_num FROM alembic_version")
@@ -31,52 +32,65 @@ _VERSIONS = text("SELECT version_num FROM alembic_version")
 OnProgress = Callable[[int, int], None]
 
 
-async def migrate(url: str, on_progress: OnProgress | None = None) -> None:
+async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
     """Apply pending migrations in one transaction; servers that start together take turns. A newer
     schema that is marked as compatible with this program stays as it is.
 
     on_progress: called with the number of applied and of pending migrations, first with 0
+    returns:     the revision of the schema, NEWEST or a later one
     raises:      RecordsUnavailable, SchemaTooNew; ValueError as open_records does
     """
     engine = _engine(parse_url(url))
     try:
         async with connected(engine) as connection, connection.begin():
-            if await connection.run_sync(_is_current):
-                return
+            found = await connection.run_sync(_applied)
+            if await connection.run_sync(_is_current, found):
+                return found
             if engine.dialect.name == "postgresql":
                 await connection.execute(text("SET LOCAL statement_timeout = 0"))
                 await connection.execute(_LOCK)
-                if await connection.run_sync(_is_current):  # by another server, meanwhile
-                    return
+                found = await connection.run_sync(_applied)
+                if await connection.run_sync(_is_current, found):  # by another server, meanwhile
+                    return found
             await connection.run_sync(partial(_upgrade, on_progress=on_progress))
+            return NEWEST
     finally:
         await engine.dispose()
+
+
+async def pending_migrations(url: str) -> list[str]:
+    """The names of those that have not been applied, in their order; none on a newer schema that is
+    marked as compatible with this program.
+
+    raises: as `migrate`
+    """
+    engine = _engine(parse_url(url))
+    try:
+        async with connected(engine) as connection:
+            found = await connection.run_sync(_applied)
+            if await connection.run_sync(_is_current, found):
+                return []
+    finally:
+        await engine.dispose()
+    return [name for name in REVISIONS if name.partition("_")[0] > found]
 
 
 async def schema_is_current(url: str) -> bool:
     """Whether every migration of this version has been applied, and none of a later version unless
-    that is marked as compatible with this one."""
-    engine = _engine(parse_url(url))
+    that is marked as compatible with this one. raises: RecordsUnavailable"""
     try:
-        async with connected(engine) as connection:
-            return await connection.run_sync(_is_current)
+        return not await pending_migrations(url)
     except SchemaTooNew:
         return False
-    finally:
-        await engine.dispose()
 
 
-def _is_current(connection: Connection) -> bool:
-    """False when migrations are pending. raises: SchemaTooNew"""
-    applied = _applied(connection)
-    if applied == {NEWEST}:
-        return True
-    newer = max(applied, default="")
-    if newer <= NEWEST:
-        return False
-    oldest = _oldest_program(connection, newer)
+def _is_current(connection: Connection, found: str) -> bool:
+    """False when migrations are pending. found: by `_applied`. raises: SchemaTooNew"""
+    if found <= NEWEST:
+        return found == NEWEST
+    oldest = _oldest_program(connection, found)
     if oldest is None or oldest > NEWEST:
-        raise SchemaTooNew("records", newer, oldest, NEWEST)
+        raise SchemaTooNew("records", found, oldest, NEWEST)
     return True
 
 
@@ -98,10 +112,11 @@ def _engine(url: URL) -> AsyncEngine:
     return sqlite_engine(url, "BEGIN IMMEDIATE", 1, "journal_mode = WAL", "synchronous = FULL")
 
 
-def _applied(connection: Connection) -> set[str]:
+def _applied(connection: Connection) -> str:
+    """The revision of the schema; empty for none."""
     if not inspect(connection).has_table("alembic_version"):
-        return set()
-    return set(connection.execute(_VERSIONS).scalars())
+        return ""
+    return max(connection.execute(_VERSIONS).scalars(), default="")
 
 
 def _upgrade(connection: Connection, on_progress: OnProgress | None) -> None:

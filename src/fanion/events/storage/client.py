@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+import structlog
 from clickhouse_connect import get_client
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
@@ -314,3 +315,6 @@ def _require_compatible(client: Client, found: int) -> None:
     [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": found}).result_rows
     if not 0 < oldest <= known:
         raise SchemaTooNew("events", str(found), str(oldest or found), str(known))
+    structlog.get_logger().warning(
+        "schema_newer", store="events", schema=str(found), known=str(known)
+    )
