@@ -1,0 +1,40 @@
+"""Released versions of the program, from the history of the repository, run with the packages of
+this environment."""
+
+import io
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+# Of each released version: the commit that it was made of.
+COMMITS: Final[dict[str, str]] = json.loads((_ROOT / "tests/releases/commits.json").read_text())
+# The only reason to skip that FANION_TEST_NO_SKIPS=1 accepts.
+NO_HISTORY: Final = "this clone has no history, from which released versions are taken"
+
+
+def checked_out(version: str, folder: Path) -> Path:
+    """The folder of its source, to be put on PYTHONPATH. Skips the test in a clone without it."""
+    try:
+        done = subprocess.run(
+            ["git", "archive", COMMITS[version], "src"],
+            cwd=_ROOT,
+            capture_output=True,
+            check=True,
+        )
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        pytest.skip(NO_HISTORY)
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as packed:
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4 on
+        packed.extractall(folder)
+    return folder / "src"
+
+
+def schema_of(source: Path) -> str:
+    """The newest revision of the records store that a program knows."""
+    revisions = (source / "fanion/db/migrations/versions").glob("[0-9]*_*.py")
+    return max(file.name.partition("_")[0] for file in revisions)
