@@ -12,7 +12,7 @@ from msgspec import json
 from sqlalchemy import create_engine
 from typer.testing import Result
 
-from fanion.db.migrate import NEWEST, alembic_config, migrate
+from fanion.db.migrate import REVISIONS, alembic_config, migrate
 from tests.cli.test_import_posthog import EVENTS, SOURCE, a_source
 from tests.cli.test_transfer import Fanion, written
 from tests.cli.test_transfer import fanion as fanion  # the fixture
@@ -90,7 +90,7 @@ def an_old_store(folder: Path) -> str:
 
 def test_a_migration_reports_each_step(tmp_path: Path) -> None:
     reported: list[tuple[int, int]] = []
-    url, missing = an_old_store(tmp_path), int(NEWEST) - 1
+    url, missing = an_old_store(tmp_path), len(REVISIONS) - 1
 
     asyncio.run(migrate(url, lambda *step: reported.append(step)))
     asyncio.run(migrate(url, lambda *step: reported.append(step)))
@@ -113,7 +113,7 @@ def test_migrate_shows_its_steps_on_a_terminal(
     assert done.stdout == "The records store is up to date.\n"
     lines = lines_of(done)
     if is_terminal:
-        assert any(f"{int(NEWEST) - 1} migrations, " in line for line in lines), lines
+        assert any(f"{len(REVISIONS) - 1} migrations, " in line for line in lines), lines
     else:
         assert lines == []
 

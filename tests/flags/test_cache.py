@@ -96,6 +96,36 @@ async def test_a_change_from_elsewhere_is_read_while_the_former_flags_answer(sto
     assert (former, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
 
 
+@pytest.mark.parametrize("ids", [{PROJECT}, None])
+async def test_a_first_read_that_began_before_a_change_from_elsewhere_is_repeated(
+    store: Held, ids: set[int] | None
+) -> None:
+    flag_sets = FlagSets(store)
+    store.gate.clear()
+    asking = asyncio.create_task(keys(flag_sets))
+    await store.asked.wait()
+
+    store.version = 2
+    catching_up = asyncio.create_task(flag_sets.catch_up(ids))
+    store.gate.set()
+    await asking
+    await catching_up
+
+    assert await keys(flag_sets) == ["flag-2"]
+
+
+async def test_only_the_flags_that_were_changed_are_read_again(store: Held) -> None:
+    flag_sets = FlagSets(store)
+    await keys(flag_sets)
+    store.version = 2
+
+    await flag_sets.catch_up({PROJECT + 1})
+    before = await keys(flag_sets)
+    await flag_sets.catch_up({PROJECT})
+
+    assert (before, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
+
+
 async def test_requests_share_one_read(store: Held) -> None:
     flag_sets = FlagSets(store)
 

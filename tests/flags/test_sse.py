@@ -23,7 +23,7 @@ SOON_S = 60
 
 async def following(home: Home) -> asyncio.Task[None]:
     """What `main` runs with the server: it notices changes."""
-    return asyncio.create_task(home.site.running.public.flags.flag_sets.run())
+    return asyncio.create_task(home.site.running.public.flags.feed.run())
 
 
 @pytest.fixture

@@ -75,6 +75,36 @@ async def test_a_read_under_way_brings_nothing_older_back(workspace: Workspace) 
     assert directory.known.get(PROJECT_TOKEN) is None
 
 
+async def test_a_read_under_way_is_repeated_when_another_server_has_changed_the_project(
+    workspace: Workspace,
+) -> None:
+    store = SlowProjects(workspace.records)
+    directory = Projects(store, workspace.clock.seconds)
+
+    reading = asyncio.create_task(directory.by_token(PROJECT_TOKEN))
+    await store.has_read.wait()
+    await rotate(workspace)
+    await directory.refresh({workspace.made.project.id})
+    store.may_answer.set()
+
+    with pytest.raises(InvalidApiKey):
+        await reading
+    assert directory.known.get(PROJECT_TOKEN) is None
+
+
+async def test_only_the_projects_that_were_changed_are_read_again(workspace: Workspace) -> None:
+    directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds)
+    project = await directory.by_token(PROJECT_TOKEN)
+    await rotate(workspace)
+
+    await directory.refresh({project.id + 1})
+    before = directory.known.get(NEW_TOKEN)
+    await directory.refresh({project.id})
+
+    assert before is None
+    assert directory.known[NEW_TOKEN].name == "New"
+
+
 async def test_each_change_of_a_project_is_published(workspace: Workspace) -> None:
     bus, reported = ChangeBus(), list[int]()
     bus.subscribe(Topic.PROJECT, reported.append)

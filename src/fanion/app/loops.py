@@ -29,9 +29,9 @@ class Loop:
 
 
 LOOPS: Final = (
-    Loop("projects", None, Runs.EACH, "loads projects that were changed, ends former keys"),
+    Loop("projects", None, Runs.EACH, "ends former keys of projects"),
     Loop("key_use", None, Runs.EACH, "writes which personal keys were used"),
-    Loop("flags", None, Runs.EACH, "loads flags that were changed"),
+    Loop("changes", None, Runs.EACH, "loads what other servers have changed"),
     Loop("flag_streams", None, Runs.EACH, "keeps streams of flag changes open"),
     Loop("flag_stream_keys", None, Runs.EACH, "ends streams whose key is no longer accepted"),
     Loop("kept_flags", None, Runs.EACH, "copies flags and projects into `kept-flags.db`"),

@@ -21,6 +21,7 @@ from fanion.cohorts.members_store import memberships
 from fanion.config import Settings
 from fanion.console.build import NOT_BUILT, Build
 from fanion.db.batching import DataLoader, DataLoaderLimits
+from fanion.db.change_feed import ChangeFeed, FeedTopic
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import NEWEST, migrate
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
@@ -109,6 +110,7 @@ class FlagServices:
     flag_sets: FlagSets
     evaluator: Evaluator
     broadcaster: Broadcaster
+    feed: ChangeFeed
     decoding: Decoding
     endpoints: FlagEndpoints
     loops: Mapping[str, BackgroundTask]
@@ -225,6 +227,8 @@ def build_flag_services(
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
     _subscribe(bus, flag_sets, broadcaster, offline)
+    loads = {FeedTopic.PROJECT: projects.refresh, FeedTopic.FLAGS: flag_sets.catch_up}
+    feed = ChangeFeed(records, loads)
     return FlagServices(
         proxies=proxies,
         bus=bus,
@@ -236,6 +240,7 @@ def build_flag_services(
         flag_sets=flag_sets,
         evaluator=evaluator,
         broadcaster=broadcaster,
+        feed=feed,
         decoding=decoding,
         endpoints=FlagEndpoints(
             _build_decide(settings, readers, evaluator, proxies, geoip, decoding),
@@ -246,7 +251,7 @@ def build_flag_services(
         loops={
             "projects": projects.run,
             "key_use": readers.authentication.run,
-            "flags": flag_sets.run,
+            "changes": feed.run,
             "flag_streams": broadcaster.run_heartbeat,
             "flag_stream_keys": partial(broadcaster.run_grant_checks, readers.holds),
             "kept_flags": partial(offline.run, projects.by_id),

@@ -32,8 +32,7 @@ from fanion.app.services import (
 from fanion.config import Role
 from fanion.db.engine import RecordsUnavailable, unopened_records, wait_for_records
 from fanion.events.event import EventStoreUnavailable
-from fanion.projects.cache import REFRESH_S
-from fanion.runtime.background import BackgroundTask, Backoff, background_tasks, run_loop
+from fanion.runtime.background import BackgroundTask, Backoff, background_tasks
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
 from fanion.web.application import Application, Listeners
 from fanion.web.probes import Check
@@ -160,13 +159,9 @@ async def degraded_application(context: AppContext) -> AsyncGenerator[Applicatio
     for project in await open_offline_flags(context.settings).projects():
         flags.projects.restore(project)
 
-    async def expire_former_tokens() -> None:
-        flags.projects.end_former_tokens()
-
-    expiry = partial(run_loop, expire_former_tokens, REFRESH_S, "tokens_not_expired", ())
     checks = {"records": unreachable_check(context.settings, flags)}
     try:
-        async with background_tasks(flags.broadcaster.run_heartbeat, expiry):
+        async with background_tasks(flags.broadcaster.run_heartbeat, flags.projects.run):
             yield build_application(context, flags, None, Readiness.DEGRADED, checks)
     finally:
         flags.broadcaster.close()

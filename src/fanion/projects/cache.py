@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Never
 from uuid import UUID
@@ -22,7 +22,7 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.clock import utc_now
 from fanion.server.forwarded import Caller
 
-REFRESH_S = 2.0  # delay until a change by another server is seen
+EXPIRE_S = 2.0  # how long former tokens may go on after their end
 STORE_WAIT_S = 1.0  # for a project that is not cached
 ABSENT_S = 2.0  # delay until a project that another server created is found
 ABSENT_TOKENS_MAX = 10_000  # unknown tokens in the cache: about 3 MB
@@ -107,7 +107,7 @@ class Projects:
             if project is not None and project.organization_id in principal.levels:
                 return project
         reachable, _ = await self.store.page(principal.levels, 1, 0)
-        return self._keep(reachable[0]) if reachable else None
+        return await self.by_id(reachable[0].id) if reachable else None
 
     async def page(
         self, principal: Principal, limit: int, offset: int
@@ -132,10 +132,7 @@ class Projects:
     def forget(self, project_id: int) -> None:
         """Another process of this server has created or changed it."""
         self._changes += 1
-        self._forgotten += 1
-        self._tokens.forget_all()
-        self._ids.forget_all()
-        self._absent.clear()
+        self._forget_reads()
         self._replace(project_id, None)
 
     async def create(
@@ -183,18 +180,11 @@ class Projects:
         self._bus.publish(Topic.PROJECT, project.id)
 
     async def run(self) -> Never:
-        """Load other servers' changes, and expire former tokens, until cancelled."""
-        await run_loop(
-            self._refresh_and_expire,
-            REFRESH_S,
-            "projects_not_refreshed",
-            (RecordsUnavailable,),
-            initial_delay_s=REFRESH_S,
-        )
+        """Expire former tokens, until cancelled."""
+        await run_loop(self._expire, EXPIRE_S, "tokens_not_expired", ())
 
-    async def _refresh_and_expire(self) -> None:
+    async def _expire(self) -> None:
         self.end_former_tokens()
-        await self.refresh()
 
     def end_former_tokens(self) -> None:
         """Remove expired tokens from the cache, so that look-ups need not check the time."""
@@ -208,17 +198,33 @@ class Projects:
             if len(valid) == 1:
                 self._with_former.discard(project_id)
 
-    async def refresh(self) -> None:
-        """Read every known project again. raises: RecordsUnavailable"""
-        known = list(self._by_id)
-        for start in range(0, len(known), READ_KEYS_MAX):
-            ids = known[start : start + READ_KEYS_MAX]
+    async def refresh(self, ids: Collection[int] | None = None) -> None:
+        """Read projects again that other servers have changed. ids: None for all that are cached
+
+        raises: RecordsUnavailable
+        """
+        if ids is None or ids:
+            self._forget_reads()
+        cached = [*(self._by_id if ids is None else self._by_id.keys() & ids)]
+        for start in range(0, len(cached), READ_KEYS_MAX):
+            await self._refresh(cached[start : start + READ_KEYS_MAX])
+
+    async def _refresh(self, ids: Sequence[int]) -> None:
+        """Repeats a read during which this process has changed a project: it may be older."""
+        while True:
             changes = self._changes
             found = await self.store.by_ids(ids)
-            if changes != self._changes:
-                continue  # changed by this process meanwhile: the read may be older
-            for project_id in ids:
-                self._replace(project_id, found.get(project_id))
+            if changes == self._changes:
+                break
+        for project_id in ids:
+            self._replace(project_id, found.get(project_id))
+
+    def _forget_reads(self) -> None:
+        """Reads in progress may be older than a change, and what was absent may be there."""
+        self._forgotten += 1
+        self._tokens.forget_all()
+        self._ids.forget_all()
+        self._absent.clear()
 
     async def _find(self, token: str, caller: Caller | None) -> Project:
         if self._absent.get(token) or not _could_be_a_token(token):

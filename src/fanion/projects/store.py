@@ -358,7 +358,7 @@ def read_ingestion(stored: Any) -> IngestionSettings:
 
 def move_flag_version(connection: Connection, project_id: int) -> None:
     """Increment the version of a project's flags, in the transaction of a change of flags, cohorts
-    or group types. Every server polls it, and so sees changes made by others."""
+    or group types. It is fed to every server."""
     connection.execute(_moved(connection.dialect), {"project_id": project_id, "version": 1})
 
 

@@ -7,7 +7,8 @@ How a new revision is made: change db/schema/tables.py, then run
 It migrates a throwaway SQLite file, compares that with the tables and writes the difference to
 versions/. Read what it wrote: a renamed column looks like one dropped and one added, and values
 of old rows are yours to fill. Say in `oldest_program` which older programs may go on using the
-store; as it is written, none. Migrations only go forward. The contract suite then checks on both
+store; as it is written, none. Migrations only go forward. SQLite drops the triggers of a table that
+is rebuilt: those of revision 0018 are to be made again then. The contract suite then checks on both
 engines that a migrated database equals the tables.
 """
 

@@ -222,12 +222,23 @@ feature_flags = Table(
     sqlite_autoincrement=True,
 )
 
-# Moves with every change of what a project's flags answer: other servers watch it.
+# Moves with every change of what a project's flags answer.
 flag_versions = Table(
     "flag_versions",
     metadata,
     Column("project_id", ID, primary_key=True, autoincrement=False),
     Column("version", BigInteger, nullable=False),
+)
+
+# What servers have to read again: triggers append a row for each change, in the order of commits,
+# and delete the oldest ones.
+change_feed = Table(
+    "change_feed",
+    metadata,
+    Column("number", ID, primary_key=True, autoincrement=True),
+    Column("topic", String(32), nullable=False),
+    Column("item_id", ID, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 # Of the revision to which the schema was brought last: the program that knows the fewest revisions

@@ -3,10 +3,10 @@
 import asyncio
 import gc
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Never, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -14,7 +14,6 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.flags.engine.definition import FlagDefinitions
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.evaluation.compiled import CompiledFlags, build
-from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 T = TypeVar("T")
@@ -27,10 +26,8 @@ COMPILED_ON_LOOP_MAX = 50
 ANSWERED_ON_LOOP_MAX = 1_000
 # Projects whose flags are cached; the least recently used one is evicted.
 PROJECTS_MAX = 20_000
-# How often other servers' changes are looked for: they are seen within twice this time.
-WATCH_S = 0.4
-# Projects in one statement.
-WATCH_PROJECTS_MAX = 1_000
+# Projects in one statement that reads versions.
+VERSIONS_MAX = 1_000
 # How long a request waits for flags that must be read first; then the former flags answer.
 BUILD_WAIT_S = 0.5
 # Without former flags: 20,000 flags are read and compiled in three seconds.
@@ -116,32 +113,32 @@ class FlagSets:
         if project_id in self._built:
             self._stale.add(project_id)
 
-    async def run(self) -> Never:
-        """Load changed flags, other servers' changes too, until cancelled."""
-        await run_loop(
-            self.catch_up,
-            WATCH_S,
-            "flag_versions_unread",
-            (RecordsUnavailable,),
-            initial_delay_s=WATCH_S,
-        )
-
-    async def catch_up(self) -> None:
+    async def catch_up(self, ids: Collection[int] | None = None) -> None:
         """Read what is out of date, while the former flags go on answering.
 
+        ids:    of projects whose flags may have changed; None for all that are cached
         raises: RecordsUnavailable
         """
-        known = list(self._built)
-        for start in range(0, len(known), WATCH_PROJECTS_MAX):
-            some = known[start : start + WATCH_PROJECTS_MAX]
+        cached = self._built.keys() | self._building.keys()
+        wanted = cached if ids is None else (cached & set(ids)) | self._outdated | self._stale
+        ordered = sorted(wanted)
+        for start in range(0, len(ordered), VERSIONS_MAX):
+            some = ordered[start : start + VERSIONS_MAX]
             versions = await self._store.versions(some)
             for project_id in some:
-                built = self._built.get(project_id)
-                if built is None:
-                    continue
-                moved = built.definitions.version != versions.get(project_id, 0)
-                if moved or project_id in self._outdated or project_id in self._stale:
-                    await self._build_once(project_id)
+                await self._bring_to(project_id, versions.get(project_id, 0))
+
+    async def _bring_to(self, project_id: int, version: int) -> None:
+        """version: that is stored"""
+        building = self._building.get(project_id)
+        if building is not None:  # which may have read before the change
+            await asyncio.shield(building)
+        built = self._built.get(project_id)
+        if built is None:
+            return
+        moved = built.definitions.version != version
+        if moved or project_id in self._outdated or project_id in self._stale:
+            await asyncio.shield(self._build_once(project_id))
 
     async def _read(self, project_id: int, former: CompiledFlags | None) -> CompiledFlags:
         building = self._build_once(project_id)

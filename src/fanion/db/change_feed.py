@@ -1,0 +1,90 @@
+"""Follows the changes that all servers make, each of which is one row of `change_feed`: polling
+costs one row, however many projects there are.
+
+Triggers write the rows, so that changes made by older programs and by hand are in it too. Numbers
+are in the order of commits. See migration 0018.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Never
+
+from sqlalchemy import Row, bindparam, func, select
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.schema.tables import change_feed
+from fanion.runtime.background import run_loop
+
+# A change by another server is loaded within this time and that of the reading.
+FOLLOW_S = 0.4
+
+
+class FeedTopic(StrEnum):
+    """Rows of other topics are of newer programs."""
+
+    PROJECT = "project"
+    FLAGS = "flags"
+
+
+# Reads the items with these ids again, if they are cached; None for all that are.
+Load = Callable[[Collection[int] | None], Awaitable[None]]
+
+_feed = change_feed.c
+_NEWEST = select(func.coalesce(func.max(_feed.number), 0))
+# The row that was read last comes first: without it, rows after it may have been deleted too.
+_SINCE = (
+    select(_feed.number, _feed.topic, _feed.item_id)
+    .where(_feed.number >= bindparam("seen"))
+    .order_by(_feed.number)
+)
+
+
+class ChangeFeed:
+    """Of one process. Everything that is cached is read again at the start, after a failure, and
+    when changes are missing in the feed."""
+
+    def __init__(self, records: Records, loads: Mapping[FeedTopic, Load]) -> None:
+        """loads: are called with each poll, also without ids"""
+        self._records = records
+        self._loads = loads
+        self._seen: int | None = None
+
+    async def run(self) -> Never:
+        """Load changes, until cancelled."""
+        await run_loop(
+            self.follow,
+            FOLLOW_S,
+            "changes_not_read",
+            (RecordsUnavailable,),
+            initial_delay_s=FOLLOW_S,
+        )
+
+    async def follow(self) -> None:
+        """Load what has changed since the last call. raises: RecordsUnavailable; then the next
+        call loads it"""
+        changed = await self._since_seen()
+        if changed is None:
+            newest = await self._newest()
+            for load in self._loads.values():
+                await load(None)
+        else:
+            newest, rows = changed
+            for topic, load in self._loads.items():
+                await load({row.item_id for row in rows if row.topic == topic})
+        self._seen = newest
+
+    async def _since_seen(self) -> tuple[int, Sequence[Row[Any]]] | None:
+        """The newest number, and the rows after the one that was seen last; None when rows may be
+        missing: after a failure it may be another PostgreSQL that answers."""
+        seen, self._seen = self._seen, None
+        if seen is None:
+            return None
+        rows = await self._records.fetch(_SINCE, {"seen": seen})
+        if seen and (not rows or rows[0].number != seen):
+            return None
+        self._seen = seen
+        return (rows[-1].number, rows[1:] if seen else rows) if rows else (0, rows)
+
+    async def _newest(self) -> int:
+        [(newest,)] = await self._records.fetch(_NEWEST)
+        return int(newest)
