@@ -130,7 +130,8 @@ def _follow(console: Console, place: tuple[str, str]) -> float:
 def _page(browser: Browser, installation: Installation) -> Iterator[Console]:
     """In a browser that has nothing yet."""
     cookie = installation.cookie(installation.owner)
-    with open_console(browser, installation.server.url, cookie) as console:
+    with open_console(browser, installation.server.url) as console:
+        console.begin_again(cookie)
         yield console
 
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0018"
-down_revision = "0014"
+down_revision = "0017"
 # Triggers write the feed: changes made by older programs are in it too.
 oldest_program = "0005"
 
