@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import Connection, event, make_url, text
 from sqlalchemy.engine import Engine
 
 from fanion.db.change_feed import ChangeFeed, FeedTopic
@@ -233,12 +233,15 @@ async def _is_waiting(records: Records) -> bool:
 
 
 @pytest.fixture
-def statements() -> Iterator[list[tuple[str, int]]]:
-    """Each statement that is run from now on, with its number of rows."""
+def statements(records_url: str) -> Iterator[list[tuple[str, int]]]:
+    """Each statement that is run from now on, with its number of rows; not those of servers that
+    run in this process for other tests."""
     found: list[tuple[str, int]] = []
+    database = make_url(records_url).database
 
-    def ran(_: object, cursor: Any, statement: str, *__: object) -> None:
-        found.append((statement, cursor.rowcount))
+    def ran(connection: Connection, cursor: Any, statement: str, *_: object) -> None:
+        if connection.engine.url.database == database:
+            found.append((statement, cursor.rowcount))
 
     event.listen(Engine, "after_cursor_execute", ran)
     try:
