@@ -16,6 +16,7 @@ from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
 from fanion.flags.evaluation.cache import FlagSets
 from fanion.flags.evaluation.offline_store import OfflineFlagStore
 from fanion.projects.model import FormerToken, Project
+from tests.support.management import Clock
 
 T = TypeVar("T")
 
@@ -211,6 +212,49 @@ async def test_stored_flags_answer_when_the_store_is_down(store: Held, tmp_path:
     assert await keys(started_later) == ["flag-2"]
 
 
+async def test_flags_are_as_old_as_the_last_poll_or_as_the_copy(
+    store: Held, tmp_path: Path
+) -> None:
+    clock = Clock()
+    stored = OfflineFlagStore(tmp_path / "kept.db", clock.now)
+    flag_sets = FlagSets(store, stored, now=clock.now)
+    await keys(flag_sets)
+    await stored.write(known)
+    clock.move(seconds=100)
+    before = flag_sets.age_s
+    await flag_sets.catch_up(set())
+    polled = flag_sets.age_s
+    await stored.renew(*flag_sets.current())
+
+    store.is_down = True
+    clock.move(seconds=30)
+    with pytest.raises(RecordsUnavailable):
+        await flag_sets.catch_up()
+    started_later = FlagSets(store, OfflineFlagStore(tmp_path / "kept.db"), now=clock.now)
+    await keys(started_later)
+
+    assert (before, polled, flag_sets.age_s, started_later.age_s) == (100, 0, 30, 30)
+    store.is_down = False
+    await started_later.catch_up(set())
+    assert started_later.age_s == 0
+
+
+async def test_flags_are_current_once_they_were_read_again(store: Held, tmp_path: Path) -> None:
+    stored = OfflineFlagStore(tmp_path / "kept.db")
+    stored.put(PROJECT, definitions(1))
+    store.is_down = True
+    flag_sets = FlagSets(store, stored)
+    await keys(flag_sets)
+    from_copy = set(flag_sets.current()[0])
+
+    store.is_down = False
+    await flag_sets.catch_up(set())
+    read = set(flag_sets.current()[0])
+    flag_sets.invalidate(PROJECT)
+
+    assert (from_copy, read, set(flag_sets.current()[0])) == (set(), {PROJECT}, set())
+
+
 async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
@@ -219,8 +263,9 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
 
     later = OfflineFlagStore(tmp_path / "kept.db")
 
-    found = await later.get(PROJECT)
-    assert found is not None
+    copy = await later.get(PROJECT)
+    assert copy is not None
+    found = copy.definitions
     assert list(found.flags) == list(definitions(PROJECT).flags)
     assert found.group_types == {0: "company"}
     assert list(found.cohorts) == [CohortRow(1, is_static=True)]
@@ -267,8 +312,8 @@ async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
     await stored.write(known)
     found = await OfflineFlagStore(tmp_path / "kept.db").get(PROJECT)
 
-    assert before_it_is_written is not None and before_it_is_written.version == 3
-    assert found is not None and found.version == 3
+    assert before_it_is_written is not None and before_it_is_written.definitions.version == 3
+    assert found is not None and found.definitions.version == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096])

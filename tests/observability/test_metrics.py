@@ -1,8 +1,10 @@
 """Counts of several processes, reported as one."""
 
+from functools import partial
+
 import pytest
 
-from fanion.observability.metrics import Measured, Metrics, added
+from fanion.observability.metrics import Measured, Metrics, added, without_ages
 from fanion.server.head import path_of
 
 
@@ -33,6 +35,27 @@ def test_what_others_have_counted_is_added() -> None:
     ):
         assert line in lines
     assert len(lines) == len(set(lines))
+
+
+def test_flags_are_as_old_as_in_the_process_where_they_are_oldest() -> None:
+    ages = Metrics(), Metrics(), Metrics()
+    for metrics, age_s in zip(ages, (3, 7, 5), strict=True):
+        metrics.flags_age.set_function(partial(float, age_s))
+    ages[0].elsewhere = lambda: [one.measured() for one in ages[1:]]
+
+    assert "fanion_flags_age_seconds 7.0" in ages[0].render().decode().splitlines()
+
+
+def test_of_a_process_that_has_ended_counts_stay_and_the_age_does_not() -> None:
+    ended = counted("decide", 4)
+    ended.flags_age.set(300)
+    metrics = counted("decide", 3)
+    metrics.elsewhere = lambda: [without_ages(ended.measured())]
+
+    lines = metrics.render().decode().splitlines()
+
+    assert 'fanion_requests_total{route="decide",status="200"} 7.0' in lines
+    assert "fanion_flags_age_seconds 0.0" in lines
 
 
 def test_alone_a_process_reports_the_same() -> None:

@@ -162,8 +162,7 @@ def records_check(public: Services) -> Check:
         try:
             await public.records.ping()
         except RecordsUnavailable as error:
-            is_needed = not answers_from_memory(public.context.settings, public.flags)
-            return CheckResult(State.UNREACHABLE, str(error), is_needed)
+            return _unreachable(public.context.settings, public.flags, str(error))
         return OK
 
     return check
@@ -196,10 +195,16 @@ def unreachable_check(settings: Settings, flags: FlagServices) -> Check:
     """While it is known that the records store cannot be reached."""
 
     async def check() -> CheckResult:
-        is_needed = not answers_from_memory(settings, flags)
-        return CheckResult(State.UNREACHABLE, is_needed=is_needed)
+        return _unreachable(settings, flags)
 
     return check
+
+
+def _unreachable(settings: Settings, flags: FlagServices, reason: str = "") -> CheckResult:
+    """Of the records store."""
+    is_needed = not answers_from_memory(settings, flags)
+    age_s = flags.flag_sets.age_s if Role.WEB in settings.roles else None
+    return CheckResult(State.UNREACHABLE, reason, is_needed, age_s)
 
 
 async def check_opening() -> CheckResult:

@@ -30,6 +30,7 @@ from fanion.flags.evaluation.counters_store import EvaluationCountStore
 from fanion.flags.evaluation.endpoints import DecideEndpoints, EvaluationLimit, no_location
 from fanion.flags.evaluation.offline_store import OfflineFlagStore
 from fanion.flags.evaluation.service import EvaluationCounters, Evaluator
+from fanion.flags.evaluation.snapshot_store import take_over_snapshot
 from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.flags.sdk.browser_config_endpoints import BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints, DefinitionReaders
@@ -178,6 +179,14 @@ def open_offline_flags(settings: Settings) -> OfflineFlagStore:
     return OfflineFlagStore(settings.data.resolve() / "kept-flags.db")
 
 
+def prepare_offline_flags(settings: Settings) -> None:
+    """At the start, before anything reads them. raises: SettingsError for a broken snapshot"""
+    offline = open_offline_flags(settings)
+    offline.complete()
+    if settings.flags_snapshot:
+        take_over_snapshot(Path(settings.flags_snapshot), offline)
+
+
 def build_services(context: AppContext, stores: Stores) -> Services:
     """raises: GeoIpUnreadable"""
     stores.records.observe(context.metrics.store_seconds.labels("records").observe)
@@ -217,7 +226,8 @@ def build_flag_services(
     projects = readers.projects
     store = FlagStore(records)
     source = store if records_answer else UnavailableFlagSource()
-    flag_sets = FlagSets(source, offline, bus, context.waits.flags_s)
+    flag_sets = FlagSets(source, offline, bus, context.waits.flags_s, now)
+    metrics.flags_age.set_function(lambda: flag_sets.age_s)
     subjects = _build_subject_store(context, records)
     if not records_answer:
         subjects.breaker.failed(subjects.breaker.answers)
@@ -254,7 +264,7 @@ def build_flag_services(
             "changes": feed.run,
             "flag_streams": broadcaster.run_heartbeat,
             "flag_stream_keys": partial(broadcaster.run_grant_checks, readers.holds),
-            "kept_flags": partial(offline.run, projects.by_id),
+            "kept_flags": partial(offline.run, projects.by_id, flag_sets.current),
             "flag_usage": EvaluationCountStore(records, counts, projects.by_id, now).run,
         },
     )

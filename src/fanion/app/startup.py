@@ -28,6 +28,7 @@ from fanion.app.services import (
     build_services,
     open_offline_flags,
     open_stores,
+    prepare_offline_flags,
 )
 from fanion.config import Role
 from fanion.db.engine import RecordsUnavailable, unopened_records, wait_for_records
@@ -75,7 +76,8 @@ class ServerStart:
 
 
 async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> None:
-    """answering: whether the records store does"""
+    """answering: whether the records store does. raises: SettingsError for a broken snapshot"""
+    await asyncio.to_thread(prepare_offline_flags, start.context.settings)
     async with AsyncExitStack() as degraded, AsyncExitStack() as opened:
         if await _serve_degraded(start, degraded, answering):
             stores = await _stores_at_last(start, opened)
@@ -156,8 +158,11 @@ async def degraded_application(context: AppContext) -> AsyncGenerator[Applicatio
     """Evaluates flags from the offline copy, with its background tasks."""
     records = unopened_records(context.settings.records_url)
     flags = build_flag_services(context, records, records_answer=False)
-    for project in await open_offline_flags(context.settings).projects():
+    offline = open_offline_flags(context.settings)
+    for project in await offline.projects():
         flags.projects.restore(project)
+    if (oldest := await offline.oldest()) is not None:
+        flags.flag_sets.answer_from_copy(oldest)
 
     checks = {"records": unreachable_check(context.settings, flags)}
     try:

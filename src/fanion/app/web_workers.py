@@ -32,7 +32,7 @@ from fanion.app.web_worker import (
     WorkerStart,
 )
 from fanion.db.engine import RecordsUnavailable
-from fanion.observability.metrics import Measured, added
+from fanion.observability.metrics import Measured, added, without_ages
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 from fanion.processes.shared_counters import SharedCounters
@@ -131,7 +131,7 @@ class WebWorkers:
                 if self._is_ending:
                     return
                 self._log.error("web_worker_ended", worker=worker.number, code=code)
-            self._measured_before = added([self._measured_before, worker.measured])
+            self._measured_before = added([self._measured_before, without_ages(worker.measured)])
             worker.measured = {}
 
     def _pass_on(self, connection: Connection, path: str, first: bytes) -> bool:

@@ -12,6 +12,7 @@ from fanion import __version__
 from fanion.accounts.passwords.links_store import first_link
 from fanion.accounts.passwords.rules import check_password
 from fanion.cli.doctor import doctor
+from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
 from fanion.cli.migrate import migrate
@@ -85,6 +86,7 @@ keys = typer.Typer(help="Personal API keys.", no_args_is_help=True)
 projects = typer.Typer(help="Projects.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 app.add_typer(projects, name="projects")
+app.add_typer(flags, name="flags")
 app.add_typer(users, name="users")
 app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")

@@ -76,6 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     question_memory_bytes: int = 1_000_000_000
     webhooks_allow_private: bool = False
     geoip_db: str = ""
+    flags_snapshot: str = ""
     smtp_url: str = ""
     mail_from: str = ""
     password_sign_in: Literal["on", "off"] = "on"

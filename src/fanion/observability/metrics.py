@@ -21,6 +21,9 @@ _EVALUATION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SE
 # Of each metric its samples: name, labels and value.
 Measured = dict[str, list[tuple[str, dict[str, str], float]]]
 _MADE = "_created"  # when a number began, which is no sum
+_FLAGS_AGE = "fanion_flags_age_seconds"
+# Of several processes the greatest is reported, in place of the sum.
+_MAXIMA = {_FLAGS_AGE}
 
 
 class HotCounter:
@@ -136,6 +139,9 @@ class Metrics:
         self.flag_listeners = Gauge(
             "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry
         )
+        self.flags_age = Gauge(
+            _FLAGS_AGE, "Time since flags were last known to be current", registry=registry
+        )
         self.event_streams = Gauge(
             "fanion_event_streams", "Open streams of live events", registry=registry
         )
@@ -177,16 +183,25 @@ class Metrics:
         }
 
 
+def without_ages(measured: Measured) -> Measured:
+    """Of a process that has ended, whose flags are not answered any more."""
+    return {family: samples for family, samples in measured.items() if family not in _MAXIMA}
+
+
 def added(parts: Iterable[Measured]) -> Measured:
-    """Metrics of several processes, summed."""
+    """Metrics of several processes, summed; of some the greatest."""
     sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for part in parts:
         for family, samples in part.items():
             of_family = sums.setdefault(family, {})
             for name, labels, value in samples:
                 one = name, tuple(labels.items())
-                is_sum = not name.endswith(_MADE)
-                of_family[one] = of_family.get(one, 0.0) + value if is_sum else value
+                if name in _MAXIMA:
+                    of_family[one] = max(of_family.get(one, 0.0), value)
+                elif name.endswith(_MADE):
+                    of_family[one] = value
+                else:
+                    of_family[one] = of_family.get(one, 0.0) + value
     return {
         family: [(name, dict(labels), value) for (name, labels), value in of_family.items()]
         for family, of_family in sums.items()

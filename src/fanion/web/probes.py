@@ -1,7 +1,7 @@
 """Liveness, readiness and metrics, for operators and load balancers.
 
-These endpoints need no key, so responses are limited to what is public: names, states and the
-version. Addresses, settings and texts of errors go to the log.
+These endpoints need no key, so responses are limited to what is public: names, states, ages and
+the version. Addresses, settings and texts of errors go to the log.
 """
 
 import asyncio
@@ -28,11 +28,13 @@ class State(StrEnum):
 class CheckResult:
     """reason:    for the log only
     is_needed: whether the server is only ready for requests while the state is OK
+    flags_age_s: of flags that are answered without the store; None while they are current
     """
 
     state: State
     reason: str = ""
     is_needed: bool = True
+    flags_age_s: float | None = field(default=None, compare=False)
 
 
 OK = CheckResult(State.OK)
@@ -57,7 +59,9 @@ class Probes:
         failing = any(one.state != State.OK and one.is_needed for one in found.values())
         checks = {name: checked.state for name, checked in found.items()}
         status = "not ready" if failing else "ready"
-        return json_response({"status": status, "checks": checks}, 503 if failing else 200)
+        ages = [one.flags_age_s for one in found.values() if one.flags_age_s is not None]
+        age = {"flags_age_s": round(max(ages))} if ages else {}
+        return json_response({"status": status, "checks": checks, **age}, 503 if failing else 200)
 
     async def check(self) -> Mapping[str, CheckResult]:
         """Concurrent requests share one run of the checks, so that load on the probes is no load on

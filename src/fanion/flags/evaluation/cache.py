@@ -5,6 +5,8 @@ import gc
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -15,6 +17,7 @@ from fanion.flags.engine.definition import FlagDefinitions
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.evaluation.compiled import CompiledFlags, build
 from fanion.runtime.change_bus import ChangeBus, Topic
+from fanion.runtime.clock import utc_now
 
 T = TypeVar("T")
 
@@ -52,19 +55,27 @@ class UnavailableFlagSource:
         raise RecordsUnavailable("the records store cannot be opened")
 
 
+@dataclass(frozen=True, slots=True)
+class OfflineCopy:
+    """taken_at: when the definitions were last known to be current"""
+
+    definitions: FlagDefinitions
+    taken_at: datetime
+
+
 class OfflineFlags(Protocol):
     """Where definitions survive this process, for when the records store does not answer."""
 
     def put(self, project_id: int, definitions: FlagDefinitions) -> None: ...
 
-    async def get(self, project_id: int) -> FlagDefinitions | None: ...
+    async def get(self, project_id: int) -> OfflineCopy | None: ...
 
 
 class NoOfflineFlags:
     def put(self, project_id: int, definitions: FlagDefinitions) -> None:
         """Nothing survives."""
 
-    async def get(self, project_id: int) -> FlagDefinitions | None:
+    async def get(self, project_id: int) -> OfflineCopy | None:
         return None
 
 
@@ -81,7 +92,11 @@ class FlagSets:
         offline: OfflineFlags | None = None,
         bus: ChangeBus | None = None,
         build_wait_s: float = BUILD_WAIT_S,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
+        self._now = now
+        # What is read from the store is newer than this process.
+        self._current_at = now()
         self._build_wait_s = build_wait_s
         self._store = store
         self._offline = offline or NoOfflineFlags()
@@ -93,6 +108,20 @@ class FlagSets:
         self._outdated: set[int] = set()
         self._bus = bus or ChangeBus()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    @property
+    def age_s(self) -> float:
+        """Since all flags that are answered were known to be current: at the last poll, or when the
+        copy was made that answers in place of the store."""
+        return max(0.0, (self._now() - self._current_at).total_seconds())
+
+    def current(self) -> tuple[Collection[int], datetime]:
+        """The projects whose flags are cached and not out of date, and when that was last known."""
+        return self._built.keys() - self._outdated - self._stale, self._current_at
+
+    def answer_from_copy(self, taken_at: datetime) -> None:
+        """Flags as of then are answered, until the store has been polled."""
+        self._current_at = min(self._current_at, taken_at)
 
     async def of(self, project_id: int) -> FlagSet:
         """raises: RecordsUnavailable when nothing is known and the store does not answer"""
@@ -119,6 +148,7 @@ class FlagSets:
         ids:    of projects whose flags may have changed; None for all that are cached
         raises: RecordsUnavailable
         """
+        begun = self._now()
         cached = self._built.keys() | self._building.keys()
         wanted = cached if ids is None else (cached & set(ids)) | self._outdated | self._stale
         ordered = sorted(wanted)
@@ -127,6 +157,7 @@ class FlagSets:
             versions = await self._store.versions(some)
             for project_id in some:
                 await self._bring_to(project_id, versions.get(project_id, 0))
+        self._current_at = begun
 
     async def _bring_to(self, project_id: int, version: int) -> None:
         """version: that is stored"""
@@ -153,15 +184,16 @@ class FlagSets:
             return former
 
     async def _from_offline(self, project_id: int) -> CompiledFlags | None:
-        definitions = await self._offline.get(project_id)
-        if definitions is None:
+        copy = await self._offline.get(project_id)
+        if copy is None:
             return None
-        compiled = await _compiled(definitions)
+        compiled = await _compiled(copy.definitions)
         # Another request may have read them at the same time, or the store may have answered.
         built = self._built.get(project_id)
         if built is None:
             built = compiled
             self._put(project_id, built)
+            self.answer_from_copy(copy.taken_at)
             self._log.warning("flags_from_snapshot", project_id=project_id)
         return built
 

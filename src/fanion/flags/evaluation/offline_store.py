@@ -3,23 +3,28 @@ starts while the records store is down."""
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
 import msgspec
 import structlog
 
 from fanion.flags.engine.definition import FlagDefinitions
+from fanion.flags.evaluation.cache import OfflineCopy
 from fanion.flags.evaluation.compiled import written
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
+from fanion.runtime.clock import utc_now
 
 # Changes wait this long for others to be written with them.
 WRITE_S = 2.0
 BUSY_S = 1.0
+# How often it is written that flags are still current: after a restart they seem older by as much.
+RENEW_FOR = timedelta(minutes=1)
 
 _SCHEMA = """
   CREATE TABLE IF NOT EXISTS kept (
@@ -30,40 +35,83 @@ _SCHEMA = """
   )
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS kept_api_token ON kept (api_token)"
+# When the flags of each project were last known to be current, in seconds since 1970. A table of
+# its own: earlier versions insert four values into `kept`.
+_TAKEN = """
+  CREATE TABLE IF NOT EXISTS taken (
+    project_id INTEGER PRIMARY KEY,
+    taken_at   REAL NOT NULL
+  )
+"""
 _PUT = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)"
+_PUT_TAKEN = "INSERT OR REPLACE INTO taken VALUES (?, ?)"
+_RENEW = "UPDATE taken SET taken_at = max(taken_at, ?) WHERE project_id = ?"
+_COMPLETE = "INSERT OR IGNORE INTO taken SELECT project_id, ? FROM kept"
+_DELETE_OLDER = (
+    "DELETE FROM kept WHERE project_id NOT IN (SELECT project_id FROM taken WHERE taken_at >= ?)"
+)
+_DELETE_TAKEN = "DELETE FROM taken WHERE project_id NOT IN (SELECT project_id FROM kept)"
+_ADD = "INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?)"
 _CHANGE = "UPDATE kept SET api_token = ?, project = ? WHERE project_id = ?"
 _PROJECT = "SELECT project FROM kept WHERE api_token = ?"
 # A project is stored with its former tokens, in which this searches.
 _HOLDING = "SELECT project FROM kept WHERE instr(project, CAST(? AS BLOB)) > 0"
-_DEFINITIONS = "SELECT definitions FROM kept WHERE project_id = ?"
+_DEFINITIONS = (
+    "SELECT definitions, taken_at FROM kept JOIN taken USING (project_id) WHERE project_id = ?"
+)
+_OLDEST = "SELECT min(taken_at) FROM taken"
 _PROJECTS = "SELECT project FROM kept ORDER BY project_id"
 
 _encode = msgspec.msgpack.Encoder(enc_hook=written).encode
 _project = msgspec.msgpack.Decoder(Project).decode
 _definitions = msgspec.msgpack.Decoder(FlagDefinitions).decode
 
-_Row = tuple[int, str, bytes, bytes]
+# Of `kept`.
+Row = tuple[int, str, bytes, bytes]
+ProjectOf = Callable[[int], Awaitable[Project | None]]
+# The projects whose flags in memory are current, and when that was last known.
+Current = Callable[[], tuple[Collection[int], datetime]]
+_Change = Callable[[sqlite3.Connection], object]
+
+
+def create_tables(file: sqlite3.Connection) -> None:
+    for statement in (_SCHEMA, _INDEX, _TAKEN):
+        file.execute(statement)
+
+
+def put_row(file: sqlite3.Connection, project: Project, copy: OfflineCopy) -> None:
+    row = project.id, project.api_token, _encode(project), _encode(copy.definitions)
+    file.execute(_PUT, row)
+    file.execute(_PUT_TAKEN, (project.id, copy.taken_at.timestamp()))
+
+
+def check_row(row: Row) -> None:
+    """raises: msgspec.MsgspecError for one that cannot be read"""
+    _project(row[2])
+    _definitions(row[3])
 
 
 class OfflineFlagStore:
     """One row a project, replaced in one transaction. A file that cannot be read counts as empty:
     all that it holds is in the records store."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, now: Callable[[], datetime] = utc_now) -> None:
         self._path = path
-        self._changed: dict[int, FlagDefinitions] = {}
+        self._now = now
+        self._renewed_at = now()
+        self._changed: dict[int, OfflineCopy] = {}
         self._changed_projects: set[int] = set()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def put(self, project_id: int, definitions: FlagDefinitions) -> None:
         """Written at the next interval."""
-        self._changed[project_id] = definitions
+        self._changed[project_id] = OfflineCopy(definitions, self._now())
 
     def project_changed(self, project_id: int) -> None:
         """Written at the next interval, if the project's flags are stored."""
         self._changed_projects.add(project_id)
 
-    async def get(self, project_id: int) -> FlagDefinitions | None:
+    async def get(self, project_id: int) -> OfflineCopy | None:
         waiting = self._changed.get(project_id)
         if waiting is not None:
             return waiting
@@ -83,13 +131,62 @@ class OfflineFlagStore:
         rows = await asyncio.to_thread(self._rows, _PROJECTS, ())
         return [_project(row[0]) for row in rows]
 
-    async def run(self, project_of: Callable[[int], Awaitable[Project | None]]) -> Never:
-        """Write changed flags and projects, until cancelled."""
-        await run_loop(
-            partial(self.write, project_of), WRITE_S, "flags_not_kept", (), initial_delay_s=WRITE_S
-        )
+    async def oldest(self) -> datetime | None:
+        """When the flags of all projects in the file were known to be current; None without any."""
+        rows = await asyncio.to_thread(self._rows, _OLDEST, ())
+        return _time(rows[0][0]) if rows and rows[0][0] is not None else None
 
-    async def write(self, project_of: Callable[[int], Awaitable[Project | None]]) -> None:
+    def complete(self) -> None:
+        """At the start: a file of an earlier version is as old as its last change."""
+        try:
+            changed_at = self._path.stat().st_mtime
+            self._write(lambda file: file.execute(_COMPLETE, (changed_at,)))
+        except FileNotFoundError:
+            pass
+        except (OSError, sqlite3.Error) as error:
+            self._log.warning("flags_not_kept", error=str(error))
+
+    def take_over(self, rows: Callable[[], Iterable[Row]], taken_at: datetime) -> None:
+        """Replace what is older than these rows of another file, and add what is missing. After an
+        error of `rows` the file is as before.
+
+        rows: of all projects, as of `taken_at`
+        """
+        seconds = taken_at.timestamp()
+
+        def merge(file: sqlite3.Connection) -> None:
+            file.execute(_DELETE_OLDER, (seconds,))
+            file.execute(_DELETE_TAKEN)
+            file.executemany(_ADD, rows())
+            file.execute(_COMPLETE, (seconds,))
+
+        try:
+            self._write(merge)
+        except (OSError, sqlite3.Error) as error:
+            self._log.warning("flags_not_kept", error=str(error))
+
+    async def run(self, project_of: ProjectOf, current: Current) -> Never:
+        """Write changed flags and projects, and which are still current, until cancelled."""
+
+        async def write() -> None:
+            await self.write(project_of)
+            if self._now() - self._renewed_at >= RENEW_FOR:
+                self._renewed_at = self._now()
+                await self.renew(*current())
+
+        await run_loop(write, WRITE_S, "flags_not_kept", (), initial_delay_s=WRITE_S)
+
+    async def renew(self, project_ids: Collection[int], at: datetime) -> None:
+        """The flags of these projects were current at that time."""
+        waiting = self._changed.keys()
+        renewed = [(at.timestamp(), one) for one in project_ids if one not in waiting]
+        try:
+            if renewed:
+                await asyncio.to_thread(self._write, lambda file: file.executemany(_RENEW, renewed))
+        except (OSError, sqlite3.Error) as error:
+            self._log.warning("flags_not_kept", error=str(error))
+
+    async def write(self, project_of: ProjectOf) -> None:
         """project_of: mostly from memory; a project that it does not know is left out"""
         changed, self._changed = self._changed, {}
         project_ids, self._changed_projects = self._changed_projects, set()
@@ -98,45 +195,53 @@ class OfflineFlagStore:
             known = [(project, each) for project, each in found if project is not None]
             projects = [await project_of(project_id) for project_id in project_ids]
             if known or projects:
-                await asyncio.to_thread(self._write, known, [one for one in projects if one])
+                put = partial(_put, known, [one for one in projects if one])
+                await asyncio.to_thread(self._write, put)
         except Exception as error:
             # Flags answer without it: it is tried again, and serving goes on.
             self._changed = changed | self._changed
             self._changed_projects |= project_ids
             self._log.warning("flags_not_kept", error=str(error))
 
-    def _read(self, project_id: int) -> FlagDefinitions | None:
+    def _read(self, project_id: int) -> OfflineCopy | None:
         rows = self._rows(_DEFINITIONS, (project_id,))
-        return _definitions(rows[0][0]) if rows else None
+        return OfflineCopy(_definitions(rows[0][0]), _time(rows[0][1])) if rows else None
 
-    def _write(
-        self, known: Sequence[tuple[Project, FlagDefinitions]], projects: Sequence[Project]
-    ) -> None:
-        rows = [(one.id, one.api_token, _encode(one), _encode(each)) for one, each in known]
-        changes = [(one.api_token, _encode(one), one.id) for one in projects]
+    def _write(self, change: _Change) -> None:
         try:
-            self._replace(rows, changes)
+            self._transact(change)
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise
             self._path.unlink(missing_ok=True)  # a file that is no database, or a broken one
-            self._replace(rows, changes)
+            self._transact(change)
 
-    def _replace(self, rows: Sequence[_Row], changes: Sequence[tuple[str, bytes, int]]) -> None:
+    def _transact(self, change: _Change) -> None:
         with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as file, file:
             self._path.chmod(0o600)
-            file.execute(_SCHEMA)
-            file.execute(_INDEX)
-            file.executemany(_PUT, rows)
-            file.executemany(_CHANGE, changes)
+            create_tables(file)
+            change(file)
 
-    def _rows(self, statement: str, parameters: tuple[object, ...]) -> list[tuple[bytes]]:
+    def _rows(self, statement: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
         if not self._path.exists():
             return []
         try:
             with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as file:
-                found: list[tuple[bytes]] = file.execute(statement, parameters).fetchall()
-                return found
+                return file.execute(statement, parameters).fetchall()
         except sqlite3.Error as error:
             self._log.warning("kept_flags_unread", error=str(error))
             return []
+
+
+def _put(
+    known: Sequence[tuple[Project, OfflineCopy]],
+    projects: Sequence[Project],
+    file: sqlite3.Connection,
+) -> None:
+    for project, copy in known:
+        put_row(file, project, copy)
+    file.executemany(_CHANGE, [(one.api_token, _encode(one), one.id) for one in projects])
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,49 @@
+"""`fanion flags`: uses the records store directly, whether a server runs or not."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fanion.cli.output import Data, refuse, settings_of, with_records
+from fanion.db.batching import READ_KEYS_MAX
+from fanion.db.engine import Records
+from fanion.flags.evaluation.snapshot_store import write_snapshot
+from fanion.flags.storage.store import FlagStore
+from fanion.projects.admin_store import all_projects
+from fanion.projects.model import Project
+from fanion.projects.store import ProjectStore
+from fanion.runtime.clock import utc_now
+
+flags = typer.Typer(help="Feature flags.", no_args_is_help=True)
+
+
+@flags.command()
+def snapshot(
+    out: Annotated[Path, typer.Option(help="A file, which is replaced once the new one is whole.")],
+    data: Data = None,
+) -> None:
+    """Write the projects, with their keys, and flags into a file from which servers start that
+    cannot reach the records store: FANION_FLAGS_SNAPSHOT names it to them."""
+
+    async def work(records: Records) -> int:
+        store, count = FlagStore(records), 0
+        try:
+            with write_snapshot(out, utc_now()) as add:
+                async for project in _all(records):
+                    add(project, await store.definitions(project.id))
+                    count += 1
+        except OSError as error:
+            refuse(f"{out} cannot be written: {error.strerror or error}")
+        return count
+
+    print(f"{with_records(settings_of(data=data), work)} projects: {out}")
+
+
+async def _all(records: Records) -> AsyncIterator[Project]:
+    ids = [one.id for one in await all_projects(records)]
+    for start in range(0, len(ids), READ_KEYS_MAX):
+        found = await ProjectStore(records).by_ids(ids[start : start + READ_KEYS_MAX])
+        for project in found.values():
+            yield project
