@@ -1,5 +1,6 @@
 """axe-core, run in a page as it stands."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -8,20 +9,25 @@ import pytest
 from playwright.sync_api import Page
 
 AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
-RUN = "async () => (await axe.run(document, { resultTypes: ['violations'] })).violations"
+RUN = """async rules => (await axe.run(document, {
+  resultTypes: ['violations'],
+  ...(rules.length ? { runOnly: { type: 'rule', values: rules } } : {}),
+})).violations"""
+# Rules that depend on the theme; the others find the same in each.
+OF_COLOURS = ("color-contrast", "link-in-text-block")
 # Once another theme is drawn: colours that are on their way to others are no colours of the page.
 ENDED = """() => new Promise(requestAnimationFrame).then(() => Promise.all(document.getAnimations()
   .filter(one => one.effect?.getComputedTiming().endTime !== Infinity)
   .map(one => one.finished.catch(() => null))))"""
 
 
-def violations(page: Page) -> list[str]:
-    """Each with the elements that it is about."""
+def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """Each with the elements that it is about. rules: by their names; none for all of them"""
     if not page.evaluate("() => 'axe' in window"):
         # By the debugger, which no policy of the page concerns.
         page.evaluate(_source())
     page.evaluate(ENDED)
-    return [_line(found) for found in page.evaluate(RUN)]
+    return [_line(found) for found in page.evaluate(RUN, list(rules))]
 
 
 def _line(found: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ const fields = {
   filters: "conditions",
   groups: "conditions",
   has_enriched_analytics: "enriched analytics",
+  hidden: "hidden mark",
   ingestion: "ingestion settings",
   is_accepted: "acceptance",
   is_active: "membership",
@@ -50,6 +51,7 @@ const fields = {
   test_account_filters: "test accounts",
   timezone: "time zone",
   url: "address",
+  verified: "verified mark",
   week_start_day: "first day of the week",
 } as const;
 
