@@ -11,7 +11,7 @@ from msgspec import json
 from sqlalchemy import select
 
 from fanion.accept_log.port import Envelope
-from fanion.app import server
+from fanion.app import ingestion
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
@@ -184,7 +184,7 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
     ):
         await send(first, *large)
         await site.ingested()
-    monkeypatch.setattr(server, "IngestStore", partial(IngestStore, read_bytes_max=2_500))
+    monkeypatch.setattr(ingestion, "IngestStore", partial(IngestStore, read_bytes_max=2_500))
 
     later = NOW + timedelta(minutes=1)
     async with open_site(records_url, events, tmp_path, later) as site:
