@@ -10,6 +10,7 @@ from msgspec import structs
 
 from fanion.app.server import Server, server_application
 from fanion.console.build import Build, file_of
+from fanion.observability.metrics import Metrics
 from tests.support import plain_http
 from tests.support.application import BASE_URL, Site
 from tests.support.exchange import MemoryTransport
@@ -46,10 +47,11 @@ BUILD = Build(
 
 
 def client_of(site: Site, build: Build, **settings: Any) -> httpx.AsyncClient:
-    """Of this server as it were with such a build."""
+    """Of this server as it were with such a build. What it measures is its own."""
     public = site.running.public
     changed = structs.replace(public.context.settings, **settings)
-    context = replace(public.context, build=build, settings=changed)
+    context = replace(public.context, build=build, settings=changed, metrics=Metrics())
     server = Server(replace(public, context=context), site.running.events)
+    server.events.observe(public.context.metrics.store_seconds.labels("events").observe)
     application = server_application(server)
     return plain_http.AsyncClient(transport=MemoryTransport(application), base_url=BASE_URL)
