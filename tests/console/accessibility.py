@@ -16,7 +16,9 @@ RUN = """async rules => (await axe.run(document, {
 # Rules that depend on the theme; the others find the same in each.
 OF_COLOURS = ("color-contrast", "link-in-text-block")
 # Once another theme is drawn: colours that are on their way to others are no colours of the page.
-ENDED = """() => new Promise(requestAnimationFrame).then(() => Promise.all(document.getAnimations()
+# They begin with the first frame, after what was asked to run before it.
+ENDED = """() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+  .then(() => Promise.all(document.getAnimations()
   .filter(one => one.effect?.getComputedTiming().endTime !== Infinity)
   .map(one => one.finished.catch(() => null))))"""
 
