@@ -17,7 +17,6 @@ from bench import (
     ingestion,
     insights,
     load,
-    log_partitions,
     sustained,
     walk,
 )
@@ -31,7 +30,6 @@ CASES = {
     "ingestion": ingestion.run,
     "sustained": sustained.run,
     "backlog": backlog.run,
-    "log-partitions": log_partitions.run,
     "event-list": event_list.run,
     "cohorts": cohorts.run,
     "cohort-service": cohort_service.run,
