@@ -16,7 +16,8 @@ from tests.cluster.outcome import check
 from tests.support.postgres import NoPostgres
 from tests.support.server import project_client
 
-pytestmark = pytest.mark.cluster
+# Leases of a server whose clock is ahead last until then by the clocks of the others.
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 SEEDS = int(os.environ.get("FANION_TEST_CLUSTER_SEEDS", "1"))
 # Before a fault and after it.
