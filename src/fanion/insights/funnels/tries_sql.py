@@ -11,7 +11,8 @@ the square of its length, in time and in memory.
 source: insights.md sections 5a to 5d
 """
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, ranks, steps_mask
 from fanion.insights.funnels.query import Window
@@ -25,8 +26,12 @@ _MICROS = 1_000_000
 
 def tries(compiler: Compiler, asked: FunnelSql) -> str:
     """An expression over `elements`."""
-    builder = {"ordered": _Ordered, "strict": _Strict, "unordered": _Unordered}[asked.query.order]
-    return builder(compiler, asked).tries()
+    builders: Mapping[str, Callable[[Compiler, FunnelSql], _Tries]] = {
+        "ordered": _Ordered,
+        "strict": _Strict,
+        "unordered": _Unordered,
+    }
+    return builders[asked.query.order](compiler, asked).tries()
 
 
 def window_end(compiler: Compiler, asked: FunnelSql, start: str) -> str:
@@ -40,7 +45,7 @@ def window_end(compiler: Compiler, asked: FunnelSql, start: str) -> str:
     return f"toUInt64(toUnixTimestamp64Micro({later}) - {origin})"
 
 
-class _Tries:
+class _Tries(ABC):
     """size: of the steps; with_value: a try has the value of the event of one step"""
 
     def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
@@ -50,8 +55,8 @@ class _Tries:
         self.size = len(asked.query.steps)
         self.with_value = asked.valued_tries
 
-    def tries(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def tries(self) -> str: ...
 
     def limit(self, start: str) -> str:
         return window_end(self.compiler, self.asked, start)
