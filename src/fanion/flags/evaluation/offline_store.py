@@ -142,7 +142,7 @@ class OfflineFlagStore:
             changed_at = self._path.stat().st_mtime
             self._write(lambda file: file.execute(_COMPLETE, (changed_at,)))
         except FileNotFoundError:
-            pass
+            return  # the server has kept no flags yet
         except (OSError, sqlite3.Error) as error:
             self._log.warning("flags_not_kept", error=str(error))
 
