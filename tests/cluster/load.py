@@ -1,5 +1,5 @@
 """Clients that send events of many distinct ids to any server, again and again until each request
-is acknowledged, and what must come of them whoever ingests."""
+is acknowledged, and what must come of them whichever server ingests."""
 
 import asyncio
 import itertools

@@ -28,7 +28,7 @@ async def check(http: httpx.AsyncClient, load: Load) -> None:
 
 
 async def check_ledger(http: httpx.AsyncClient, load: Load) -> None:
-    """Requests that nobody answered may have arrived, too: their items are duplicates."""
+    """Requests without an answer may have arrived, too: their items are duplicates."""
     totals = (await get(http, "/ingestion/"))["totals"]
     assert totals["stored"] == load.acknowledged * ITEMS
     assert totals["accepted"] == totals["stored"] + totals["duplicates"]

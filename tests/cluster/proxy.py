@@ -8,7 +8,9 @@ CHUNK_BYTES = 2**16
 
 
 class Proxy:
-    """port: where it listens on loopback; target: the port to which it leads, or None: nobody"""
+    """port: where it listens on loopback
+    target: the port to which it leads; None refuses connections
+    """
 
     def __init__(self, target: int) -> None:
         self.target: int | None = target
@@ -27,7 +29,7 @@ class Proxy:
             if self.target is not None:
                 await self._connect(self.target, reader, writer)
         except OSError:
-            pass  # as for one that finds nobody there
+            pass  # refused: the client sees a connection that ends
         finally:
             self._open.discard(writer)
             writer.transport.abort()

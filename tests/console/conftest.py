@@ -114,7 +114,7 @@ def visit(
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> Iterator[Visit]:
-    """A further page, with cookies and storage of its own, where somebody is signed in.
+    """A further page, with cookies and storage of its own, with a user signed in.
 
     What no page may do fails the test at its end; see `Watch`.
     """

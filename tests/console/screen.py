@@ -217,7 +217,7 @@ class Console:
 def open_console(browser: Browser, origin: str) -> Iterator[Console]:
     """The page of a stranger.
 
-    Whoever signed the certificate of an `https` origin does not matter.
+    The certificate of an `https` origin may be signed by any authority.
     """
     context = browser.new_context(
         ignore_https_errors=True,

@@ -72,8 +72,10 @@ class AttemptStore:
         )
 
     async def _require_turn(self, client: Client) -> None:
-        """Without a transaction: who guesses most is refused most, and holds nobody up. raises:
-        Throttled"""
+        """Without a transaction: guesses at one account do not delay those who sign in to another.
+
+        raises: Throttled
+        """
         now = self._now().timestamp()
         rows = await self._records.fetch(_read(_places(client), now))
         _Loaded(rows, now).attempts.require_turn(client)

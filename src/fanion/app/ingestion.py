@@ -59,7 +59,7 @@ class Ingestion:
 
 
 def build_ingestion(public: Services, events: EventStore, live: LiveEvents | None) -> Ingestion:
-    """live: is shown what is stored; None where nobody reads it"""
+    """live: is shown what is stored; None in a process that serves no streams"""
     context, records = public.context, public.records
     settings, now = context.settings, context.now
     is_here = Role.INGEST in settings.roles

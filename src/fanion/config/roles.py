@@ -8,7 +8,7 @@ class Role(StrEnum):
     WEB = "web"  # captures, and flags for SDKs
     API = "api"  # the management API and the console
     INGEST = "ingest"  # from the accept log into the stores
-    JOBS = "jobs"  # work that nobody waits for
+    JOBS = "jobs"  # work for which no request waits
 
 
 ALL: Final = frozenset(Role)

@@ -55,7 +55,7 @@ class SharedPlaces:
         return place
 
     def leave(self, place: UUID) -> None:
-        """Nobody waits for it: the place is free a moment later."""
+        """In the background: the place is free a moment later."""
         self._held.pop(place).cancel()
         leaving = asyncio.ensure_future(self._leave(place))
         self._leaving.add(leaving)

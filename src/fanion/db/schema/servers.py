@@ -28,7 +28,7 @@ job_leases = Table(
     Column("held_until", UtcDateTime, nullable=False),
 )
 
-# Of questions that servers ask the event store now, of requests and of work that nobody waits for.
+# Of questions that servers ask the event store now, of requests and of background work.
 question_places = Table(
     "question_places",
     metadata,

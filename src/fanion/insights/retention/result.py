@@ -18,7 +18,7 @@ from fanion.insights.sql.compiler import OTHER
 # The address of the persons behind a row, or a value of it, of an entry of the breakdown.
 Url = Callable[..., str]
 _Counts = Mapping[tuple[int, int], int]
-_NOBODY: Final[_Counts] = {}
+_NO_COUNTS: Final[_Counts] = {}
 
 
 def retention_result(
@@ -37,7 +37,7 @@ def retention_result(
     for value, row, ahead, persons in found:
         by_value.setdefault(value, {})[row - 1, ahead] = persons
     if query.breakdowns is None:
-        return _triangle(query, rows, zone, by_value.get("", _NOBODY), url, {})
+        return _triangle(query, rows, zone, by_value.get("", _NO_COUNTS), url, {})
     if query.breakdowns.hide_other:
         by_value.pop(OTHER, None)
     return [

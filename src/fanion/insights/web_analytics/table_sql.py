@@ -82,8 +82,8 @@ _EVENTS = """
 _BOUNCES = """
   SELECT {is_previous} AS is_previous,
          arrayJoin({values}) AS value,
-         {nobody} AS who,
-         {nobody} AS uuid,
+         {no_person} AS who,
+         {no_person} AS uuid,
          0 AS is_view,
          0 AS is_goal,
          ifNull({bounce}, 0) AS bounced,
@@ -251,7 +251,7 @@ def _bounces(
     return _BOUNCES.format(
         is_previous=place,
         values=values,
-        nobody=NO_PERSON,
+        no_person=NO_PERSON,
         bounce=sessions.value("$is_bounce"),
         sessions=sessions.text(),
         is_counted=counted.is_counted,
