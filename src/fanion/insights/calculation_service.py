@@ -108,5 +108,6 @@ def for_project(project: Project, query: _Query) -> _Query:
     if not query.scope.filter_test_accounts:
         return query
     scope = query.scope.within(project_conditions(project.test_account_filters))
+    # Every question is a dataclass, which a protocol cannot say.
     changed: _Query = replace(query, scope=scope)  # type: ignore[type-var]
     return changed
