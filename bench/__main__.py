@@ -17,6 +17,7 @@ from bench import (
     ingestion,
     insights,
     load,
+    log_partitions,
     sustained,
     walk,
 )
@@ -30,6 +31,7 @@ CASES = {
     "ingestion": ingestion.run,
     "sustained": sustained.run,
     "backlog": backlog.run,
+    "log-partitions": log_partitions.run,
     "event-list": event_list.run,
     "cohorts": cohorts.run,
     "cohort-service": cohort_service.run,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fanion.accept_log.port import START
 from fanion.accept_log.sqlite import SqliteAppender, SqliteLog, open_sqlite_log
 from tests.accept_log.test_crash import writer_of
 from tests.support.accept_logs import envelope, ids, read_all
@@ -58,11 +59,11 @@ async def test_the_ids_of_all_processes_are_in_one_order(logs: Logs) -> None:
     bodies = {entry.id: int(entry.envelope.body) for entry in (*live, *historical)}
     assert bodies == {entry_id: number for number, entry_id in enumerate(given)}
     assert ids(live) == sorted(ids(live))
-    assert (await logs.server.backlog(0)).envelopes == len(live)
+    assert (await logs.server.backlog(START)).envelopes == len(live)
 
 
 async def test_the_consumer_learns_of_what_others_append(logs: Logs) -> None:
-    waiting = asyncio.create_task(logs.server.appended(0))
+    waiting = asyncio.create_task(logs.server.appended(START))
     await asyncio.sleep(0)
 
     await logs.worker.append(envelope())

@@ -13,8 +13,10 @@ from fanion.accept_log.port import LogEntry
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.config import Settings
+from fanion.ingest.partitioning import cut
 from fanion.runtime.data_dir import lock_data_dir
 from tests.cli.test_transfer import Fanion, fanion, refused
+from tests.support.accept_logs import read_all
 from tests.support.scripted_source import Answer, Asked, Script, scripted
 from tests.transfer.test_copy_events import FIRST, Listed, event
 
@@ -52,9 +54,9 @@ def in_log(records_url: str, folder: Path) -> Sequence[LogEntry]:
         if records_url.startswith("sqlite"):
             log: Any = await open_sqlite_log(folder / "accept-log.db", bytes_max=BYTES)
         else:
-            log = await open_postgres_log(records_url, bytes_max=BYTES)
+            log = await open_postgres_log(records_url, bytes_max=BYTES, cut=cut)
         try:
-            found: Sequence[LogEntry] = await log.read(0, 1_000, BYTES, historical=True)
+            found: Sequence[LogEntry] = await read_all(log, historical=True)
             return found
         finally:
             await log.close()

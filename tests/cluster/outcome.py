@@ -44,4 +44,5 @@ async def check_persons(http: httpx.AsyncClient, load: Load, stored: list[Json])
         assert person["properties"] == {name: value for name, value in last.items() if value}
         of_person = await events(http, person_id=person["id"])
         names = {event["properties"]["name"] for event in of_person}
-        assert names == {e["properties"]["name"] for e in stored if e["distinct_id"] in ids}
+        due = {e["properties"]["name"] for e in stored if e["distinct_id"] in ids}
+        assert names == due, (sorted(ids), person["id"], names - due, due - names)

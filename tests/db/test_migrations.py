@@ -12,7 +12,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, delete, insert, select, text
+from sqlalchemy import Connection, delete, func, insert, select, text
 
 from fanion.db.drivers import parse_url
 from fanion.db.engine import open_records
@@ -25,7 +25,12 @@ from fanion.db.migrate import (
     oldest_program,
     schema_is_current,
 )
-from fanion.db.schema.tables import metadata, personal_api_keys, schema_compatibility
+from fanion.db.schema.tables import (
+    log_positions,
+    metadata,
+    personal_api_keys,
+    schema_compatibility,
+)
 from fanion.db.schema.webhooks import webhooks
 from fanion.errors import SchemaTooNew
 from fanion.projects.auth.secret_keys_store import SecretKeyOwner, SecretKeyStore
@@ -245,6 +250,26 @@ async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> No
     assert (webhook.id, webhook.secret, webhook.former_secrets) == (7, "whsec_", None)
     assert (projects["phc_first"].id, projects["phc_first"].former_tokens) == (6, ())
     assert secrets == {"h": SecretKeyOwner(6, None)}
+
+
+@pytest.mark.parametrize(("is_used", "partitions"), [(False, 64), (True, 0)])
+async def test_a_new_database_on_postgresql_has_partitions_and_a_used_one_does_not(
+    empty_url: str, is_used: bool, partitions: int
+) -> None:
+    engine = _engine(parse_url(empty_url))
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda one: command.upgrade(alembic_config(one), "0001"))
+        if is_used:
+            await connection.execute(text(FIRST_ROWS[0]))
+    await engine.dispose()
+
+    await migrate(empty_url)
+
+    records = await open_records(empty_url)
+    [row] = await records.fetch(select(func.max(log_positions.c.partition)))
+    is_divided = records.dialect == "postgresql"
+    await records.close()
+    assert (row[0] or 0) == (partitions if is_divided else 0)
 
 
 @pytest.mark.every_engine

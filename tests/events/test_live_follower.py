@@ -56,7 +56,7 @@ class Viewer:
 
 
 def consumes(site: Site) -> bool:
-    return site.running.ingestion.consumers[0].is_ingesting
+    return site.running.ingestion.ingests_all()
 
 
 @pytest.fixture

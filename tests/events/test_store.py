@@ -411,6 +411,28 @@ async def test_what_was_stored_before_there_was_a_copy_is_copied(
 MANY = 50
 
 
+async def nothing_begun() -> None:
+    """No batch is under way."""
+
+
+async def test_what_a_failed_batch_merged_is_not_squashed(
+    events: EventStore, project_id: int
+) -> None:
+    """Its repetition writes a newer row while the squash waits for the batch."""
+    *others, survivor = (UUID(int=number) for number in range(11, 12 + MANY))
+    await insert(events, [event(project_id, person_id=person) for person in (*others, survivor)])
+    await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
+    kept = others[0]
+
+    async def batch_is_repeated() -> None:
+        await events.override_persons([Override(project_id, kept, kept, 3)])
+
+    await events.squash(MANY, batch_is_repeated)
+
+    found = await page(events, project_id)
+    assert {one.person_id for one in found} == {kept, survivor}
+
+
 async def test_squashed_events_count_for_the_survivor_without_an_override(
     events: EventStore, project_id: int
 ) -> None:
@@ -419,7 +441,7 @@ async def test_squashed_events_count_for_the_survivor_without_an_override(
     await insert(events, sent)
     await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
 
-    squashed = await events.squash(MANY)
+    squashed = await events.squash(MANY, nothing_begun)
 
     assert squashed >= MANY
     found = await page(events, project_id, person_id=survivor)
@@ -462,7 +484,7 @@ async def test_few_overrides_are_left_alone(events: EventStore, project_id: int)
     await insert(events, [event(project_id, person_id=others[0])])
     await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
 
-    await events.squash(MANY)
+    await events.squash(MANY, nothing_begun)
 
     (found,) = await page(events, project_id, person_id=survivor)
     assert found.person_id == survivor

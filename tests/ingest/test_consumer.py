@@ -16,6 +16,7 @@ from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.store import IngestStore
+from tests.support.accept_logs import of_one_partition
 from tests.support.application import Home, Json, open_home, open_site
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
@@ -175,7 +176,7 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    names = [f"p{n}" for n in range(4)]
+    names = of_one_partition(project_id, 4)
     large = [{"event": "a", "distinct_id": name, "$set": {"text": "x" * 1_000}} for name in names]
     small = [{"event": "b", "distinct_id": name, "$set": {"n": 1}} for name in names]
     async with (

@@ -21,9 +21,11 @@ from fanion.db.schema.tables import person_overrides
 from fanion.events.definitions.model import PropertyCache
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.person_cache import PersonCache
+from fanion.ingest.pipeline.position_store import Span
 from fanion.ingest.pipeline.resolve import Resolution
-from fanion.ingest.pipeline.store import BatchChanges, IngestStore
+from fanion.ingest.pipeline.store import IngestStore
 from fanion.persons.list_store import PersonQuery, find_persons
+from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
 from tests.support.identities import OTHER_ID, Identities
 
@@ -90,7 +92,9 @@ class Persons(RuleBasedStateMachine):
     def begin(self) -> None:
         """A server starts."""
         recent, properties = PersonCache(), PropertyCache()
-        self.store = IngestStore(self.site.records, "live", "one", recent, properties)
+        self.store = IngestStore(
+            self.site.records, "live", "one", recent, properties, Versions(self.site.records)
+        )
         self.position = self.site.run(self.store.acquire(NOW)).at
 
     @rule(own=IDS, update=UPDATES, age=AGES)
@@ -141,10 +145,11 @@ class Persons(RuleBasedStateMachine):
         resolution = Resolution(project_id, arrived, known[project_id])
         events = list(resolution.events())
         resolved = resolution.outcome()
-        written = [BatchChanges(resolved, await self.store.overrides(resolved))]
-        await self.store.claim(self.position, run.last, NOW)
-        async with self.store.writing(written, run.tally, self.position, run.last, NOW):
-            self.persons.update({str(one.uuid): one.person_id for one in events})
+        written = [await self.store.changes(resolved, resolution.newest_version)]
+        span = Span({0: self.position}, {0: run.last}, {})
+        await self.store.claim(span, NOW)
+        await self.store.write(written, run.tally, span, NOW)
+        self.persons.update({str(one.uuid): one.person_id for one in events})
         self.position, self.waiting = run.last, []
 
     async def _stored(self) -> Returned:

@@ -93,7 +93,8 @@ async def test_each_item_is_stored_once_and_in_order(
         assert (await home.person("ann"))["properties"] == {"n": 8}
         assert await counts(home) == (9, 1, 0)
         # What was noted of the pieces is no place in the log.
-        positions = [consumer.position for consumer in site.running.ingestion.consumers]
+        consumers = site.running.ingestion.consumers
+        positions = [at for one in consumers for at in one.positions.values()]
         assert await ingested_upto(site.records) == max(positions) < len(ITEMS)
 
 

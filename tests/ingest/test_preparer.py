@@ -21,6 +21,7 @@ from fanion.ingest.pipeline import reader
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.projects.model import IngestionSettings
+from tests.support.accept_logs import of_one_partition
 from tests.support.application import Home, Site, open_home, open_site
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
@@ -180,16 +181,15 @@ async def test_events_of_a_deleted_person_are_left_out(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     """It is deleted at the very time at which they are accepted."""
+    ann, bob = of_one_partition(project_id, 2)
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
-        await home.capture({"event": "a", "distinct_id": "ann"})
-        person = await home.person("ann")
+        await home.capture({"event": "a", "distinct_id": ann})
+        person = await home.person(ann)
         answer = await home.api.delete(f"/persons/{person['id']}/?delete_events=true")
         assert answer.is_success
         await until_it_helps(home, watched)  # it ends when there is nothing to do for a while
         before = watched.ahead
-        await home.capture(
-            {"event": "b", "distinct_id": "ann"}, {"event": "c", "distinct_id": "bob"}
-        )
+        await home.capture({"event": "b", "distinct_id": ann}, {"event": "c", "distinct_id": bob})
         stored = await named(home, "b", "c")
         erased = await home.site.metric("fanion_items_dropped_total", reason="erased")
 

@@ -13,7 +13,7 @@ import pytest
 from msgspec import json
 from sqlalchemy import delete, select, update
 
-from fanion.accept_log.port import Envelope, LogEntry
+from fanion.accept_log.port import START, Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions, person_distinct_ids, persons
 from fanion.events.definitions.model import PropertyCache
@@ -23,11 +23,19 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import PersonCache
-from fanion.ingest.pipeline.position_store import HISTORICAL, LEASE_DURATION, LIVE, NotLeaseHolder
+from fanion.ingest.pipeline.position_store import (
+    HISTORICAL,
+    LEASE_DURATION,
+    LIVE,
+    NotLeaseHolder,
+    Span,
+)
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.persons.state_store import PersonsChanged
+from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
+from tests.support.accept_logs import make_single
 from tests.support.application import Home, Json, open_home, open_site
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
@@ -48,7 +56,8 @@ def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
     """Of one server."""
     recent, properties = PersonCache(), PropertyCache()
     return {
-        lane: IngestStore(records, lane, holder, recent, properties) for lane in (LIVE, HISTORICAL)
+        lane: IngestStore(records, lane, holder, recent, properties, Versions(records))
+        for lane in (LIVE, HISTORICAL)
     }
 
 
@@ -58,12 +67,12 @@ async def test_who_ingests_one_lane_keeps_the_idle_one_too(records: Records) -> 
     await one[LIVE].acquire(NOW)
     await one[HISTORICAL].acquire(NOW)
 
-    await one[LIVE].claim(0, 5, NOW + LEASE_DURATION)
+    await one[LIVE].claim(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
 
     for lane in (LIVE, HISTORICAL):
         with pytest.raises(NotLeaseHolder):
             await other[lane].acquire(NOW + LEASE_DURATION + MOMENT)
-    await one[HISTORICAL].claim(0, 3, NOW + LEASE_DURATION + MOMENT)
+    await one[HISTORICAL].claim(Span(START, {0: 3}, {}), NOW + LEASE_DURATION + MOMENT)
 
 
 @pytest.mark.every_engine
@@ -78,7 +87,7 @@ async def test_a_lane_is_not_free_before_the_other_one_was_released(records: Rec
     await other[HISTORICAL].acquire(NOW + MOMENT)
 
     with pytest.raises(NotLeaseHolder):
-        await one[LIVE].claim(0, 5, NOW + MOMENT)
+        await one[LIVE].claim(Span(START, {0: 5}, {}), NOW + MOMENT)
 
 
 @pytest.mark.every_engine
@@ -107,7 +116,7 @@ async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
 
     for lane in (LIVE, HISTORICAL):
         with pytest.raises(NotLeaseHolder):
-            await one[lane].claim(0, 5, NOW + LEASE_DURATION)
+            await one[lane].claim(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
 
 
 # ── Versions of persons ──────────────────────────────────────────────────────────────────
@@ -118,7 +127,9 @@ class Ingester:
 
     def __init__(self, records: Records) -> None:
         self.recent = PersonCache()
-        self.store = IngestStore(records, LIVE, "one", self.recent, PropertyCache())
+        self.store = IngestStore(
+            records, LIVE, "one", self.recent, PropertyCache(), Versions(records)
+        )
         self.position = 0
 
     async def ingest(self, *items: Json) -> None:
@@ -129,7 +140,7 @@ class Ingester:
         resolution = Resolution(PROJECT, self._arrived(*items), known)
         list(resolution.events())
         resolved = resolution.outcome()
-        return BatchChanges(resolved, await self.store.overrides(resolved))
+        return await self.store.changes(resolved, resolution.newest_version)
 
     async def known(self, *items: Json) -> ProjectState:
         return (await self.store.load({PROJECT: self._arrived(*items)}, NOW))[PROJECT]
@@ -138,8 +149,8 @@ class Ingester:
         await self.store.acquire(NOW)
         run = prepare_batch([self._entry()], lambda _: IngestionSettings())
         done = self.position + 1
-        async with self.store.writing([written], run.tally, self.position, done, NOW) as written_:
-            await written_
+        span = Span({0: self.position}, {0: done}, {})
+        await self.store.write([written], run.tally, span, NOW)
         self.position = done
 
     def _arrived(self, *items: Json) -> Any:
@@ -219,7 +230,12 @@ async def test_a_person_that_is_gone_is_not_remembered(
     assert known == {}
 
 
-@pytest.mark.postgresql
+def described(group_type: str, key: str, **properties: Any) -> Json:
+    group = {"$group_type": group_type, "$group_key": key, "$group_set": properties}
+    return {"event": "$groupidentify", "distinct_id": "ann", "properties": group}
+
+
+@pytest.mark.every_engine
 @pytest.mark.parametrize("happens", [edit, remove])
 async def test_a_batch_is_refused_when_a_person_was_changed_that_it_only_used(
     records: Records, ingester: Ingester, happens: Callable[[Records], Awaitable[None]]
@@ -235,6 +251,49 @@ async def test_a_batch_is_refused_when_a_person_was_changed_that_it_only_used(
         select(log_positions.c.position).where(log_positions.c.consumer == LIVE)
     )
     assert position.position == ingester.position
+
+
+@pytest.mark.every_engine
+async def test_of_two_batches_that_create_one_group_type_index_the_second_is_repeated(
+    records: Records,
+) -> None:
+    one, other = Ingester(records), Ingester(records)
+    first = await one.resolved(described("company", "acme", plan="free"))
+    second = await other.resolved(described("team", "red", plan="pro"))
+    await one.write(first)
+    other.position = one.position
+
+    with pytest.raises(PersonsChanged):
+        await other.write(second)
+    await other.ingest(described("team", "red", plan="pro"))
+
+    types = (await other.known(seen("ann"))).types
+    assert types == {"company": 0, "team": 1}
+
+
+@pytest.mark.every_engine
+async def test_a_group_that_another_batch_has_changed_is_read_again(records: Records) -> None:
+    one, other = Ingester(records), Ingester(records)
+    await one.ingest(described("company", "acme", plan="free"))
+    stale = await other.resolved(described("company", "acme", plan="free", size=1))
+    await one.ingest(described("company", "acme", plan="pro"))
+    other.position = one.position
+
+    with pytest.raises(PersonsChanged):
+        await other.write(stale)
+
+
+@pytest.mark.every_engine
+async def test_two_batches_cannot_create_one_distinct_id_for_two_persons(
+    records: Records,
+) -> None:
+    one, other = Ingester(records), Ingester(records)
+    first, second = await one.resolved(MERGE), await other.resolved(seen("bob"))
+    await one.write(first)
+    other.position = one.position
+
+    with pytest.raises(PersonsChanged):
+        await other.write(second)
 
 
 # ── While a run is in hand ───────────────────────────────────────────────────────────────
@@ -307,7 +366,9 @@ async def pair(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[ServerPair]:
-    """Blocks of one event: the third is made only when the first is stored."""
+    """Blocks of one event: the third is made only when the first is stored. Without partitions,
+    so that the first server ingests everything."""
+    await make_single(records_url)
     monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=1))
     halting = HaltingEventStore(events)
     earlier = NOW - timedelta(minutes=1)

@@ -30,7 +30,7 @@ TOTAL = "_total"
 # Identifiers that are not ours: of systems, engines, earlier and other programs, and examples.
 FOREIGN = {
     "Pss", "Replicated", "Rss", "SO_REUSEPORT",
-    "_part_offset", "all_tasks", "add_release_condition", "authentication_failed", "commit_delay",
+    "_part_offset", "all_tasks", "add_release_condition", "authentication_failed",
     "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",
     "invalid_personal_key", "malformed_data", "old_parts_lifetime",
     "properties__0__operator", "tiles__0__colour", "update_variants",

@@ -23,6 +23,7 @@ from fanion.events.storage.schema import EVENT_TABLES
 from fanion.events.storage.store import EventStore
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge import PersonUpdate
+from fanion.persons.versions_store import Versions
 from tests.support.application import Home, Json, error, open_home
 from tests.support.management import add_key
 
@@ -547,7 +548,7 @@ def another_server(home: Home) -> PersonChanges:
         """This server is not notified."""
 
     records, events = home.site.records, cast(EventStore, home.site.events)
-    return PersonChanges(records, events, asyncio.Lock(), changed, finished)
+    return PersonChanges(records, events, asyncio.Lock(), changed, finished, Versions(records))
 
 
 async def author_of(home: Home) -> Author:

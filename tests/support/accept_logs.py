@@ -1,34 +1,59 @@
 """Opening the accept log of a place, and envelopes to put into it. Programs that tests start again
 and again load this: it needs no more than the log does."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fanion.accept_log.port import AcceptLog, Envelope, LogEntry
-from fanion.accept_log.postgres import open_postgres_log
+import asyncpg
+
+from fanion.accept_log.port import AcceptLog, Envelope, LogEntry, Positions
+from fanion.accept_log.postgres import PostgresLog, open_postgres_log
+from fanion.accept_log.postgres_partitions import PARTITIONS
 from fanion.accept_log.sqlite import open_sqlite_log
+from fanion.ingest.partitioning import cut
+from tests.support.postgres import ENGINES, SQLITE
 
 if TYPE_CHECKING:
     import pytest
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
+SINGLE = "postgresql, single"  # as databases that were set up by version 0.7 or older have it
+LOGS = (*ENGINES, SINGLE)
+_JOIN = """
+  DELETE FROM log_positions WHERE partition > 0;
+  DELETE FROM accept_log_sizes;
+  DELETE FROM accept_log_lanes;
+"""
 
 
 def place_of(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str:
-    """Where `open_log` opens a log of that engine of the records store."""
-    if engine == "postgresql":
-        url: str = request.getfixturevalue("postgres_url")
-        return url
-    return str(folder / "accept-log.db")
+    """Where `open_log` opens a log. engine: one of LOGS"""
+    if engine == SQLITE:
+        return str(folder / "accept-log.db")
+    url: str = request.getfixturevalue("postgres_url")
+    if engine == SINGLE:
+        asyncio.run(make_single(url))
+    return url
+
+
+async def make_single(url: str) -> None:
+    """Nothing has been appended yet."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(_JOIN)
+    finally:
+        await connection.close()
 
 
 async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
     """place: a PostgreSQL URL, or the path of a file"""
     if place.startswith("postgresql://"):
-        return await open_postgres_log(place, bytes_max=bytes_max)
+        return await open_postgres_log(place, bytes_max=bytes_max, cut=cut)
     return await open_sqlite_log(Path(place), bytes_max=bytes_max)
 
 
@@ -36,12 +61,36 @@ def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int =
     return Envelope(project_id, NOW, "203.0.113.7", "python/1", None, body, historical)
 
 
-async def read_all(log: AcceptLog, after: int = 0, *, historical: bool = False) -> list[LogEntry]:
+def everywhere(log: AcceptLog, entry_id: int = 0) -> dict[int, int]:
+    """This position in all partitions that appends go to."""
+    if isinstance(log, PostgresLog) and log.partitions:
+        return dict.fromkeys(range(1, log.partitions + 1), entry_id)
+    return {0: entry_id}
+
+
+def of_one_partition(project_id: int, number: int) -> list[str]:
+    """Distinct ids, sorted, whose items are in one partition of a log that has partitions."""
+    found: dict[int, list[str]] = {}
+    for name in map("p{}".format, count()):
+        body = f'{{"distinct_id": "{name}"}}'.encode()
+        [(partition, _)] = cut(envelope(body, project_id=project_id), PARTITIONS)
+        found.setdefault(partition, []).append(name)
+        if len(found[partition]) == number:
+            return sorted(found[partition])
+    raise AssertionError
+
+
+def behind(positions: Positions, entries: Sequence[LogEntry]) -> Positions:
+    return {**positions, **{entry.partition: entry.id for entry in entries}}
+
+
+async def read_all(log: AcceptLog, *, historical: bool = False) -> list[LogEntry]:
     entries: list[LogEntry] = []
+    after: Positions = everywhere(log)
     while run := await log.read(after, 500, 10**7, historical=historical):
         entries += run
-        after = run[-1].id
-    return entries
+        after = behind(after, run)
+    return sorted(entries, key=lambda entry: entry.id)
 
 
 def ids(entries: Sequence[LogEntry]) -> list[int]:

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import io
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -12,9 +12,10 @@ from typing import Any, cast
 from uuid import UUID, uuid4
 
 import httpx
-from sqlalchemy import insert, update
+from sqlalchemy import insert, text, update
 
-from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry
+from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry, Positions
+from fanion.accept_log.sqlite import SqliteLog
 from fanion.accounts.model import Device
 from fanion.accounts.sessions.cookies import PLAIN_NAME
 from fanion.app.server import Server, server_application
@@ -43,8 +44,18 @@ from tests.support.management import error as error  # tests of the whole applic
 
 BASE_URL = "http://fanion.test"
 INGESTED_S = 60
+LOOK_S = 0.05  # where another server may have ingested
 # A machine that runs other tests too may pause for seconds.
 PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S, erasure_s=SOON_S)
+# Entries are deleted once they are ingested.
+_REMAINS = text("""
+SELECT EXISTS (SELECT
+                 FROM (SELECT id, historical FROM accept_log_entries
+                        UNION ALL
+                       SELECT id, historical FROM accept_log) AS entry
+                WHERE id <= CASE WHEN historical THEN CAST(:historical AS bigint)
+                                 ELSE CAST(:live AS bigint) END) AS remains
+""")
 
 Json = dict[str, Any]
 
@@ -74,8 +85,9 @@ class WatchedLog:
     last:   the envelope appended last
     """
 
-    def __init__(self, log: AcceptLog) -> None:
+    def __init__(self, log: AcceptLog, records: Records) -> None:
         self._log = log
+        self._records = records
         self._appended = {False: 0, True: 0}
         self._trimmed = {False: 0, True: 0}
         self._moved = asyncio.Condition()
@@ -93,32 +105,49 @@ class WatchedLog:
         self.last = envelope
         self._log.append_for(_Noted(completion, partial(self._note, envelope.historical)), envelope)
 
-    async def trim(self, upto: int, *, historical: bool = False) -> None:
+    async def trim(self, upto: Positions, *, historical: bool = False) -> None:
         """The consumer lets go of what it has stored."""
         await self._log.trim(upto, historical=historical)
         async with self._moved:
-            self._trimmed[historical] = upto
+            self._trimmed[historical] = max(self._trimmed[historical], *upto.values())
             self._moved.notify_all()
 
     def _note(self, lane: bool, entry_id: int) -> None:
         self._appended[lane] = max(self._appended[lane], entry_id)
 
     async def all_ingested(self) -> None:
-        def done() -> bool:
-            return all(self._trimmed[lane] >= self._appended[lane] for lane in (False, True))
+        """By whichever server."""
+        async with asyncio.timeout(INGESTED_S):
+            while not await self._is_ingested():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S), self._moved:
+                        await self._moved.wait()
 
-        async with asyncio.timeout(INGESTED_S), self._moved:
-            await self._moved.wait_for(done)
+    async def _is_ingested(self) -> bool:
+        if isinstance(self._log, SqliteLog):
+            return all(self._trimmed[lane] >= self._appended[lane] for lane in (False, True))
+        [row] = await self._records.fetch(
+            _REMAINS, {"live": self._appended[False], "historical": self._appended[True]}
+        )
+        return not row.remains
 
     async def read(
-        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
+        self,
+        after: Positions,
+        envelopes_max: int,
+        bytes_max: int,
+        *,
+        historical: bool = False,
+        upto: Positions | None = None,
     ) -> Sequence[LogEntry]:
-        return await self._log.read(after, envelopes_max, bytes_max, historical=historical)
+        return await self._log.read(
+            after, envelopes_max, bytes_max, historical=historical, upto=upto
+        )
 
-    async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
+    async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
         return await self._log.backlog(after, historical=historical)
 
-    async def appended(self, after: int, *, historical: bool = False) -> None:
+    async def appended(self, after: Positions, *, historical: bool = False) -> None:
         await self._log.appended(after, historical=historical)
 
     async def close(self) -> None:
@@ -217,7 +246,7 @@ async def open_site(
     async with AsyncExitStack() as stack:
         records = await open_records(records_url)
         stack.push_async_callback(records.close)
-        log = WatchedLog(await open_log(chosen, records))
+        log = WatchedLog(await open_log(chosen, records), records)
         stack.push_async_callback(log.close)
         writer = LineWriter(stream)
         stack.callback(writer.close)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import asyncpg
 
+from fanion.accept_log.postgres_partitions import OPEN
 from tests.support.postgres import Postgres
 
 # Deleted rows stay on disk (no autovacuum), and every scan of the table reads them.
@@ -83,6 +84,8 @@ class Lending:
         try:
             async with _connected(self.postgres.url(name)) as connection:
                 await connection.execute(_EMPTY)
+                for statement in OPEN:  # as in a new database
+                    await connection.execute(statement)
                 schema, size = await connection.fetch(_SCHEMA), await connection.fetchval(_BYTES)
         except asyncpg.PostgresError:  # for example, it accepts no connections
             return False

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from fanion.accept_log.port import AcceptLog
+from fanion.accept_log.port import START, AcceptLog
 from fanion.accept_log.sqlite import open_sqlite_log
 from tests.support.accept_logs import BYTES_MAX, envelope, ids, read_all
 
@@ -25,7 +25,7 @@ async def append_on_a_small_disk(path: str) -> None:
     log = await open_sqlite_log(Path(path), bytes_max=BYTES_MAX)
     writer = log.writer.pid
     assert writer is not None
-    await log.read(0, 1, 1)  # a reader keeps the write-ahead log from being removed
+    await log.read(START, 1, 1)  # a reader keeps the write-ahead log from being removed
     _, hard = resource.prlimit(writer, resource.RLIMIT_FSIZE)
 
     resource.prlimit(writer, resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, hard))

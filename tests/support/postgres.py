@@ -102,9 +102,10 @@ class Outage:
 
 
 @contextmanager
-def private_postgres() -> Iterator[Postgres]:
+def private_postgres(settings: Sequence[str] = _MORE_SPEED) -> Iterator[Postgres]:
     """Start a server and stop it at the end, by its process id.
 
+    settings: as `name=value`
     raises: NoPostgres when this machine has no server to start
     """
     programs = binaries()
@@ -115,7 +116,7 @@ def private_postgres() -> Iterator[Postgres]:
             shutil.chown(folder, account)
         initialise(programs, folder, account)
         port = free_port()
-        server = start_server(programs, folder, port, _MORE_SPEED)
+        server = start_server(programs, folder, port, settings)
         try:
             yield Postgres(port, folder, server.pid, count(1))
         finally:

@@ -12,6 +12,7 @@ from msgspec import json
 from fanion.accept_log.port import AcceptLog
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
+from fanion.ingest.partitioning import cut
 from fanion.projects.model import Project
 from fanion.transfer.posthog.sink_client import (
     BATCH_ITEMS_MAX,
@@ -22,6 +23,7 @@ from fanion.transfer.posthog.sink_client import (
     batches,
 )
 from tests.support import plain_http
+from tests.support.accept_logs import everywhere
 from tests.support.management import NOW
 from tests.support.scripted_source import Answer, Script, ScriptedSource, scripted
 
@@ -52,7 +54,7 @@ async def log(records_url: str, tmp_path: Path) -> AsyncIterator[AcceptLog]:
     if records_url.startswith("sqlite"):
         log: AcceptLog = await open_sqlite_log(tmp_path / "log.db", bytes_max=200)
     else:
-        log = await open_postgres_log(records_url, bytes_max=200)
+        log = await open_postgres_log(records_url, bytes_max=200, cut=cut)
     yield log
     await log.close()
 
@@ -67,7 +69,7 @@ class Waiting:
     async def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
         if self._log is not None:
-            await self._log.trim(1, historical=True)
+            await self._log.trim(everywhere(self._log, 1), historical=True)
 
 
 async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> None:
@@ -75,14 +77,14 @@ async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> No
     events = items(3)
 
     too_large = await sink.take([*events, *items(1, BODY_MAX)])
-    [entry] = await log.read(0, 10, BODY_MAX, historical=True)
+    [entry] = await log.read(everywhere(log), 10, BODY_MAX, historical=True)
 
     envelope = entry.envelope
     assert too_large == 1
     assert (envelope.project_id, envelope.received_at, envelope.historical) == (7, NOW, True)
     assert (envelope.client_ip, envelope.user_agent, envelope.sent_at) == ("", "", None)
     assert json.decode(envelope.body) == [json.decode(item) for item in events]
-    assert await log.read(0, 10, BODY_MAX) == []
+    assert await log.read(everywhere(log), 10, BODY_MAX) == []
     assert await sink.ingested() is False
 
 
@@ -97,10 +99,10 @@ async def test_a_full_log_that_is_not_processed_ends_the_copy(log: AcceptLog) ->
 async def test_a_full_log_that_a_server_works_off_is_waited_for(log: AcceptLog) -> None:
     waiting, reached = Waiting(log), iter([0, 1, 2])
 
-    async def upto() -> int:
-        return next(reached)
+    async def is_ingested(entry_id: int) -> bool:
+        return next(reached) >= entry_id
 
-    sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX, upto, waiting.sleep)
+    sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX, is_ingested, waiting.sleep)
     await sink.take(items(1, 500))
     await sink.take(items(1))
 

@@ -29,7 +29,7 @@ class GroupCommit:
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
-        self._last = 0
+        self.last = 0  # id that this process has appended
         self._previous_size = 0  # envelopes of the last group
         self._has_appended = asyncio.Event()
 
@@ -56,7 +56,7 @@ class GroupCommit:
 
     async def appended(self, after: int) -> None:
         """Wait until this process has appended an id > after."""
-        while self._last <= after:
+        while self.last <= after:
             self._has_appended.clear()
             await self._has_appended.wait()
 
@@ -114,7 +114,7 @@ class GroupCommit:
         for (_, completion), entry_id in zip(group, ids, strict=True):
             if not completion.done():
                 completion.set_result(entry_id)
-        self._last = ids[-1]
+        self.last = ids[-1]
         self._has_appended.set()
 
 

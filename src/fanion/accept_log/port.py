@@ -1,6 +1,6 @@
 """The accept log: requests that were answered with 200 and are not ingested yet."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -35,12 +35,19 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
 class LogEntry(msgspec.Struct, frozen=True):
     """An envelope with its place in the log. Ids only grow and are never used again.
 
-    start: of a piece of an envelope, how many items it had before these
+    start:     of a piece of an envelope, how many items it had before these
+    partition: within which ids are in the order of the appends; 0 in a log without partitions
     """
 
     id: int
     envelope: Envelope
     start: int = 0
+    partition: int = 0
+
+
+# An id in each partition that is meant. A log without partitions has one, 0.
+Positions = Mapping[int, int]
+START: Positions = {0: 0}  # before all entries of a log without partitions
 
 
 class Backlog(msgspec.Struct, frozen=True):
@@ -75,7 +82,7 @@ class Appender(Protocol):
         """As `append`, with a completion callback in place of a future."""
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
-        """The id, once the envelope is durable.
+        """The id, once the envelope is durable; the last one, where it was cut into partitions.
 
         raises: LogFull when a limit is reached; OSError when the store fails: nothing is written,
                 unless the connection to a server was lost during the commit
@@ -84,24 +91,35 @@ class Appender(Protocol):
 
 class AcceptLog(Appender, Protocol):
     """Two lanes, live and historical, each read and trimmed by itself; an id is used once
-    in both together. Every store failure is an OSError."""
+    in both together, and in all partitions. Every store failure is an OSError."""
 
     async def read(
-        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
+        self,
+        after: Positions,
+        envelopes_max: int,
+        bytes_max: int,
+        *,
+        historical: bool = False,
+        upto: Positions | None = None,
     ) -> Sequence[LogEntry]:
-        """The next run of a lane in id order, at least one entry when there is one.
+        """The next run of a lane in these partitions, in id order; at least one entry when there
+        is one. Of each partition it holds all entries up to some id.
 
-        bytes_max: of bodies; once read, no entry with a smaller id appears
+        bytes_max: of bodies; once read, no entry with a smaller id appears in its partition
+        upto:      no entries with a larger id; for all partitions or none
         """
 
-    async def trim(self, upto: int, *, historical: bool = False) -> None:
+    async def trim(self, upto: Positions, *, historical: bool = False) -> None:
         """Delete entries with id <= upto; a restart may bring some back."""
 
-    async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
-        """What has not been ingested when the lane's consumer stands at `after`."""
+    async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
+        """What has not been ingested when the consumers of the lane stand at `after`.
 
-    async def appended(self, after: int, *, historical: bool = False) -> None:
-        """Wait until the lane may have an entry with id > after."""
+        after: of all partitions
+        """
+
+    async def appended(self, after: Positions, *, historical: bool = False) -> None:
+        """Wait until the lane may have an entry with id > after in one of these partitions."""
 
     async def close(self) -> None:
         """Write what still waits, refuse later appends (OSError), and close the store."""

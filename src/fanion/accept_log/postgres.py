@@ -1,193 +1,150 @@
-"""The accept log as a table of the records database, for any number of processes."""
+"""The accept log as tables of the records database, for any number of processes.
+
+It is a single log, partition 0, or has numbered partitions from 1 on. A single log can be divided
+once: it takes no more appends then, and what it holds is ingested first.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import asyncpg
 
+from fanion.accept_log import postgres_partitions, postgres_single
 from fanion.accept_log.group_commit import GroupCommitLog
-from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull
+from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull, Positions
 
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, one trims
 CONNECT_S = 5.0
 STATEMENT_S = 15.0
 # Appends that arrive meanwhile wait as long again; clients of capture time out after 10 to 15 s.
 APPEND_S = 4.0
-TRIM_ROWS = 1_000  # a transaction; appends wait for one of them at most
 POLL_S = 0.1  # how late a consumer sees what another process appended
-ROW_BYTES = 100  # size of an envelope without its body
+# Bodies in a group. Cutting a MB takes 2 ms, which are not spent in the event loop.
+CUT_HERE_BYTES_MAX = 512 * 1024
 
-# The lane's row is locked from here to the commit: ids are drawn, and become visible, in one
-# order, whichever process appends. So a reader never passes an id that commits later.
-_INSERT = """
-WITH lane AS (
-  UPDATE accept_log_lanes
-     SET envelopes = envelopes + $1, bytes = bytes + $2
-   WHERE historical = $3 AND bytes < $4
-  RETURNING historical
-)
-INSERT INTO accept_log
-       (project_id, received_at, client_ip, user_agent, sent_at, historical, body)
-SELECT e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, lane.historical, e.body
-  FROM lane
- CROSS JOIN UNNEST($5::bigint[], $6::timestamptz[], $7::text[], $8::text[], $9::timestamptz[],
-                   $10::bytea[])
-       WITH ORDINALITY
-       AS e (project_id, received_at, client_ip, user_agent, sent_at, body, place)
-ORDER BY e.place
-RETURNING id
-"""
-# The size of a body is known without reading it, so the run is cut before it is fetched.
-_READ = """
-  SELECT id, project_id, received_at, client_ip, user_agent, sent_at, body
-    FROM accept_log
-   WHERE historical = $1 AND id > $2
-     AND id <= (
-         SELECT MAX(run.id) FILTER (WHERE run.place = 1 OR run.bytes <= $4)
-           FROM (SELECT id,
-                        ROW_NUMBER() OVER by_id AS place,
-                        SUM(OCTET_LENGTH(body)) OVER by_id AS bytes
-                   FROM (SELECT id, body
-                           FROM accept_log
-                          WHERE historical = $1 AND id > $2
-                       ORDER BY id
-                          LIMIT $3) AS next
-                 WINDOW by_id AS (ORDER BY id)) AS run)
-ORDER BY id
-"""
-_TRIM = """
-WITH gone AS (
-  DELETE FROM accept_log
-        WHERE id IN (SELECT id
-                       FROM accept_log
-                      WHERE historical = $1 AND id <= $2
-                   ORDER BY id
-                      LIMIT $3)
-    RETURNING OCTET_LENGTH(body) + $4 AS bytes
-), total AS (
-  SELECT COUNT(*) AS envelopes, COALESCE(SUM(bytes), 0) AS bytes FROM gone
-)
-UPDATE accept_log_lanes AS lane
-   SET envelopes = lane.envelopes - total.envelopes, bytes = lane.bytes - total.bytes
-  FROM total
- WHERE lane.historical = $1
-RETURNING total.envelopes
-"""
-# Counts only what is read and not trimmed yet.
-_BACKLOG = """
-SELECT lane.envelopes - passed.envelopes,
-       lane.bytes - passed.bytes,
-       (SELECT received_at
-          FROM accept_log
-         WHERE historical = $1 AND id > $2
-      ORDER BY id
-         LIMIT 1)
-  FROM accept_log_lanes AS lane,
-       (SELECT COUNT(*) AS envelopes, COALESCE(SUM(OCTET_LENGTH(body) + $3), 0) AS bytes
-          FROM accept_log
-         WHERE historical = $1 AND id <= $2) AS passed
- WHERE lane.historical = $1
-"""
-_EXISTS = "SELECT EXISTS (SELECT FROM accept_log WHERE historical = $1 AND id > $2)"
-_LANES = """
-INSERT INTO accept_log_lanes (historical, envelopes, bytes)
-VALUES (FALSE, 0, 0), (TRUE, 0, 0)
-ON CONFLICT DO NOTHING
-"""
+# Cuts an envelope into one for each partition that it has items of; partitions count from 1.
+Cut = Callable[[Envelope, int], Sequence[tuple[int, Envelope]]]
 
 
 class PostgresLog(GroupCommitLog):
-    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", bytes_max: int) -> None:
+    """partitions: their number; 0 while the log is a single one, as far as this process knows"""
+
+    def __init__(
+        self, pool: "asyncpg.Pool[asyncpg.Record]", bytes_max: int, cut: Cut, partitions: int
+    ) -> None:
         super().__init__()
         self._pool = pool
         self._bytes_max = {False: bytes_max, True: bytes_max // 2}
+        self._cut = cut
+        self.partitions = partitions
 
     async def read(
-        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
+        self,
+        after: Positions,
+        envelopes_max: int,
+        bytes_max: int,
+        *,
+        historical: bool = False,
+        upto: Positions | None = None,
     ) -> Sequence[LogEntry]:
         async with self._connection() as connection:
-            rows = await connection.fetch(_READ, historical, after, envelopes_max, bytes_max)
-        return [_entry(row, historical) for row in rows]
+            if 0 not in after:
+                return await postgres_partitions.read(
+                    connection, after, envelopes_max, bytes_max, historical, upto
+                )
+            last = None if upto is None else upto[0]
+            return await postgres_single.read(
+                connection, after[0], envelopes_max, bytes_max, historical, last
+            )
 
-    async def trim(self, upto: int, *, historical: bool = False) -> None:
-        gone = TRIM_ROWS
-        while gone == TRIM_ROWS:
+    async def trim(self, upto: Positions, *, historical: bool = False) -> None:
+        is_more = True
+        while is_more:
             async with self._connection() as connection:
-                gone = await connection.fetchval(_TRIM, historical, upto, TRIM_ROWS, ROW_BYTES)
+                if 0 in upto:
+                    is_more = await postgres_single.trim_some(connection, upto[0], historical)
+                else:
+                    is_more = await postgres_partitions.trim_some(connection, upto, historical)
 
-    async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
+    async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
+        of_partitions = {one: at for one, at in after.items() if one}
         async with self._connection() as connection:
-            row = await connection.fetchrow(_BACKLOG, historical, after, ROW_BYTES)
-        return Backlog(0, 0, None) if row is None else Backlog(*map(_plain, row))
+            first = after.get(0, 0)
+            found = await postgres_single.backlog(connection, first, historical)
+            if not of_partitions:
+                return found
+            rest = await postgres_partitions.backlog(connection, of_partitions, historical)
+        oldest = min((one for one in (found.oldest, rest.oldest) if one), default=None)
+        return Backlog(found.envelopes + rest.envelopes, found.bytes + rest.bytes, oldest)
 
-    async def appended(self, after: int, *, historical: bool = False) -> None:
-        """Returns at once for appends of this process; those of others are polled for."""
+    async def appended(self, after: Positions, *, historical: bool = False) -> None:
+        """Looks at once after appends of this process; those of others are polled for."""
+        lane = self.lane(historical)
+        last = lane.last
         while not await self._exists(after, historical):
             try:
                 async with asyncio.timeout(POLL_S):
-                    await self.lane(historical).appended(after)
-                return
+                    await lane.appended(last)
             except TimeoutError:
                 continue
+            last = lane.last
 
     async def close(self) -> None:
         await self.close_lanes()
         await self._pool.close()
 
     async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        size = sum(len(envelope.body) for envelope in envelopes) + ROW_BYTES * len(envelopes)
-        columns = zip(*map(_row, envelopes), strict=True)
         limit = self._bytes_max[historical]
         async with self._connection() as connection:
-            rows = await connection.fetch(
-                _INSERT,
-                len(envelopes),
-                size,
-                historical,
-                limit,
-                *map(list, columns),
-                timeout=APPEND_S,
-            )
-        if not rows:
+            if not self.partitions:
+                ids = await postgres_single.append(
+                    connection, envelopes, historical, limit, APPEND_S
+                )
+                if ids:
+                    return ids
+                # Full, or divided meanwhile.
+                self.partitions = await postgres_partitions.count(connection)
+            ids = await self._append_pieces(connection, envelopes, historical, limit)
+        if not ids:
             raise LogFull(f"the accept log has reached its limit of {limit} bytes")
-        return [row[0] for row in rows]
+        return ids
 
-    async def _exists(self, after: int, historical: bool) -> bool:
+    async def _append_pieces(
+        self, connection: Any, envelopes: Sequence[Envelope], historical: bool, limit: int
+    ) -> list[int]:
+        """All pieces in one transaction; of each envelope the last id."""
+        if not self.partitions:
+            return []
+        if sum(len(envelope.body) for envelope in envelopes) <= CUT_HERE_BYTES_MAX:
+            cut = self._cut_all(envelopes)
+        else:
+            cut = await asyncio.to_thread(self._cut_all, envelopes)
+        pieces = [piece for pieces_of_one in cut for piece in pieces_of_one]
+        ids = await postgres_partitions.append(connection, pieces, historical, limit, APPEND_S)
+        if not ids:
+            return []
+        last, lasts = -1, []
+        for pieces_of_one in cut:
+            last += len(pieces_of_one)
+            lasts.append(ids[last])
+        return lasts
+
+    def _cut_all(self, envelopes: Sequence[Envelope]) -> list[Sequence[tuple[int, Envelope]]]:
+        return [self._cut(envelope, self.partitions) for envelope in envelopes]
+
+    async def _exists(self, after: Positions, historical: bool) -> bool:
         async with self._connection() as connection:
-            found: bool = await connection.fetchval(_EXISTS, historical, after)
-        return found
+            if 0 in after:
+                return await postgres_single.exists(connection, after[0], historical)
+            return await postgres_partitions.exists(connection, after, historical)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[Any]:
         with _store_failures():
             async with self._pool.acquire(timeout=CONNECT_S) as connection:
                 yield connection
-
-
-def _row(envelope: Envelope) -> tuple[object, ...]:
-    return (
-        envelope.project_id,
-        envelope.received_at,
-        envelope.client_ip,
-        envelope.user_agent,
-        envelope.sent_at,
-        envelope.body,
-    )
-
-
-def _entry(row: Sequence[Any], historical: bool) -> LogEntry:
-    entry_id, project_id, received_at, client_ip, user_agent, sent_at, body = row
-    return LogEntry(
-        entry_id,
-        Envelope(project_id, received_at, client_ip, user_agent, sent_at, body, historical),
-    )
-
-
-def _plain(value: Any) -> Any:
-    """PostgreSQL sums of bigint are numeric."""
-    return value if value is None or hasattr(value, "tzinfo") else int(value)
 
 
 @contextmanager
@@ -204,23 +161,54 @@ def _store_failures() -> Iterator[None]:
 
 
 async def open_postgres_log(
-    url: str, *, bytes_max: int, connections: int = CONNECTIONS_MAX
+    url: str, *, bytes_max: int, cut: Cut, connections: int = CONNECTIONS_MAX
 ) -> PostgresLog:
     """Open the log of a migrated database.
 
     url:         `postgresql://…`, as for the records
     bytes_max:   of bodies, at which appends raise LogFull; passed by one group at most
+    cut:         applied to what is appended to a log with partitions
     connections: at most
     raises:      OSError
     """
     with _store_failures():
         pool = await asyncpg.create_pool(
-            url.replace("+asyncpg", "", 1),
+            _plain(url),
             min_size=1,
             max_size=connections,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
-            server_settings={"application_name": "fanion accept log", "jit": "off"},
+            server_settings={
+                "application_name": "fanion accept log",
+                "jit": "off",
+                # A program that is paused while it sends an append would stop all readers.
+                "statement_timeout": f"{STATEMENT_S:.0f}s",
+            },
         )
-        await pool.execute(_LANES)
-    return PostgresLog(pool, bytes_max)
+        await pool.execute(postgres_single.LANES)
+        partitions = await postgres_partitions.count(pool)
+    return PostgresLog(pool, bytes_max, cut, partitions)
+
+
+async def open_partitions(url: str) -> bool:
+    """Divide the log of a migrated database into partitions, at once for all programs that append.
+
+    returns: False if it was divided before
+    raises:  OSError
+    """
+    with _store_failures():
+        connection = await asyncpg.connect(_plain(url), timeout=CONNECT_S)
+        try:
+            async with connection.transaction():
+                await connection.execute("LOCK TABLE log_positions IN SHARE ROW EXCLUSIVE MODE")
+                if await postgres_partitions.count(connection):
+                    return False
+                for statement in postgres_partitions.OPEN:
+                    await connection.execute(statement)
+            return True
+        finally:
+            await connection.close()
+
+
+def _plain(url: str) -> str:
+    return url.replace("+asyncpg", "", 1)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 
 from fanion.accept_log.group_commit import GroupCommitLog
-from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull
+from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull, Positions
 from fanion.accept_log.sqlite_file import DISK_FREE_BYTES_MIN, LogFileReader, encode_group
 from fanion.accept_log.writer_main import (
     AddChannel,
@@ -184,30 +184,38 @@ class SqliteLog(GroupCommitLog):
         self._trimmed = {False: 0, True: 0}
 
     async def read(
-        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
+        self,
+        after: Positions,
+        envelopes_max: int,
+        bytes_max: int,
+        *,
+        historical: bool = False,
+        upto: Positions | None = None,
     ) -> Sequence[LogEntry]:
-        after = max(after, self._trimmed[historical])
-        return await self._in_read_thread(
-            partial(self._reader.read, after, envelopes_max, bytes_max, historical=historical)
+        first = max(after[0], self._trimmed[historical])
+        entries = await self._in_read_thread(
+            partial(self._reader.read, first, envelopes_max, bytes_max, historical=historical)
         )
+        return entries if upto is None else [one for one in entries if one.id <= upto[0]]
 
-    async def trim(self, upto: int, *, historical: bool = False) -> None:
+    async def trim(self, upto: Positions, *, historical: bool = False) -> None:
         """Groups go as a whole, in short transactions between which appends take their turn."""
-        self._trimmed[historical] = max(self._trimmed[historical], upto)
-        self.writer.used_upto(upto)  # other processes may have written these
-        while await (await self.writer.client()).trim_some(upto, historical=historical):
+        last = upto[0]
+        self._trimmed[historical] = max(self._trimmed[historical], last)
+        self.writer.used_upto(last)  # other processes may have written these
+        while await (await self.writer.client()).trim_some(last, historical=historical):
             pass
 
-    async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
-        after = max(after, self._trimmed[historical])
-        return await (await self.writer.client()).backlog(after, historical=historical)
+    async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
+        first = max(after[0], self._trimmed[historical])
+        return await (await self.writer.client()).backlog(first, historical=historical)
 
-    async def appended(self, after: int, *, historical: bool = False) -> None:
+    async def appended(self, after: Positions, *, historical: bool = False) -> None:
         """Returns at once for appends of this process; those of others are polled for."""
         lane = self.lane(historical)
         while not await self.read(after, 1, 1, historical=historical):
             try:
-                await asyncio.wait_for(lane.appended(after), self._poll_s)
+                await asyncio.wait_for(lane.appended(after[0]), self._poll_s)
             except TimeoutError:
                 continue
 

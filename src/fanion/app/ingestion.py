@@ -14,10 +14,14 @@ from fanion.groups.mirror_worker import GroupMirror
 from fanion.ingest.erasure_worker import ErasureWorker
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.pipeline.consumer import Consumer
+from fanion.ingest.pipeline.membership_store import MembershipStore
+from fanion.ingest.pipeline.membership_worker import Membership
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import IngestStore
+from fanion.ingest.squash_worker import SquashWorker
+from fanion.persons.versions_store import Versions
 from fanion.runtime.background import BackgroundTask
 
 
@@ -31,14 +35,16 @@ class Ingestion:
     preparer: Preparer | None
     turn: asyncio.Lock
     recent: PersonCache
+    versions: Versions
     consumers: tuple[Consumer, ...]
     ledger: Ledger
     erasing: ErasureWorker
+    squashing: SquashWorker
     mirror: GroupMirror
 
-    def is_ingesting(self) -> bool:
-        """Whether this server stores live events."""
-        return any(one.is_ingesting for one in self.consumers if not one.historical)
+    def ingests_all(self) -> bool:
+        """Whether this server alone stores live events."""
+        return any(one.ingests_all for one in self.consumers if not one.historical)
 
     async def run(self) -> None:
         """Until the consumers are stopped."""
@@ -50,6 +56,7 @@ class Ingestion:
         return {
             "group_mirror": self.mirror.run,
             "erasures": self.erasing.run,
+            "squash": self.squashing.run,
             "ledger": self.ledger.run,
         }
 
@@ -63,19 +70,21 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
     context, records = public.context, public.records
     settings, now = context.settings, context.now
     is_here = Role.INGEST in settings.roles
-    turn, recent = asyncio.Lock(), PersonCache()
+    turn, recent, versions = asyncio.Lock(), PersonCache(), Versions(records)
     preparer = Preparer(settings.geoip_db) if is_here and settings.answering > 1 else None
     consumers: tuple[Consumer, ...] = ()
     if is_here:
-        consumers = _build_consumers(public, events, preparer, turn, recent, live)
+        consumers = _build_consumers(public, events, preparer, turn, recent, versions, live)
     return Ingestion(
         preparer=preparer,
         turn=turn,
         recent=recent,
+        versions=versions,
         consumers=consumers,
         ledger=Ledger(records, now),
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s),
-        mirror=GroupMirror(records, events, lambda: bool(consumers) and consumers[0].is_ingesting),
+        squashing=SquashWorker(records, events),
+        mirror=GroupMirror(records, events, lambda: bool(consumers) and consumers[0].is_leading),
     )
 
 
@@ -85,6 +94,7 @@ def _build_consumers(
     preparer: Preparer | None,
     turn: asyncio.Lock,
     recent: PersonCache,
+    versions: Versions,
     live: LiveEvents | None,
 ) -> tuple[Consumer, ...]:
     """One for each lane."""
@@ -92,16 +102,25 @@ def _build_consumers(
     properties = PropertyCache()
     # The data folder has one process at a time: it is the same holder after a restart.
     holder = "embedded" if records.dialect == "sqlite" else uuid4().hex
+    membership = Membership(MembershipStore(records, holder))
     return tuple(
         Consumer(
             public.log,
-            IngestStore(records, HISTORICAL if historical else LIVE, holder, recent, properties),
+            IngestStore(
+                records,
+                HISTORICAL if historical else LIVE,
+                holder,
+                recent,
+                properties,
+                versions,
+            ),
             events,
             public.context.now,
             public.context.metrics,
             flags.projects,
             flags.bus,
             turn,
+            membership,
             historical=historical,
             geoip=flags.geoip,
             preparer=preparer,

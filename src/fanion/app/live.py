@@ -23,10 +23,10 @@ class LiveServices:
     now: Callable[[], datetime]
     is_followed: bool
 
-    def loops(self, is_ingesting: Callable[[], bool]) -> Mapping[str, BackgroundTask]:
+    def loops(self, ingests_all: Callable[[], bool]) -> Mapping[str, BackgroundTask]:
         if not self.is_followed:
             return {}
-        follower = LiveFollower(self.events, self.store, is_ingesting, self.now)
+        follower = LiveFollower(self.events, self.store, ingests_all, self.now)
         return {"live_events": follower.run}
 
 

@@ -225,11 +225,12 @@ def _of_data(server: Server) -> dict[str, object]:
             server.ingestion.turn,
             server.ingestion.recent.evict_person,
             server.ingestion.erasing.finished,
+            server.ingestion.versions,
         ),
         "merges": PersonMerges(records, events, server.public.log, partial(is_ingested, records)),
         "timelines": Timelines(records, events, partial(cohorts_entered, records)),
         "ingestion": IngestionReports(
-            server.ingestion.ledger, DeadLetters(records), server.backlogs
+            server.ingestion.ledger, DeadLetters(records), server.public.backlogs
         ),
         "cohorts": server.questions.cohorts,
         "insights": server.questions.insights,

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from fanion.accept_log.port import Backlog
 from fanion.app.application import (
     Readiness,
     build_application,
@@ -91,13 +90,13 @@ class Server:
         found: dict[str, BackgroundTask] = {}
         if Role.API in self.roles:
             found |= self.accounts.loops
-            found |= self.live.loops(self.ingestion.is_ingesting)
+            found |= self.live.loops(self.ingestion.ingests_all)
         if self.roles & {Role.API, Role.JOBS}:
             found |= self.questions.loops
         if self.roles & {Role.INGEST, Role.JOBS}:
             found |= self.ingestion.loops
         if Role.JOBS in self.roles:
-            found |= {"squash": self.events.run_squash, **self.automation.loops}
+            found |= self.automation.loops
         return found
 
     @property
@@ -111,11 +110,6 @@ class Server:
         """End the processes that work for it."""
         for close in self._closing:
             await close()
-
-    async def backlogs(self) -> list[Backlog]:
-        """What waits in each lane of the accept log. raises: OSError"""
-        consumers = self.ingestion.consumers
-        return await self.public.backlogs({one.historical: one.position for one in consumers})
 
 
 def server_application(server: Server) -> Application:
@@ -132,7 +126,7 @@ def server_application(server: Server) -> Application:
         public.capture,
         Readiness.SERVING,
         _checks(server),
-        partial(measure_lag, public.context, server.backlogs),
+        partial(measure_lag, public.context, public.backlogs),
         management,
     )
 
@@ -149,5 +143,5 @@ def _checks(server: Server) -> Mapping[str, Check]:
     public = server.public
     checks: dict[str, Check] = {"records": records_check(public), "events": check_events}
     if server.roles & {Role.WEB, Role.INGEST}:
-        checks["accept_log"] = log_check(public, server.backlogs)
+        checks["accept_log"] = log_check(public, public.backlogs)
     return checks

@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import random
-from typing import Final
 
 import structlog
 
@@ -22,7 +21,7 @@ from fanion.config import Settings
 from fanion.console.build import NOT_BUILT, Build
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.change_feed import ChangeFeed, FeedTopic
-from fanion.db.engine import Records, open_records
+from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import NEWEST, migrate
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
@@ -40,7 +39,8 @@ from fanion.flags.storage.store import FlagStore
 from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
-from fanion.ingest.pipeline.position_store import ingested_upto
+from fanion.ingest.partitioning import cut
+from fanion.ingest.pipeline.position_store import ingested_upto, lane_backlogs
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import stored_properties
@@ -59,9 +59,6 @@ from fanion.server.server import allow_connections
 from fanion.web.proxy_warning import trusted_proxies
 from fanion.web.routes import FlagEndpoints
 from fanion.wire.offload import Decoding
-
-# Without consumers: all that is in the log waits.
-NO_POSITIONS: Final[Mapping[bool, int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +130,12 @@ class Services:
     flags: FlagServices
     capture: CaptureEndpoints
 
-    async def backlogs(self, positions: Mapping[bool, int] = NO_POSITIONS) -> list[Backlog]:
-        """What waits in each lane of the accept log. positions: of consumers in this process, by
-        whether the lane is that of imports. raises: OSError"""
-        return [
-            await self.log.backlog(positions.get(historical, 0), historical=historical)
-            for historical in (False, True)
-        ]
+    async def backlogs(self) -> list[Backlog]:
+        """What waits in each lane of the accept log. raises: OSError"""
+        try:
+            return await lane_backlogs(self.records, self.log)
+        except RecordsUnavailable as error:
+            raise OSError(f"accept log: {error}") from error
 
 
 @asynccontextmanager
@@ -166,7 +162,7 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
     """
     bytes_max = settings.accept_log_bytes_max
     if records.dialect == "postgresql":
-        return await open_postgres_log(settings.records_url, bytes_max=bytes_max)
+        return await open_postgres_log(settings.records_url, bytes_max=bytes_max, cut=cut)
     return await open_sqlite_log(
         settings.accept_log_path,
         bytes_max=bytes_max,

@@ -21,6 +21,7 @@ from fanion.app.application import Readiness, build_application
 from fanion.app.services import AppContext, build_capture, build_flag_services
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
+from fanion.ingest.partitioning import cut
 from fanion.observability.logging import open_logs
 from fanion.observability.metrics import Measured, Metrics
 from fanion.processes.channel import Channel, receive_first, socket_to_parent
@@ -287,7 +288,7 @@ async def run_worker(line: socket.socket, start: WorkerStart, file: int, number:
 async def _open_postgres_log(settings: Settings) -> PostgresLog:
     bytes_max = settings.accept_log_bytes_max
     return await open_postgres_log(
-        settings.records_url, bytes_max=bytes_max, connections=LOG_CONNECTIONS
+        settings.records_url, bytes_max=bytes_max, cut=cut, connections=LOG_CONNECTIONS
     )
 
 

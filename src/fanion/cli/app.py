@@ -15,6 +15,7 @@ from fanion.cli.doctor import doctor
 from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
+from fanion.cli.log import log
 from fanion.cli.migrate import migrate
 from fanion.cli.output import (
     NOT_SET_UP,
@@ -90,6 +91,7 @@ app.add_typer(flags, name="flags")
 app.add_typer(users, name="users")
 app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(log, name="log")
 
 Email = Annotated[str | None, typer.Option(help="A user's e-mail; the first user by default.")]
 

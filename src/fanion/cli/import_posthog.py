@@ -29,6 +29,7 @@ from fanion.cli.transfer import (
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.ingest.capture.endpoints import ADDRESS_HEADER, NO_ADDRESS
+from fanion.ingest.pipeline.position_store import HISTORICAL, is_ingested
 from fanion.projects.model import Project
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import DataDirLocked, lock_data_dir, require_data_dir
@@ -42,7 +43,6 @@ from fanion.transfer.posthog.sink_client import (
     ProgressStore,
     Sink,
     SinkError,
-    ingested_upto,
 )
 from fanion.transfer.report import Report
 
@@ -159,8 +159,8 @@ class _TakeOver:
                 return
             log = await open_log(self.settings, self.records)
             stack.push_async_callback(log.close)
-            upto = partial(ingested_upto, self.records) if is_shared else None
-            yield LogSink(log, project, utc_now, bytes_max, upto)
+            ingested = partial(is_ingested, self.records, lane=HISTORICAL) if is_shared else None
+            yield LogSink(log, project, utc_now, bytes_max, ingested)
 
 
 def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:

@@ -59,11 +59,11 @@ GROUP BY group_key
 
 @dataclass(slots=True)
 class GroupMirror:
-    """is_ingesting: whether this server holds the lease of ingestion; of several one alone does"""
+    """is_leading: whether this server is the one, of several that ingest, which does this"""
 
     records: Records
     events: EventStore
-    is_ingesting: Callable[[], bool]
+    is_leading: Callable[[], bool]
     _completed: float = -inf
 
     async def run(self) -> Never:
@@ -72,7 +72,7 @@ class GroupMirror:
         await run_loop(self._complete_and_log, LOOK_S, "groups_not_mirrored", failures)
 
     async def _complete_and_log(self) -> None:
-        if not self.is_ingesting() or monotonic() < self._completed + EVERY_S:
+        if not self.is_leading() or monotonic() < self._completed + EVERY_S:
             return
         if number := await self.complete():
             structlog.get_logger().info("groups_mirrored", groups=number)

@@ -34,7 +34,7 @@ class GroupIdentify(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class GroupState(SizedProperties):
-    """A group in memory. version: as stored, 0 for a new one; the store writes one more."""
+    """A group in memory. version: as stored, 0 for a new one"""
 
     properties: dict[str, Any]
     created_at: datetime
@@ -113,14 +113,14 @@ def new_group(identify: GroupIdentify) -> GroupState:
 
 
 def group_row(project_id: int, index: int, key: str, group: GroupState) -> GroupRow:
-    """As the event store mirrors it, with the version that the records store is about to write."""
+    """As the event store mirrors it."""
     return GroupRow(
         project_id,
         index,
         key,
         _encode(group.properties),
         group.created_at,
-        group.version + 1,
+        group.version,
         values=group.properties,
     )
 

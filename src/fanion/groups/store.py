@@ -10,7 +10,6 @@ import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Dialect,
     Row,
     Select,
     Text,
@@ -20,15 +19,16 @@ from sqlalchemy import (
     or_,
     select,
     type_coerce,
+    update,
 )
 
-from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import group_types, groups
 from fanion.groups.model import GroupState
 from fanion.properties.size import ByteBudget, text_bytes
 
 PORTION_KEYS = 128  # read at a time; 64 MB of the largest groups
+KEYS_LOCKED = 1_000  # by one statement
 PAGE_BYTES_MAX = 64 * 2**20  # of properties that a page holds in memory as text
 
 _decode = msgspec.json.Decoder().decode
@@ -45,6 +45,21 @@ _OF_TYPE = (
     .where(_group.project_id == bindparam("project_id"))
     .where(_group.group_type_index == bindparam("group_type_index"))
     .where(_group.group_key.in_(bindparam("keys", expanding=True)))
+)
+_LOCKED = (
+    select(_group.group_key, _group.version)
+    .where(_group.project_id == bindparam("project_id"))
+    .where(_group.group_type_index == bindparam("group_type_index"))
+    .where(_group.group_key.in_(bindparam("keys", expanding=True)))
+    .order_by(_group.group_key)
+    .with_for_update()
+)
+_UPDATE = (
+    update(groups)
+    .where(_group.project_id == bindparam("new_project_id"))
+    .where(_group.group_type_index == bindparam("new_group_type_index"))
+    .where(_group.group_key == bindparam("new_group_key"))
+    .values(properties=bindparam("new_properties"), version=bindparam("new_version"))
 )
 _TYPES = select(_type.group_type, _type.group_type_index).where(
     _type.project_id == bindparam("project_id")
@@ -98,45 +113,73 @@ def load_groups(
     return found
 
 
-def write_groups(
-    connection: Connection,
-    project_id: int,
-    types: Mapping[str, int],
-    changed: Mapping[tuple[int, str], GroupState],
-) -> None:
-    """types: those seen for the first time; changed: by index and key"""
+def write_types(connection: Connection, project_id: int, types: Mapping[str, int]) -> None:
+    """types: those seen for the first time. raises: IntegrityError if another writer was first"""
     if types:
         rows = [
             {"project_id": project_id, "group_type": name, "group_type_index": index}
             for name, index in types.items()
         ]
         connection.execute(insert(group_types), rows)
-    if changed:
+
+
+def write_groups(
+    connection: Connection,
+    project_id: int,
+    changed: Mapping[tuple[int, str], GroupState],
+    expected: Mapping[tuple[int, str], int],
+) -> bool:
+    """Write groups with their new versions, unless others have changed what this is based on.
+
+    changed:  by index and key
+    expected: the versions of all stored groups that were read
+    returns:  whether they were unchanged
+    raises:   IntegrityError if another writer has created one of them
+    """
+    if not _are_unchanged(connection, project_id, expected):
+        return False
+    rows = {place: _values(project_id, *place, group) for place, group in sorted(changed.items())}
+    created = [row for place, row in rows.items() if place not in expected]
+    updated = [row for place, row in rows.items() if place in expected]
+    if created:
+        connection.execute(insert(groups), created)
+    if updated:
         connection.execute(
-            _put(connection.dialect),
+            _UPDATE,
             [
-                {
-                    "project_id": project_id,
-                    "group_type_index": index,
-                    "group_key": key,
-                    "properties": group.properties,
-                    "created_at": group.created_at,
-                    "version": group.version + 1,
-                }
-                for (index, key), group in changed.items()
+                {f"new_{name}": value for name, value in row.items() if name != "created_at"}
+                for row in updated
             ],
         )
+    return True
 
 
-def _put(dialect: Dialect) -> Any:
-    statement = upsert(dialect, groups)
-    return statement.on_conflict_do_update(
-        index_elements=["project_id", "group_type_index", "group_key"],
-        set_={
-            "properties": statement.excluded.properties,
-            "version": statement.excluded.version,
-        },
-    )
+def _are_unchanged(
+    connection: Connection, project_id: int, expected: Mapping[tuple[int, str], int]
+) -> bool:
+    """They stay locked until the transaction ends."""
+    by_index: dict[int, list[str]] = {}
+    for index, key in sorted(expected):
+        by_index.setdefault(index, []).append(key)
+    for index, keys in by_index.items():
+        for start in range(0, len(keys), KEYS_LOCKED):
+            some = keys[start : start + KEYS_LOCKED]
+            asked = {"project_id": project_id, "group_type_index": index, "keys": some}
+            stored = {row.group_key: row.version for row in connection.execute(_LOCKED, asked)}
+            if stored != {key: expected[index, key] for key in some}:
+                return False
+    return True
+
+
+def _values(project_id: int, index: int, key: str, group: GroupState) -> dict[str, Any]:
+    return {
+        "project_id": project_id,
+        "group_type_index": index,
+        "group_key": key,
+        "properties": group.properties,
+        "created_at": group.created_at,
+        "version": group.version,
+    }
 
 
 # ── For the API ───────────────────────────────────────────────────────────────────────────

@@ -20,12 +20,13 @@ from sqlalchemy import Connection, Row, delete, select, update
 from fanion.accept_log.port import AcceptLog
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.events import ingestion_examples
-from fanion.db.schema.tables import dead_letters, log_positions
+from fanion.db.schema.tables import dead_letters
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.ingest.items import read_items
 from fanion.ingest.ledger.model import Example, moved
 from fanion.ingest.ledger.store import write_tally
+from fanion.ingest.pipeline.position_store import lane_backlogs
 from fanion.ingest.pipeline.prepare import Drop, distinct_id_of
 from fanion.persons.erasure_store import (
     current_overrides,
@@ -38,7 +39,6 @@ from fanion.runtime.background import Backoff, run_loop
 SHOWN_WHOLE = 100  # characters; the 400 bytes of an example hold at least so many
 LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
 
-LANES = {"live": False, "historical": True}
 LOOK_FIRST_S, LOOK_MAX_S = 0.02, 0.5
 LOOK_EVERY_S = 10.0
 # A request that was in progress at the moment of the deletion is appended to the log at most this
@@ -131,18 +131,8 @@ class ErasureWorker:
 
     async def _is_ingested(self, upto: datetime) -> bool:
         """Whether everything that was accepted up to then is ingested."""
-        positions = await self._positions()
-        for consumer, historical in LANES.items():
-            backlog = await self._accepted.backlog(
-                positions.get(consumer, 0), historical=historical
-            )
-            if backlog.oldest is not None and backlog.oldest <= upto:
-                return False
-        return True
-
-    async def _positions(self) -> dict[str, int]:
-        rows = await self._records.fetch(select(log_positions.c.consumer, log_positions.c.position))
-        return {row.consumer: row.position for row in rows}
+        lanes = await lane_backlogs(self._records, self._accepted)
+        return all(lane.oldest is None or lane.oldest > upto for lane in lanes)
 
     def _loop_time(self, moment: float) -> float:
         return asyncio.get_running_loop().time() + moment - monotonic()

@@ -26,11 +26,10 @@ from fanion.persons.state_store import (
     require_unchanged,
 )
 from fanion.persons.store import Person
+from fanion.persons.versions_store import Versions
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
 TRIES_MAX = 10  # when another server changes the same person
-# A batch that read the person earlier may have mirrored it with the next version.
-VERSION_STEP = 2
 
 _person = persons.c
 _link = person_distinct_ids.c
@@ -63,6 +62,7 @@ class PersonChanges:
     turn: AbstractAsyncContextManager[object]
     changed: Callable[[int, int, Sequence[str]], None]
     finished: Callable[[Erasure], Awaitable[bool]]
+    versions: Versions
 
     async def update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
         """raises: NotFound, PersonTooLarge; Unavailable, when nothing has been changed"""
@@ -80,8 +80,11 @@ class PersonChanges:
         """
         async with self.turn:
             found, distinct_ids = await self._find(author.project_id, person)
+            version = await self.versions.draw(found.version)
             async with self.records.write() as connection:
-                erasure = await connection.run_sync(_begin, author, _number(found), with_events)
+                erasure = await connection.run_sync(
+                    _begin, author, _number(found), version, with_events
+                )
             self.changed(author.project_id, _number(found), distinct_ids)
         if erasure is None:
             raise NotFound
@@ -99,7 +102,7 @@ class PersonChanges:
             if not edit.may_be_made(found):
                 raise PersonTooLarge(edit.bytes_after)
             edit.make(found)
-            found.version += VERSION_STEP
+            found.version = await self.versions.draw(before)
             await self._mirror(project_id, found)
             async with self.records.write() as connection:
                 await connection.run_sync(_write, author, found, before)
@@ -180,9 +183,9 @@ def _updated(author: Author, uuid: UUID, change: Change) -> ActivityRecord:
 
 
 def _begin(
-    connection: Connection, author: Author, person_id: int, with_events: bool
+    connection: Connection, author: Author, person_id: int, version: int, with_events: bool
 ) -> Erasure | None:
-    return begin_erasure(connection, author, person_id, with_events=with_events)
+    return begin_erasure(connection, author, person_id, version, with_events=with_events)
 
 
 def _number(person: PersonState) -> int:

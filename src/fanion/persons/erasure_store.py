@@ -27,10 +27,11 @@ _floor = person_floors.c
 
 
 def begin_erasure(
-    connection: Connection, author: Author, person_id: int, *, with_events: bool
+    connection: Connection, author: Author, person_id: int, version: int, *, with_events: bool
 ) -> Erasure | None:
     """Remove a person, its distinct ids and the overrides that lead to it.
 
+    version:  drawn for it: attempts at batches have mirrored the person with lower ones
     returns: the erasure to complete; None if there is no such person
     """
     project_id = author.project_id
@@ -53,8 +54,7 @@ def begin_erasure(
     forget_waiting(connection, project_id, distinct_ids)
     _forget_results(connection, project_id)
     record(connection, _deleted(author, person.uuid))
-    # A batch that read the person earlier may have mirrored it with the next version.
-    floor = _raise_floor(connection, project_id, person.version + 1)
+    floor = _raise_floor(connection, project_id, max(person.version, version))
     return _remember(
         connection, author, (person.uuid, *merged), distinct_ids, floor, with_events=with_events
     )

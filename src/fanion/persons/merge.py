@@ -9,7 +9,7 @@ not at all: not if the person would then exceed the limit and be larger than bef
 always applied; properties of the merged person that do not fit are left out.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -90,7 +90,7 @@ class PersonState(SizedProperties):
     """A person in memory, owned and changed by `Population`.
 
     id:      in the records store; None until it is stored
-    version: as stored, 0 until it is stored; in `Changes` the version to write
+    version: as stored, 0 until it is stored
     """
 
     id: int | None
@@ -100,7 +100,6 @@ class PersonState(SizedProperties):
     created_at: datetime
     version: int
     _merged_into: "PersonState | None" = field(default=None, repr=False)
-    _version_min: int = field(default=0, repr=False)
     _bytes: int | None = field(default=None, repr=False)
 
 
@@ -130,7 +129,8 @@ class OmittedProperties:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes to write, in this order. Persons have their new version.
+    """The changes to write, in this order. Persons have the version that is stored until they are
+    given the one to write.
 
     attached:  distinct ids seen for the first time, with their persons
     overrides: merged person → surviving person, those included that this batch has created;
@@ -147,24 +147,26 @@ class Changes:
     expected: Mapping[int, int] = field(default_factory=dict)
     omitted: tuple[OmittedProperties, ...] = ()
 
+    def give_version(self, version: int) -> None:
+        """version: to write; higher than that of each of these persons"""
+        for person in (*self.created, *self.updated, *(one.person for one in self.merged)):
+            person.version = version
+
 
 class Population:
     """The persons that a batch names, as a unit of work.
 
-    persons:       by distinct id; two distinct ids of a person must share one PersonState
-    version_floor: new persons get a higher version; a deleted one may have had the same UUID
-    bytes_max:     of the properties of one person
+    persons:   by distinct id; two distinct ids of a person must share one PersonState
+    bytes_max: of the properties of one person
     """
 
     def __init__(
         self,
         project_id: int,
         persons: Mapping[str, PersonState],
-        version_floor: int = 0,
         bytes_max: int = PROPERTIES_BYTES_MAX,
     ) -> None:
         self._project_id = project_id
-        self._version_floor = version_floor
         self._bytes_max = bytes_max
         self._persons = dict(persons)
         self._attached: list[str] = []
@@ -206,8 +208,6 @@ class Population:
             for person in (*attached.values(), *stored, *merged)
             if person.id is not None
         }
-        for person in (*created, *stored, *merged):
-            person.version = max(person.version, person._version_min) + 1
         return Changes(
             created=tuple(created),
             updated=tuple(stored),
@@ -217,6 +217,10 @@ class Population:
             expected=expected,
             omitted=tuple(self._omitted),
         )
+
+    def touch(self, persons: Iterable[PersonState]) -> None:
+        """Write these stored persons again, before any command."""
+        self._touched.update(dict.fromkeys(persons))
 
     def persons(self) -> dict[str, PersonState]:
         """The person of each distinct id now."""
@@ -268,8 +272,6 @@ class Population:
         survivor.properties.update(taken)
         survivor.properties_bytes = size
         survivor.created_at = min(survivor.created_at, other.created_at)
-        # A person's version is higher than those of all persons merged into it.
-        survivor._version_min = max(survivor._version_min, other.version, other._version_min)
         other._merged_into = survivor
         self._vanished.append(other)
         self._touched.pop(other, None)
@@ -289,7 +291,7 @@ class Population:
 
     def _create(self, distinct_id: str, timestamp: datetime) -> PersonState:
         uuid = person_uuid(self._project_id, distinct_id)
-        person = PersonState(None, uuid, {}, False, timestamp, self._version_floor)
+        person = PersonState(None, uuid, {}, False, timestamp, 0)
         self._created.append(person)
         self._attach(distinct_id, person)
         return person

@@ -51,9 +51,19 @@ STATES = (
     .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
 )
 _OVERRIDDEN = (
-    select(_override.old_person, _override.new_person)
+    select(_override.old_person, _override.new_person, _override.version)
     .where(_override.project_id == bindparam("project_id"))
     .where(_override.new_person.in_(bindparam("persons", expanding=True)))
+)
+_SURVIVORS = (
+    select(_override.old_person, _override.new_person)
+    .where(_override.project_id == bindparam("project_id"))
+    .where(_override.old_person.in_(bindparam("persons", expanding=True)))
+)
+_BY_UUID = (
+    select(*STATE_COLUMNS)
+    .where(_person.project_id == bindparam("project_id"))
+    .where(_person.uuid.in_(bindparam("persons", expanding=True)))
 )
 _VERSIONS = (
     select(_person.id, _person.version)
@@ -61,15 +71,24 @@ _VERSIONS = (
     .order_by(_person.id)
     .with_for_update()
 )
-# Only PostgreSQL is shared by servers. Versions only grow: if the number of persons and the sum of
+# Versions only grow: if the number of persons and the sum of
 # their versions are unchanged, so is each version.
-_SUM = text(
-    """
+_SUM = {
+    "postgresql": text(
+        """
   SELECT COUNT(*) AS persons, COALESCE(SUM(version), 0) AS versions
     FROM persons
    WHERE id = ANY(CAST(:ids AS bigint[]))
 """
-)
+    ),
+    "sqlite": text(
+        """
+  SELECT COUNT(*) AS persons, COALESCE(SUM(version), 0) AS versions
+    FROM persons
+   WHERE id IN (SELECT value FROM json_each(:ids))
+"""
+    ),
+}
 _CHANGED = text(
     """
   SELECT used.id, used.version
@@ -86,7 +105,8 @@ _REMOVE = delete(persons).where(_person.id.in_(bindparam("gone", expanding=True)
 
 
 class PersonsChanged(RecordsUnavailable):
-    """Persons were changed by another process since they were read: read them again and retry."""
+    """What a batch or an edit is based on was changed by another one since it was read: forget it,
+    read it again and retry."""
 
 
 def load_states(
@@ -128,12 +148,35 @@ def read_state(
 
 def overridden(
     connection: Connection, project_id: int, vanished: Sequence[UUID]
-) -> dict[UUID, UUID]:
-    """Earlier merged persons → their survivor, for survivors that are merged now."""
-    found: dict[UUID, UUID] = {}
+) -> dict[UUID, tuple[UUID, int]]:
+    """Earlier merged persons → their survivor and the version of the override, for survivors that
+    are merged now."""
+    found: dict[UUID, tuple[UUID, int]] = {}
     for uuids in in_chunks(vanished):
         rows = connection.execute(_OVERRIDDEN, {"project_id": project_id, "persons": uuids})
+        found.update({row.old_person: (row.new_person, row.version) for row in rows})
+    return found
+
+
+def survivors_of(connection: Connection, project_id: int, gone: Sequence[UUID]) -> dict[UUID, UUID]:
+    """Those of the persons that were merged → their survivor."""
+    found: dict[UUID, UUID] = {}
+    for uuids in in_chunks(gone):
+        rows = connection.execute(_SURVIVORS, {"project_id": project_id, "persons": uuids})
         found.update({row.old_person: row.new_person for row in rows})
+    return found
+
+
+def load_by_uuid(
+    connection: Connection, project_id: int, uuids: Sequence[UUID], allowance: ByteBudget
+) -> list[PersonState]:
+    """Those that are stored. raises: ByteBudgetExceeded"""
+    found: list[PersonState] = []
+    for some in in_chunks(uuids):
+        for row in connection.execute(_BY_UUID, {"project_id": project_id, "persons": some}):
+            person = read_state(*row)
+            allowance.take(person.properties_bytes)
+            found.append(person)
     return found
 
 
@@ -185,7 +228,7 @@ def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
 
 def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
     """Lock these persons, id → version, until the transaction ends. raises: PersonsChanged"""
-    for ids in in_chunks(list(expected)):
+    for ids in in_chunks(sorted(expected)):
         versions = connection.execute(_VERSIONS, {"persons": ids})
         if {row.id: row.version for row in versions} != {one: expected[one] for one in ids}:
             raise PersonsChanged("persons were changed since they were read")
@@ -193,7 +236,7 @@ def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> No
 
 def require_current(connection: Connection, used: Mapping[int, int]) -> None:
     """Check without locks that these persons still have their versions. They are not written, so
-    that later changes by other servers do not conflict. PostgreSQL only.
+    that later changes by others do not conflict: the order of the two is that of their commits.
 
     used:   id → version
     raises: PersonsChanged
@@ -205,7 +248,8 @@ def require_current(connection: Connection, used: Mapping[int, int]) -> None:
 def changed_persons(
     connection: Connection, used: Collection[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Those of (id, version) that have another version or are deleted. PostgreSQL only."""
+    """Those of (id, version) that have another version or are deleted. PostgreSQL only, which alone
+    is shared by servers."""
     if _are_as_used(connection, used):
         return set()
     ids, versions = map(list, zip(*used, strict=True))
@@ -216,7 +260,10 @@ def changed_persons(
 def _are_as_used(connection: Connection, used: Collection[tuple[int, int]]) -> bool:
     if not used:
         return True
-    found = connection.execute(_SUM, {"ids": [number for number, _ in used]}).one()
+    ids: Any = [number for number, _ in used]
+    if connection.dialect.name == "sqlite":
+        ids = msgspec.json.encode(ids).decode()
+    found = connection.execute(_SUM[connection.dialect.name], {"ids": ids}).one()
     return (found.persons, found.versions) == (len(used), sum(version for _, version in used))
 
 

@@ -14,6 +14,16 @@ person_floors = Table(
     Column("version", BigInteger, nullable=False),
 )
 
+# Where versions of persons, groups and overrides are drawn from, one for each batch or edit. On
+# PostgreSQL from the column's sequence, and the table has no row; SQLite, which one process writes,
+# keeps one row: the greatest number that it has reserved.
+mirror_versions = Table(
+    "mirror_versions",
+    metadata,
+    Column("version", ID, primary_key=True, autoincrement=True),
+    sqlite_autoincrement=True,
+)
+
 # Deletions that are not finished everywhere. The row goes with the last trace of the person.
 person_erasures = Table(
     "person_erasures",

@@ -261,6 +261,17 @@ log_positions = Table(
     Column("claimed", BigInteger, nullable=False),
     Column("holder", String(64), nullable=False),
     Column("held_until", UtcDateTime, nullable=False),
+    # 0 for the log that has one partition. The epoch grows each time a worker takes the partition.
+    Column("partition", Integer, nullable=False, server_default="0"),
+    Column("epoch", BigInteger, nullable=False, server_default="0"),
+)
+
+# The processes that ingest the partitions of the accept log, by the database's clock.
+log_workers = Table(
+    "log_workers",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("renewed_at", UtcDateTime, nullable=False),
 )
 
 dead_letters = Table(
@@ -285,7 +296,8 @@ dead_letters = Table(
     sqlite_autoincrement=True,
 )
 
-# The accept log when the records live in PostgreSQL; SQLite keeps it in a file of its own.
+# The accept log in PostgreSQL where it has one partition, as in databases that were set up by
+# version 0.7 or older; SQLite keeps it in a file of its own.
 accept_log = Table(
     "accept_log",
     metadata,
@@ -306,6 +318,32 @@ accept_log = Table(
 accept_log_lanes = Table(
     "accept_log_lanes",
     metadata,
+    Column("historical", Boolean, primary_key=True),
+    Column("envelopes", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+)
+
+# The accept log in PostgreSQL, in partitions; ids are drawn from the sequence of `accept_log`.
+accept_log_entries = Table(
+    "accept_log_entries",
+    metadata,
+    Column("historical", Boolean, primary_key=True),
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("project_id", ID, nullable=False),
+    Column("received_at", UtcDateTime, nullable=False),
+    Column("client_ip", Text, nullable=False),
+    Column("user_agent", Text, nullable=False),
+    Column("sent_at", UtcDateTime, nullable=True),
+    Column("body", LargeBinary, nullable=False),
+)
+
+# What the partitions hold is the sum of these rows, of which each connection changes one: appends
+# do not wait for one another.
+accept_log_sizes = Table(
+    "accept_log_sizes",
+    metadata,
+    Column("slot", Integer, primary_key=True, autoincrement=False),
     Column("historical", Boolean, primary_key=True),
     Column("envelopes", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),

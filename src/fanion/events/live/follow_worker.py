@@ -30,7 +30,7 @@ class _Cursor(Struct):
 
 
 class LiveFollower:
-    """is_ingesting: whether this server stores the events itself, and shows them"""
+    """is_ingesting: whether this server stores all events itself, and shows them"""
 
     def __init__(
         self,

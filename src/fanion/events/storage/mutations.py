@@ -5,8 +5,9 @@ events of many merges at a time, in the background, so that queries carry fewer 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from clickhouse_connect.driver.binding import quote_identifier
 from clickhouse_connect.driver.client import Client
@@ -160,13 +161,24 @@ DELETE_OVERRIDES = """
 """
 
 
-async def squash(lanes: Lanes, overrides_min: int) -> int:
+async def squash(
+    lanes: Lanes, overrides_min: int, batches_committed: Callable[[], Awaitable[None]]
+) -> int:
     """Squash the projects that have at least `overrides_min` overrides; returns how many were
     squashed. May be interrupted and repeated at any point. raises: EventStoreUnavailable
+
+    batches_committed: returns when every batch that has begun by now is committed. One that began
+                       before a merge may store events of the old person, which would have no
+                       override any more; and what an attempt wrote that failed is replaced by then
     """
     squashed = 0
     for project_id in await lanes.run(_projects_with_overrides, overrides_min):
-        overrides = await lanes.run(_read_overrides, project_id)
+        found = await lanes.run(_read_overrides, project_id)
+        await batches_committed()
+        still = set(await lanes.run(_read_overrides, project_id))
+        overrides = [override for override in found if override in still]
+        if not overrides:
+            continue
         old, new, versions = (list(column) for column in zip(*overrides, strict=True))
         bound = {"project_id": project_id, "old": old}
         await lanes.run(_write_events, {**bound, "new": new})
@@ -182,9 +194,9 @@ def _projects_with_overrides(client: Client, overrides_min: int) -> list[int]:
     return [project_id for (project_id,) in found]
 
 
-def _read_overrides(client: Client, project_id: int) -> Sequence[Sequence[Any]]:
+def _read_overrides(client: Client, project_id: int) -> list[tuple[UUID, UUID, int]]:
     bound = {"project_id": project_id, "limit": OVERRIDES_MAX}
-    return client.query(OVERRIDES, bound).result_rows
+    return [(old, new, version) for old, new, version in client.query(OVERRIDES, bound).result_rows]
 
 
 def _write_events(client: Client, parameters: dict[str, Any]) -> None:

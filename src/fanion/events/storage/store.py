@@ -1,9 +1,9 @@
 """The event store, in chDB or on a ClickHouse server: one SQL dialect, one adapter."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Final, Never
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -38,15 +38,11 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.timeline_query import Timeline
 from fanion.events.storage.values_query import cancel_values, marked, read_values
-from fanion.runtime.background import run_loop
 
 # A calculation may read years of events; no request waits for it.
 SECONDS_MAX: Final = 300
 # Of one insert; 48 bytes each.
 INPUTS_MAX: Final = 100_000
-SQUASH_EVERY_S: Final = 3600.0
-# With fewer overrides a query is no slower: looking them up takes 1 ms.
-OVERRIDES_MIN: Final = 1_000
 _INPUT_COLUMNS = ("run", "cohort_id", "person_id")
 
 
@@ -81,6 +77,13 @@ RECENT_IDS = """
    WHERE received_at >= fromUnixTimestamp64Micro({since:Int64})
 ORDER BY received_at DESC
    LIMIT {limit:UInt64}
+"""
+
+NEWEST_VERSION = """
+  SELECT max(newest)
+    FROM (SELECT max(version) AS newest FROM persons
+          UNION ALL SELECT max(version) FROM person_overrides
+          UNION ALL SELECT max(version) FROM groups)
 """
 
 
@@ -184,6 +187,11 @@ class EventStore:
         if overrides:
             await self._inserts.run(_insert_batch, self.encoder.batch((), (), overrides), "")
 
+    async def newest_version(self) -> int:
+        """The highest version of all persons, overrides and groups."""
+        [(newest,)] = await self._read(NEWEST_VERSION, {})
+        return int(newest)
+
     async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
         """The page that the query asks for; `person_id` of each event is the survivor.
 
@@ -273,27 +281,15 @@ class EventStore:
         """
         await self._inserts.run(_insert_inputs, run, cohort_id, members)
 
-    async def squash(self, overrides_min: int) -> int:
+    async def squash(
+        self, overrides_min: int, batches_committed: Callable[[], Awaitable[None]]
+    ) -> int:
         """Rewrite the events of merged persons, of projects with at least so many overrides.
 
+        batches_committed: returns when every batch that has begun by now is committed
         returns: how many overrides are not needed any more
         """
-        return await squash(self._reads, overrides_min)
-
-    async def run_squash(self) -> Never:
-        """Squash regularly, until cancelled."""
-        failures = (EventStoreUnavailable,)
-        await run_loop(
-            self._squash,
-            SQUASH_EVERY_S,
-            "persons_not_squashed",
-            failures,
-            initial_delay_s=SQUASH_EVERY_S,
-        )
-
-    async def _squash(self) -> None:
-        if squashed := await self.squash(OVERRIDES_MIN):
-            structlog.get_logger().info("persons_squashed", persons=squashed)
+        return await squash(self._reads, overrides_min, batches_committed)
 
     async def erase(self, erasure: Erasure) -> None:
         """Remove a deleted person, and its events when they are meant too; returns when no row

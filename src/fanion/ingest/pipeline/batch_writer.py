@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import chain, islice
 from time import perf_counter
+from uuid import UUID
 
 import structlog
 
@@ -16,13 +17,22 @@ from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
-from fanion.ingest.pipeline.position_store import EnvelopeProgress
+from fanion.ingest.pipeline.position_store import EnvelopeProgress, NotLeaseHolder, Span
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
-from fanion.ingest.pipeline.resolve import ProjectState, Resolution, group_rows, person_rows
+from fanion.ingest.pipeline.resolve import (
+    ProjectState,
+    Resolution,
+    attempted_persons,
+    distinct_ids,
+    gone_row,
+    group_rows,
+    person_rows,
+)
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
+from fanion.persons.merge import person_uuid
 from fanion.persons.state_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
@@ -84,7 +94,7 @@ async def insertion(events: EventStore, token: str) -> AsyncGenerator[Insertion]
 class BatchWriter:
     """Writes the batches of one lane.
 
-    lock: shared by all lanes: two batches must not change the same person concurrently
+    lock: shared by all lanes of this process, whose batches would otherwise conflict often
     bus:  notified of projects with new group types
     feed: of the streams of live events; None for a lane that is not shown there
     """
@@ -110,46 +120,84 @@ class BatchWriter:
         self._metrics = metrics
         self._bus = bus
         self._feed = feed
+        self._attempted: dict[int, dict[UUID, str | None]] = {}
+        self._attempted_upto = 0
+        self._is_above_mirror = False  # of a backup, the event store may be the newer one
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def write(
         self,
         batch: PreparedBatch,
-        position: int,
+        span: Span,
         progress: EnvelopeProgress | None = None,
         *,
         divisible: bool = False,
+        is_repeated: bool = False,
     ) -> bool:
         """Retried while a store fails. False when the batch must be prepared again, because the
         preparer's work does not match the stores.
 
-        position, progress: as of `IngestStore.writing`
+        is_repeated: another process, or this one before it ended, has begun the batch, and may have
+                     left in the event store what it would have created
+        span, progress: as of `IngestStore.writing`
         raises: NotLeaseHolder; Contended when the batch should be halved
         """
         conflicts = 0
+        if is_repeated:
+            self._suppose_attempted(batch)
 
         async def attempt() -> bool:
             nonlocal conflicts
             try:
                 async with self._exclusive():
-                    return await self._write(batch, position, progress, conflicts)
+                    return await self._write(batch, span, progress, conflicts)
             except PersonsChanged:
                 conflicts += 1
                 if divisible and conflicts >= CONFLICTS_MAX:
                     raise Contended from None
                 raise
 
-        return await self._retry.call(attempt)
+        try:
+            return await self._retry.call(attempt)
+        except NotLeaseHolder:
+            await self._retry.call(self._repair)
+            raise
 
-    async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, position: int) -> None:
-        """Write a dead letter as a batch of its own; the position does not move. Not retried.
+    def _suppose_attempted(self, batch: PreparedBatch) -> None:
+        for project_id, events in batch.arrived.items():
+            names = distinct_ids(events)
+            created = {person_uuid(project_id, name): name for name in names}
+            self._attempted.setdefault(project_id, {}).update(created)
+        self._attempted_upto = max(self._attempted_upto, batch.last)
 
+    async def _repair(self) -> None:
+        """Another server has taken the batch, or ingests what it held: what attempts of this one
+        have left in the event store is replaced by what the records have."""
+        if not self._attempted:
+            return
+        async with self._exclusive():
+            now = self._now()
+            known = await self._store.load(dict.fromkeys(self._attempted, ()), now, self._attempted)
+            resolutions = [Resolution(one, (), known[one]) for one in self._attempted]
+            written = await self._written(resolutions, self._attempted_upto)
+            async with insertion(self._events, f"repair-{now.isoformat()}") as inserting:
+                await inserting.put(_mirrored(self._events.encoder, written))
+                await inserting.stored()
+            await self._store.repair(written, self._now())
+            self._attempted.clear()
+            self._attempted_upto = 0
+        self._log.info("attempt_repaired", persons=sum(len(p.repairs.gone) for p in written))
+
+    async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, span: Span) -> None:
+        """Write a dead letter as a batch of its own; no position moves. Not retried.
+
+        span:   as of `IngestStore.settling`
         raises: NotLeaseHolder, LetterGone, PersonsChanged, failures of stores
         """
         for conflicts in range(CONFLICTS_MAX):
             try:
                 async with self._exclusive():
-                    await self._write_letter(letter, batch, position, conflicts)
+                    await self._write_letter(letter, batch, span, conflicts)
                 return
             except PersonsChanged:
                 if conflicts == CONFLICTS_MAX - 1:
@@ -166,12 +214,12 @@ class BatchWriter:
                 raise
 
     async def _write(
-        self, batch: PreparedBatch, position: int, progress: EnvelopeProgress | None, conflicts: int
+        self, batch: PreparedBatch, span: Span, progress: EnvelopeProgress | None, conflicts: int
     ) -> bool:
         """conflicts: how often other servers changed persons meanwhile. Events may belong to other
         persons now, so that their blocks must not be deduplicated against the stored ones."""
         started, now = perf_counter(), self._now()
-        await self._store.claim(position, batch.last, now)
+        await self._store.claim(span, now)
         resolutions = await self._resolutions(batch, now)
         if not all(one.is_valid for one in resolutions):
             return False
@@ -182,14 +230,12 @@ class BatchWriter:
             while block := await asyncio.to_thread(next, blocks, None):
                 await inserting.put(Batch((block,)))
                 self._reader.prepare_next()
-            written = await self._written(resolutions)
-            await inserting.put(await asyncio.to_thread(_mirrored, encoder, written, batch.last))
-            tally, now = await asyncio.to_thread(_tally, batch, resolutions), self._now()
-            async with self._store.writing(
-                written, tally, position, batch.last, now, progress
-            ) as statements:
-                await statements
-                await inserting.stored()
+            written = await self._written(resolutions, batch.last)
+            await inserting.put(await asyncio.to_thread(_mirrored, encoder, written))
+            tally = await asyncio.to_thread(_tally, batch, resolutions)
+            await inserting.stored()
+        await self._store.write(written, tally, span, self._now(), progress)
+        self._forget_attempts(batch.last)
         self._reader.types = {one.project_id: one.types for one in resolutions}
         self._announce(written)
         self._count(batch, perf_counter() - started)
@@ -197,35 +243,53 @@ class BatchWriter:
         return True
 
     async def _write_letter(
-        self, letter: MarkedLetter, batch: PreparedBatch, position: int, conflicts: int
+        self, letter: MarkedLetter, batch: PreparedBatch, span: Span, conflicts: int
     ) -> None:
         started = perf_counter()
         resolutions = await self._resolutions(batch, self._now())
         encoder = self._events.encoder
         token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
         blocks = await asyncio.to_thread(tuple, _blocks(encoder, batch, resolutions))
-        written = await self._written(resolutions)
-        version = max(position, batch.last)
-        mirrored = await asyncio.to_thread(_mirrored, encoder, written, version)
-        tally, now = _tally(batch, resolutions), self._now()
-        async with (
-            self._store.settling(letter, written, tally, position, now),
-            insertion(self._events, token) as inserting,
-        ):
+        written = await self._written(resolutions, batch.last)
+        mirrored = await asyncio.to_thread(_mirrored, encoder, written)
+        async with insertion(self._events, token) as inserting:
             await inserting.put(Batch(blocks))
             await inserting.put(mirrored)
             await inserting.stored()
+        tally = _tally(batch, resolutions)
+        await self._store.settle(letter, written, tally, span, self._now())
+        self._forget_attempts(batch.last)
         self._announce(written)
         self._count(batch, perf_counter() - started)
         await self._show(batch, written, resolutions)
 
     async def _resolutions(self, batch: PreparedBatch, now: datetime) -> list[Resolution]:
-        known = await self._store.load(batch.arrived, now)
+        if not self._is_above_mirror:
+            await self._store.versions.draw(await self._events.newest_version())
+            self._is_above_mirror = True
+        known = await self._store.load(batch.arrived, now, self._attempted)
         return await asyncio.to_thread(_resolutions, batch, known)
 
-    async def _written(self, resolutions: Sequence[Resolution]) -> list[BatchChanges]:
+    async def _written(self, resolutions: Sequence[Resolution], last: int) -> list[BatchChanges]:
+        """Until the batch is committed, its persons count as attempted."""
         resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
-        return [BatchChanges(one, await self._store.overrides(one)) for one in resolved]
+        written = []
+        for one, resolution in zip(resolved, resolutions, strict=True):
+            attempted = self._attempted.get(one.project_id)
+            written.append(await self._store.changes(one, resolution.newest_version, attempted))
+        for part in written:
+            # With persons merged earlier, whose overrides follow.
+            followed: dict[UUID, str | None] = dict.fromkeys(part.overrides)
+            known = self._attempted.setdefault(part.resolved.project_id, {})
+            known.update(followed | attempted_persons(part.resolved))
+        self._attempted_upto = max(self._attempted_upto, last)
+        return written
+
+    def _forget_attempts(self, last: int) -> None:
+        """Not before all halves of a batch that was attempted whole are stored."""
+        if last >= self._attempted_upto:
+            self._attempted.clear()
+            self._attempted_upto = 0
 
     def _announce(self, written: Sequence[BatchChanges]) -> None:
         for part in written:
@@ -307,13 +371,18 @@ def _blocks(
         yield draft.block(persons)
 
 
-def _mirrored(encoder: EventEncoder, written: Sequence[BatchChanges], version: int) -> Batch:
+def _mirrored(encoder: EventEncoder, written: Sequence[BatchChanges]) -> Batch:
     """Persons, merges and groups as the event store mirrors them, for cohorts and insights."""
     persons = [row for part in written for row in person_rows(part.resolved)]
-    overrides = [
-        Override(part.resolved.project_id, old, new, version)
+    persons += [
+        gone_row(part.resolved.project_id, uuid, part.version)
         for part in written
-        for old, new in part.overrides.items()
+        for uuid in part.repairs.gone
+    ]
+    overrides = [
+        Override(part.resolved.project_id, old, new, part.version)
+        for part in written
+        for old, new in {**part.repairs.overrides, **part.overrides}.items()
     ]
     groups = [row for part in written for row in group_rows(part.resolved)]
     return Batch(

@@ -4,22 +4,19 @@ Dead letters that an operator marked are ingested between the batches.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from time import monotonic
+from typing import Any
 from uuid import UUID
 
 import structlog
-from prometheus_client import Counter
 
-from fanion.accept_log.port import AcceptLog, LogEntry
-from fanion.db.engine import RecordsUnavailable
-from fanion.events.event import EventStoreUnavailable
+from fanion.accept_log.port import AcceptLog, LogEntry, Positions
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
-from fanion.ingest.ledger.dead_letters_store import DeadLetters, LetterGone, MarkedLetter
+from fanion.ingest.pipeline.assignment import Assignment
 from fanion.ingest.pipeline.batch import (
     PreparedBatch,
     count_items,
@@ -29,16 +26,24 @@ from fanion.ingest.pipeline.batch import (
     without_duplicates,
 )
 from fanion.ingest.pipeline.batch_writer import BatchWriter
+from fanion.ingest.pipeline.dead_letters_worker import (
+    DeadLetterRetries,
+    error_text,
+    first_error,
+)
 from fanion.ingest.pipeline.deduplication_store import Deduplicator
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
+from fanion.ingest.pipeline.membership_worker import Membership
 from fanion.ingest.pipeline.position_store import (
     RENEW_EVERY,
     EnvelopeProgress,
     NotLeaseHolder,
+    Position,
+    Span,
 )
 from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_client import Preparer
-from fanion.ingest.pipeline.reader import BatchReader, Throttle
+from fanion.ingest.pipeline.reader import BatchReader, Throttle, behind
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.observability.metrics import Metrics
@@ -46,13 +51,20 @@ from fanion.projects.cache import Projects
 from fanion.runtime.change_bus import ChangeBus
 
 STAND_BY_S = 1.0  # between attempts of a standby server to take over
-DEAD_LETTERS_EVERY_S = 1.0  # one read through an index
+LOOK_EVERY_S = 1.0  # after dead letters, and to renew the lease
+FIRST = (0, 1)  # partitions; a log has one of them
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before any event was accepted
 
 
-class Consumer:
-    """The consumer of one lane of the log.
+class Reassigned(Exception):
+    """Between two batches: this process is to ingest other partitions."""
 
+
+class Consumer:
+    """The consumer of one lane of the log, in all partitions that this process holds.
+
+    membership: shared by both lanes
+    positions:  of the last completed entries, by partition; empty while another server ingests
     projects, geoip, preparer: as for BatchReader
     turn, bus:                as for BatchWriter
     live:                     is shown what is stored; None for imports
@@ -68,6 +80,7 @@ class Consumer:
         projects: Projects,
         bus: ChangeBus,
         turn: asyncio.Lock,
+        membership: Membership,
         *,
         historical: bool = False,
         geoip: GeoIp | None = None,
@@ -94,7 +107,7 @@ class Consumer:
             historical=historical,
         )
         self._deduplicator = Deduplicator(events, self._retry, historical=historical)
-        feed = None if live is None else LiveFeed(live, self.reader)
+        feed = None if live is None else LiveFeed(live, self.reader, lambda: self.ingests_all)
         self._writer = BatchWriter(
             store, events, self.reader, self._retry, turn, now, metrics, bus, feed
         )
@@ -103,22 +116,36 @@ class Consumer:
         )
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
-        self.position = 0
-        self.is_ingesting = False  # while this server holds the lease
-        self._progress: EnvelopeProgress | None = None
+        self._membership = membership
+        self._assignment = Assignment()
+        self.positions: Positions = {}
+        self._progress: dict[int, EnvelopeProgress] = {}
+        self._recalled: frozenset[int] = frozenset()  # partitions whose stored ids are loaded
         self._renew_at = LONG_AGO
+
+    @property
+    def is_leading(self) -> bool:
+        """Of the servers that ingest one alone is: it does what is to be done once."""
+        return min(self.positions, default=None) in FIRST
+
+    @property
+    def ingests_all(self) -> bool:
+        return 0 in self.positions or 0 < self._membership.partitions == len(self.positions)
 
     async def run(self) -> None:
         """Ingest until `stop`; the current batch is completed."""
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            while not self._stopping.is_set():
-                try:
-                    await self._resume()
-                    await self._follow(stopping)
-                except NotLeaseHolder:
-                    self.is_ingesting = False
-                    await asyncio.wait({stopping}, timeout=STAND_BY_S)
+            async with self._membership.joined(self._store.consumer):
+                while not self._stopping.is_set():
+                    try:
+                        await self._resume()
+                        await self._follow(stopping)
+                    except Reassigned:
+                        continue
+                    except NotLeaseHolder:
+                        self.positions = {}
+                        await self._wait({stopping}, STAND_BY_S)
         finally:
             stopping.cancel()
         await self._store.release(self._now())
@@ -127,34 +154,49 @@ class Consumer:
         self._stopping.set()
 
     async def _follow(self, stopping: asyncio.Task[bool]) -> None:
-        """Ingest batch after batch. raises: NotLeaseHolder"""
-        self.reader.start(self.position)
+        """Ingest batch after batch. raises: NotLeaseHolder, Reassigned"""
+        self.reader.start(self.positions)
         try:
             while True:
                 coming = self.reader.next
-                await asyncio.wait(
-                    {coming, stopping},
-                    timeout=DEAD_LETTERS_EVERY_S,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
+                await self._wait({coming, stopping}, LOOK_EVERY_S)
                 if stopping.done():
                     return
+                if self._membership.assignment.version != self._assignment.version:
+                    raise Reassigned
                 if not self.historical:
                     await self._renew()
-                    await self._letters.run_due(self.position)
+                if self.is_leading and not self.historical:
+                    first = min(self.positions)
+                    await self._letters.run_due(self._span({first: self.positions[first]}))
                 if not coming.done():
                     continue
                 entries, prepared = self.reader.take()
                 started = monotonic()
-                await self._ingest(entries, prepared)
+                with self._membership.working(self._store.consumer):
+                    await self._ingest(entries, prepared)
                 self.reader.resume()
                 await self._rest(stopping, started, entries[0].envelope.received_at)
         finally:
             self.reader.stop()
 
+    async def _wait(self, events: set[asyncio.Task[Any]], seconds: float) -> None:
+        """For one of the events, or another assignment."""
+        changed = asyncio.create_task(self._membership.changed_from(self._assignment.version))
+        try:
+            await asyncio.wait(
+                {*events, changed}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            changed.cancel()
+
     async def _renew(self) -> None:
-        """Renew the lease where other servers might take it over. raises: NotLeaseHolder"""
-        if self._is_shared and (now := self._now()) >= self._renew_at:
+        """Renew the lease of a log without partitions where other servers might take it over.
+
+        raises: NotLeaseHolder
+        """
+        is_single = 0 in self.positions
+        if is_single and self._is_shared and (now := self._now()) >= self._renew_at:
             await self._retry.call(self._store.renew, now)
             self._renew_at = now + RENEW_EVERY
 
@@ -167,22 +209,54 @@ class Consumer:
             await asyncio.wait({stopping}, timeout=rest_s)
 
     async def _resume(self) -> None:
-        """Acquire the lease, and repeat the batch that was claimed but not completed when the
-        previous process died. raises: NotLeaseHolder"""
-        position = await self._retry.call(lambda: self._store.acquire(self._now()))
-        self.is_ingesting = True
-        await self._deduplicator.recall(self._now())
+        """Take up what is assigned to this process, and repeat the batch that was claimed but not
+        completed when the previous holder died. raises: NotLeaseHolder"""
+        held = await self._acquire()
+        await self._recall(held)
         self._store.recent.clear()
-        self.position, self._progress = position.at, position.progress
-        while self.position < position.claimed:
-            entries = await self.reader.read(self.position)
-            again = [entry for entry in entries if entry.id <= position.claimed]
+        self._progress = {part: one.progress for part, one in held.items() if one.progress}
+        self.positions = {part: one.at for part, one in held.items()}
+        claimed = {part: one.claimed for part, one in held.items() if one.claimed > one.at}
+        while waiting := {part: at for part, at in claimed.items() if self.positions[part] < at}:
+            after = {part: self.positions[part] for part in waiting}
+            again = await self.reader.read(after, waiting)
             if not again:
                 break
-            await self._ingest(again, None)
+            with self._membership.working(self._store.consumer):
+                await self._ingest(again, None, is_repeated=True)
+        self._membership.follow(self._store.consumer, self._assignment)
 
-    async def _ingest(self, entries: Sequence[LogEntry], prepared: PreparedBatch | None) -> None:
-        """Returns when every entry is stored or has become a dead letter."""
+    async def _acquire(self) -> Mapping[int, Position]:
+        """By partition. raises: NotLeaseHolder"""
+        self._assignment = assignment = self._membership.assignment
+        if self._is_shared and self._membership.is_divided:
+            if assignment.epochs:
+                return await self._retry.call(self._store.held, assignment.epochs)
+            self._membership.follow(self._store.consumer, assignment)
+            raise NotLeaseHolder("other servers hold all partitions")
+        if self._is_shared and not assignment.version:
+            raise NotLeaseHolder("it is not known yet whether the log has partitions")
+        return {0: await self._retry.call(lambda: self._store.acquire(self._now()))}
+
+    async def _recall(self, held: Mapping[int, Position]) -> None:
+        """Load what other servers have stored in partitions that were not held before."""
+        if not self._recalled.issuperset(held):
+            await self._deduplicator.recall(self._now())
+        self._recalled = frozenset(held)
+
+    async def _ingest(
+        self,
+        entries: Sequence[LogEntry],
+        prepared: PreparedBatch | None,
+        *,
+        is_repeated: bool = False,
+    ) -> None:
+        """Returns when every entry is stored or has become a dead letter. is_repeated: as of
+        `BatchWriter.write`"""
+        if first := self._first_started(entries):
+            await self._ingest(entries[:first], None)
+            await self._ingest(entries[first:], None)
+            return
         is_unchecked = len(entries) == 1 and prepared is None
         if await self._needs_pieces(entries[0], is_unchecked=is_unchecked):
             await self._ingest_in_pieces(entries[0])
@@ -191,13 +265,16 @@ class Consumer:
             return
         try:
             batch = await self._without_stored(entries, prepared)
-            stored = await self._writer.write(batch, self.position, divisible=len(entries) > 1)
+            span = self._span(behind({}, entries))
+            stored = await self._writer.write(
+                batch, span, divisible=len(entries) > 1, is_repeated=is_repeated
+            )
         except NotLeaseHolder:
             raise
         except Exception as error:
             if len(entries) == 1:
                 await self._store_dead_letter(entries[0], error, None)
-                await self._done(entries[0].id)
+                await self._done(entries)
                 return
             half = len(entries) // 2
             await self._ingest(entries[:half], None)
@@ -207,30 +284,45 @@ class Consumer:
             await self._ingest(entries, None)
             return
         await self._deduplicator.remember(batch)
-        await self._done(batch.last)
+        await self._done(entries)
 
-    async def _done(self, last: int) -> None:
-        self.position = last
-        await self._trim()
+    def _span(self, upto: Positions) -> Span:
+        """From the positions on. upto: of partitions that this process holds"""
+        after = {partition: self.positions[partition] for partition in upto}
+        return Span(after, upto, self._assignment.epochs)
+
+    async def _done(self, entries: Sequence[LogEntry]) -> None:
+        self.positions = behind(self.positions, entries)
+        await self._trim(behind({}, entries))
+
+    def _first_started(self, entries: Sequence[LogEntry]) -> int | None:
+        """Index of an entry some of whose items are stored, if there is one."""
+        if not self._progress:
+            return None
+        return next((n for n, entry in enumerate(entries) if self._started(entry)), None)
+
+    def _started(self, entry: LogEntry) -> int:
+        """How many items of an entry are stored."""
+        progress = self._progress.get(entry.partition)
+        return progress.items if progress is not None and progress.entry_id == entry.id else 0
 
     async def _needs_pieces(self, entry: LogEntry, *, is_unchecked: bool) -> bool:
         """An envelope that was started in pieces is continued so, whatever the limit is by now. One
         that was prepared whole is small enough."""
-        if self._progress is not None and self._progress.entry_id == entry.id:
+        if self._started(entry):
             return True
         return is_unchecked and await self.reader.is_too_large(entry)
 
     async def _ingest_in_pieces(self, entry: LogEntry) -> None:
         """Each piece in a transaction of its own, which records the progress in the envelope."""
-        progress = self._progress
-        start = progress.items if progress is not None and progress.entry_id == entry.id else 0
+        start, span = self._started(entry), self._span({entry.partition: entry.id})
         earlier = await asyncio.to_thread(named_before, entry, start)
         coming = await asyncio.to_thread(pieces, entry, start, self.reader.budget)
         for piece, following in zip_longest(coming, coming[1:]):
             after = None if following is None else EnvelopeProgress(entry.id, following.start)
             try:
                 batch = await self._new_in_piece(piece, earlier)
-                await self._writer.write(batch, self.position, after)
+                await self._writer.write(batch, span, after)
                 await self._deduplicator.remember(batch)
             except NotLeaseHolder:
                 raise
@@ -238,8 +330,14 @@ class Consumer:
                 await self._store_dead_letter(
                     await asyncio.to_thread(with_ids, piece), error, after
                 )
-            self._progress = after
-        await self._done(entry.id)
+            self._set_progress(entry, after)
+        await self._done([entry])
+
+    def _set_progress(self, entry: LogEntry, progress: EnvelopeProgress | None) -> None:
+        if progress is None:
+            self._progress.pop(entry.partition, None)
+        else:
+            self._progress[entry.partition] = progress
 
     async def _new_in_piece(self, piece: LogEntry, earlier: set[UUID]) -> PreparedBatch:
         """earlier: ids of items in previous pieces; those of this one are added. The event store
@@ -262,9 +360,9 @@ class Consumer:
                 return batch
         return await self._deduplicator.without_stored(await self.reader.prepare(entries))
 
-    async def _trim(self) -> None:
+    async def _trim(self, upto: Positions) -> None:
         try:
-            await self._accepted.trim(self.position, historical=self.historical)
+            await self._accepted.trim(upto, historical=self.historical)
         except OSError as error:
             self._log.warning("accept_log_not_trimmed", reason=str(error))
 
@@ -276,110 +374,8 @@ class Consumer:
             "envelope_failed", exc_info=error, log_id=entry.id, project=entry.envelope.project_id
         )
         text, items = error_text(error), await asyncio.to_thread(count_items, entry.envelope.body)
+        span = self._span({entry.partition: entry.id})
         await self._retry.call(
-            lambda: self._store.store_dead_letter(
-                entry, items, self.position, text, self._now(), progress
-            )
+            lambda: self._store.store_dead_letter(entry, items, span, text, self._now(), progress)
         )
         self._metrics.dead_letters.inc()
-
-
-# ── Dead letters marked to be retried ────────────────────────────────────────────────────
-
-
-class DeadLetterRetries:
-    """Ingests marked dead letters between the batches of a consumer.
-
-    reader, writer, deduplicator: the consumer's
-    failures:                     counts failures of stores
-    """
-
-    def __init__(
-        self,
-        letters: DeadLetters,
-        reader: BatchReader,
-        writer: BatchWriter,
-        deduplicator: Deduplicator,
-        events: EventStore,
-        now: Callable[[], datetime],
-        failures: Counter,
-    ) -> None:
-        self._letters = letters
-        self._reader = reader
-        self._writer = writer
-        self._deduplicator = deduplicator
-        self._events = events
-        self._now = now
-        self._failures = failures
-        self._look_at = 0.0
-        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-    async def run_due(self, position: int) -> None:
-        """Ingest the marked dead letters, once per DEAD_LETTERS_EVERY_S. They stay marked when a
-        store fails.
-
-        position: of the lane; does not move
-        raises:   NotLeaseHolder
-        """
-        if monotonic() < self._look_at:
-            return
-        try:
-            async with aclosing(self._letters.marked()) as marked:
-                async for letter in marked:
-                    await self._retry(letter, position)
-        except (RecordsUnavailable, EventStoreUnavailable, OSError) as error:
-            self._failures.inc()
-            self._log.warning("retries_wait", reason=str(error))
-        finally:
-            self._look_at = monotonic() + DEAD_LETTERS_EVERY_S
-
-    async def _retry(self, letter: MarkedLetter, position: int) -> None:
-        try:
-            if await self._split(letter):
-                return
-            batch = await self._ingest(letter, position)
-        except (NotLeaseHolder, RecordsUnavailable, EventStoreUnavailable, OSError):
-            raise
-        except LetterGone:
-            return
-        except Exception as error:
-            await self._failed(letter, error)
-        else:
-            self._log.info("dead_letter_ingested", log_id=letter.entry.id, events=batch.events)
-
-    async def _ingest(self, letter: MarkedLetter, position: int) -> PreparedBatch:
-        """Look all ids up: the letter may be old, and its client may have sent it again."""
-        batch = await self._reader.prepare([letter.entry])
-        named = batch.named.items()
-        stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
-        fresh = without_duplicates(batch, stored)
-        await self._writer.write_letter(letter, fresh, position)
-        await self._deduplicator.remember(fresh)
-        return batch
-
-    async def _split(self, letter: MarkedLetter) -> bool:
-        """Divide a letter that would take too much memory; its pieces are ingested next time."""
-        found = await self._reader.pieces_of_letter(letter.entry)
-        if len(found) < 2:
-            return False
-        await self._letters.split(letter, found)
-        return True
-
-    async def _failed(self, letter: MarkedLetter, error: Exception) -> None:
-        error = first_error(error)
-        if isinstance(error, RecordsUnavailable | EventStoreUnavailable | OSError):
-            raise error
-        self._log.error("dead_letter_failed", exc_info=error, log_id=letter.entry.id)
-        await self._letters.fail(letter, error_text(error), self._now())
-
-
-def first_error(error: Exception) -> Exception:
-    """The first leaf of nested exception groups."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def error_text(error: Exception) -> str:
-    """The text stored with a dead letter."""
-    return f"{type(error).__name__}: {error}"

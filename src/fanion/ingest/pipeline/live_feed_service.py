@@ -4,7 +4,7 @@ Without readers a batch costs one look at a dict.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -36,10 +36,13 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class LiveFeed:
-    """reader: prepares events again that another process has prepared"""
+    """reader:   prepares events again that another process has prepared
+    shows_all: whether this server stores all events; otherwise it reads them from the event store
+    """
 
     live: LiveEvents
     reader: BatchReader
+    shows_all: Callable[[], bool]
 
     async def show(
         self, batch: PreparedBatch, stored: Iterable[tuple[Resolved, Mapping[str, int]]]
@@ -49,6 +52,8 @@ class LiveFeed:
 
         Never raises: the batch is stored, whatever becomes of the streams.
         """
+        if not self.shows_all():
+            return
         try:
             for resolved, types in stored:
                 filters = self.live.filters(resolved.project_id)

@@ -1,17 +1,21 @@
-"""The committed position of each lane of the accept log, and the lease of its consumer."""
+"""The committed position of each lane in each partition of the accept log, and the lease under
+which a worker moves it: without partitions one for both lanes, else one for each partition."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, select, update
+from sqlalchemy import Connection, Row, Update, select, text, update
 
+from fanion.accept_log.port import AcceptLog, Backlog, Positions
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.tables import log_positions
 
-# A server that has not renewed its lease for so long is taken to be dead; another one continues.
+# Of a log without partitions. A server that has not renewed its lease for so long is taken to be
+# dead; another one continues.
 LEASE_DURATION = timedelta(seconds=15)
 RENEW_EVERY = LEASE_DURATION / 3  # while idle; each batch renews it too
 LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
@@ -20,14 +24,48 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 # `held_until` is never null: a lease that is released expires at once.
 _LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
 
+# Each row is a fence: it moves only under the lease's epoch, and from the position assumed.
+_MOVE = text("""
+UPDATE log_positions AS held
+   SET position = moved.position, claimed = moved.claimed
+  FROM UNNEST(CAST(:consumers AS text[]), CAST(:epochs AS bigint[]), CAST(:assumed AS bigint[]),
+              CAST(:positions AS bigint[]), CAST(:claimed AS bigint[]))
+       AS moved (consumer, epoch, assumed, position, claimed)
+ WHERE held.consumer = moved.consumer AND held.epoch = moved.epoch
+   AND held.position = moved.assumed
+""")
+# An entry is in its table at least until it is ingested.
+_IS_WAITING = text("""
+SELECT EXISTS (
+         SELECT
+           FROM accept_log AS entry
+          WHERE entry.historical = :historical AND entry.id <= :upto
+            AND entry.id > COALESCE(
+                (SELECT position FROM log_positions WHERE consumer = :lane), 0))
+    OR EXISTS (
+         SELECT
+           FROM log_positions AS held
+          WHERE held.partition > 0 AND held.consumer = :lane || '/' || held.partition
+            AND EXISTS (SELECT
+                          FROM accept_log_entries AS entry
+                         WHERE entry.historical = :historical
+                           AND entry.partition = held.partition
+                           AND entry.id > held.position AND entry.id <= :upto)) AS is_waiting
+""")
+
 
 class NotLeaseHolder(Exception):
-    """Another server holds the lease of the lanes."""
+    """Another server holds the lease of the lanes, or of a partition."""
 
 
 # Suffix of a consumer's second row, for an envelope that is ingested in pieces: its `position` is
 # the envelope's id, its `claimed` the number of items that are stored.
 PROGRESS_SUFFIX = ":progress"
+
+
+def consumer_of(lane: str, partition: int) -> str:
+    """The name of the row that holds a position."""
+    return f"{lane}/{partition}" if partition else lane
 
 
 async def ingested_upto(records: Records) -> int:
@@ -40,10 +78,51 @@ async def ingested_upto(records: Records) -> int:
     return max((max(row.position, row.claimed) for row in rows), default=0)
 
 
-async def is_ingested(records: Records, entry_id: int) -> bool:
-    """Whether an entry of the live lane is ingested, and with it all before it."""
-    statement = select(log_positions.c.position).where(log_positions.c.consumer == LIVE)
+async def is_ingested(records: Records, entry_id: int, lane: str = LIVE) -> bool:
+    """Whether everything in a lane up to that id is ingested."""
+    if records.dialect == "postgresql":
+        asked = {"lane": lane, "historical": lane == HISTORICAL, "upto": entry_id}
+        [row] = await records.fetch(_IS_WAITING, asked)
+        return not row.is_waiting
+    statement = select(log_positions.c.position).where(log_positions.c.consumer == lane)
     return any(row.position >= entry_id for row in await records.fetch(statement))
+
+
+async def claimed_positions(records: Records) -> dict[str, int]:
+    """By consumer, the last entry of the batch that it has begun last."""
+    rows = await records.fetch(
+        select(log_positions.c.consumer, log_positions.c.claimed).where(
+            log_positions.c.consumer.not_like(f"%{PROGRESS_SUFFIX}")
+        )
+    )
+    return {row.consumer: row.claimed for row in rows}
+
+
+async def not_yet_at(records: Records, claimed: Mapping[str, int]) -> list[str]:
+    """Those of the consumers that have not committed everything up to there."""
+    rows = await records.fetch(select(log_positions.c.consumer, log_positions.c.position))
+    return [row.consumer for row in rows if row.position < claimed.get(row.consumer, 0)]
+
+
+async def committed_positions(records: Records, lane: str) -> Positions:
+    """Of all partitions, with that of a log without partitions, which may not be ingested whole."""
+    rows = await records.fetch(
+        select(log_positions.c.consumer, log_positions.c.partition, log_positions.c.position)
+    )
+    found = {
+        row.partition: row.position
+        for row in rows
+        if row.consumer == consumer_of(lane, row.partition)
+    }
+    return {0: 0, **found}
+
+
+async def lane_backlogs(records: Records, log: AcceptLog) -> list[Backlog]:
+    """What waits in each lane. raises: RecordsUnavailable, OSError"""
+    return [
+        await log.backlog(await committed_positions(records, lane), historical=lane == HISTORICAL)
+        for lane in LANES
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +145,32 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionHolder:
-    """The server that writes, and the position that it assumes."""
+class Span:
+    """The entries of a batch: of each partition those behind `after`, up to `upto`.
 
-    consumer: str
+    epochs: of the leases of the partitions; none of a log without partitions
+    """
+
+    after: Positions
+    upto: Positions
+    epochs: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionHolder:
+    """The server that writes, and the positions that it assumes."""
+
+    lane: str
     holder: str
-    position: int
+    span: Span
     now: datetime
 
 
-def acquire(connection: Connection, consumer: str, holder: str, now: datetime) -> Position:
-    """Acquire the lease of all lanes: one of them may be idle. raises: NotLeaseHolder"""
+def acquire(connection: Connection, lane: str, holder: str, now: datetime) -> Position:
+    """Acquire the lease of both lanes of a log without partitions: one of them may be idle.
+
+    raises: NotLeaseHolder
+    """
     rows = _locked(connection)
     if len(rows) < len(LANES):
         rows = _begin(connection)
@@ -88,28 +182,45 @@ def acquire(connection: Connection, consumer: str, holder: str, now: datetime) -
         .where(log_positions.c.consumer.in_(LANES))
         .values(**_LEASE.taken(now + LEASE_DURATION, holder))
     )
-    row = rows[consumer]
-    progress = connection.execute(
-        select(log_positions).where(log_positions.c.consumer == consumer + PROGRESS_SUFFIX)
-    ).first()
-    if progress is None or progress.position <= row.position:
-        return Position(row.position, row.claimed)
-    return Position(
-        row.position, row.claimed, EnvelopeProgress(progress.position, progress.claimed)
-    )
+    return _with_progress(connection, {0: rows[lane]})[0]
+
+
+def read_held(connection: Connection, lane: str, epochs: Mapping[int, int]) -> dict[int, Position]:
+    """The positions in these partitions. raises: NotLeaseHolder when an epoch is over"""
+    consumers = [consumer_of(lane, partition) for partition in epochs]
+    rows = connection.execute(
+        select(log_positions).where(log_positions.c.consumer.in_(consumers))
+    ).all()
+    for row in rows:
+        if row.epoch != epochs[row.partition]:
+            raise NotLeaseHolder(f"partition {row.partition} is in epoch {row.epoch}")
+    return _with_progress(connection, {row.partition: row for row in rows})
+
+
+def _with_progress(connection: Connection, rows: Mapping[int, Row[Any]]) -> dict[int, Position]:
+    names = [row.consumer + PROGRESS_SUFFIX for row in rows.values()]
+    found = connection.execute(select(log_positions).where(log_positions.c.consumer.in_(names)))
+    progress = {row.consumer: EnvelopeProgress(row.position, row.claimed) for row in found}
+    positions = {}
+    for partition, row in rows.items():
+        of_next = progress.get(row.consumer + PROGRESS_SUFFIX)
+        if of_next is not None and of_next.entry_id <= row.position:
+            of_next = None
+        positions[partition] = Position(row.position, row.claimed, of_next)
+    return positions
 
 
 def _begin(connection: Connection) -> dict[str, Row[Any]]:
     statement = upsert(connection.dialect, log_positions).values(
         [
             {
-                "consumer": consumer,
+                "consumer": lane,
                 "position": 0,
                 "claimed": 0,
                 "holder": "",
                 "held_until": _LONG_AGO,
             }
-            for consumer in LANES
+            for lane in LANES
         ]
     )
     connection.execute(statement.on_conflict_do_nothing())
@@ -127,46 +238,79 @@ def _locked(connection: Connection) -> dict[str, Row[Any]]:
     return {row.consumer: row for row in connection.execute(wanted)}
 
 
-def _of(consumer: str) -> Update:
-    return update(log_positions).where(log_positions.c.consumer == consumer)
+def _of(lane: str) -> Update:
+    return update(log_positions).where(log_positions.c.consumer == lane)
 
 
-def release(connection: Connection, consumer: str, holder: str, now: datetime) -> None:
+def release(connection: Connection, lane: str, holder: str, now: datetime) -> None:
     """Release the lease, so that another server can continue at once."""
-    mine = _of(consumer).where(_LEASE.is_held_by(holder))
+    mine = _of(lane).where(_LEASE.is_held_by(holder))
     connection.execute(mine.values(**_LEASE.taken(now)))
 
 
-def advance(connection: Connection, holder: PositionHolder, position: int, claimed: int) -> None:
-    """Only for the lease holder, and only from the position that it assumes: otherwise another
+def advance(
+    connection: Connection, holder: PositionHolder, done: Positions, claimed: Positions
+) -> None:
+    """Only for the lease holder, and only from the positions that it assumes: otherwise another
     server has continued from there, and what this batch would write is written already."""
+    assumed = holder.span.after
+    if 0 in assumed:
+        _advance_single(connection, holder, done[0], claimed[0])
+        return
     moved = connection.execute(
-        _of(holder.consumer)
-        .where(_LEASE.is_held_by(holder.holder), log_positions.c.position == holder.position)
+        _MOVE,
+        {
+            "consumers": [consumer_of(holder.lane, partition) for partition in assumed],
+            "epochs": [holder.span.epochs[partition] for partition in assumed],
+            "assumed": list(assumed.values()),
+            "positions": [done[partition] for partition in assumed],
+            "claimed": [claimed[partition] for partition in assumed],
+        },
+    )
+    if moved.rowcount != len(assumed):
+        raise NotLeaseHolder("another server has taken a partition of this batch")
+
+
+def _advance_single(
+    connection: Connection, holder: PositionHolder, position: int, claimed: int
+) -> None:
+    assumed = holder.span.after[0]
+    moved = connection.execute(
+        _of(holder.lane)
+        .where(_LEASE.is_held_by(holder.holder), log_positions.c.position == assumed)
         .values(position=position, claimed=claimed, **_LEASE.taken(holder.now + LEASE_DURATION))
     )
     if moved.rowcount != 1:
-        raise NotLeaseHolder(f"the lane is no longer at position {holder.position}")
+        raise NotLeaseHolder(f"the lane is no longer at position {assumed}")
 
 
-def renew(connection: Connection, holder: PositionHolder) -> None:
-    """Only the lease holder may change persons, at whatever position it is."""
-    mine = _of(holder.consumer).where(_LEASE.is_held_by(holder.holder))
-    if connection.execute(mine.values(**_LEASE.taken(holder.now + LEASE_DURATION))).rowcount != 1:
+def renew(connection: Connection, lane: str, holder: str, now: datetime) -> None:
+    """Renew the lease of a log without partitions, at whatever position it is."""
+    mine = _of(lane).where(_LEASE.is_held_by(holder))
+    if connection.execute(mine.values(**_LEASE.taken(now + LEASE_DURATION))).rowcount != 1:
         raise NotLeaseHolder("another server holds the lease")
 
 
+def require_held(connection: Connection, holder: PositionHolder) -> None:
+    """Lock the rows of a span without entries: only their holder may change persons."""
+    advance(connection, holder, holder.span.after, holder.span.after)
+
+
 def complete(
-    connection: Connection, holder: PositionHolder, done: int, progress: EnvelopeProgress | None
+    connection: Connection, holder: PositionHolder, progress: EnvelopeProgress | None
 ) -> None:
-    """Advance over what this transaction stores: to `done`, or within an envelope."""
+    """Advance over what this transaction stores: the span, or a part of its only envelope."""
     if progress is None:
-        advance(connection, holder, done, done)
+        advance(connection, holder, holder.span.upto, holder.span.upto)
         return
-    advance(connection, holder, holder.position, holder.position)
+    require_held(connection, holder)
+    [partition] = holder.span.after
     values = {"position": progress.entry_id, "claimed": progress.items}
     statement = upsert(connection.dialect, log_positions).values(
-        consumer=holder.consumer + PROGRESS_SUFFIX, holder="", held_until=_LONG_AGO, **values
+        consumer=consumer_of(holder.lane, partition) + PROGRESS_SUFFIX,
+        holder="",
+        held_until=_LONG_AGO,
+        **values,
     )
     connection.execute(
         statement.on_conflict_do_update(index_elements=[log_positions.c.consumer], set_=values)

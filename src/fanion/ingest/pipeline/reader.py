@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from fanion.accept_log.port import AcceptLog, LogEntry
+from fanion.accept_log.port import AcceptLog, LogEntry, Positions
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import (
     LOCATED_OBJECT_BYTES,
@@ -102,6 +102,7 @@ class BatchReader:
         self._events = events
         self._historical = historical
         self._batches: deque[asyncio.Task[Taken]] = deque()
+        self._upto: Positions = {}  # the last entries of these batches
         self._idle = asyncio.Event()
         # Set while the event store works, which does not need the interpreter: only then the next
         # batch is prepared.
@@ -111,11 +112,12 @@ class BatchReader:
         self.budget = Budget() if geoip is None else Budget(object_bytes=LOCATED_OBJECT_BYTES)
         self.types: Mapping[int, Mapping[str, int]] = {}
 
-    def start(self, position: int) -> None:
-        """Start behind that position of the log; nothing is being stored."""
+    def start(self, positions: Positions) -> None:
+        """Start behind these positions of the log; nothing is being stored."""
         self._may_prepare.set()
         self._idle.set()
-        self._begin(position)
+        self._upto = positions
+        self._begin()
 
     def stop(self) -> None:
         for task in self._batches:
@@ -135,7 +137,7 @@ class BatchReader:
         if self._batches:
             self._read_ahead()
         else:
-            self._begin(entries[-1].id)
+            self._begin()
         return entries, prepared
 
     def prepare_next(self) -> None:
@@ -148,7 +150,7 @@ class BatchReader:
         self._may_prepare.set()
         self._idle.set()
 
-    async def read(self, after: int) -> Sequence[LogEntry]:
+    async def read(self, after: Positions, upto: Positions | None = None) -> Sequence[LogEntry]:
         """As much as one batch may hold."""
         entries = await self._retry.call(
             self._accepted.read,
@@ -156,6 +158,7 @@ class BatchReader:
             BATCH_ENVELOPES_MAX,
             self._throttle.batch_bytes_max,
             historical=self._historical,
+            upto=upto,
         )
         if not entries or self.budget.surely_takes(entries):
             return entries
@@ -176,8 +179,9 @@ class BatchReader:
         rules = await self._rules(entries)
         return await asyncio.to_thread(prepare_batch, entries, rules.__getitem__, self._geoip)
 
-    def _begin(self, after: int) -> None:
-        task = asyncio.create_task(self._next_batch(after))
+    def _begin(self) -> None:
+        """Read what follows the batches that have been read."""
+        task = asyncio.create_task(self._next_batch(self._upto))
         task.add_done_callback(lambda _: self._read_ahead())
         self._batches.append(task)
 
@@ -188,21 +192,22 @@ class BatchReader:
         last = self._batches[-1]
         if not last.done() or last.cancelled() or last.exception() is not None:
             return
-        entries, prepared = last.result()
+        _, prepared = last.result()
         if prepared is not None and prepared.preparer_result is not None:
-            self._begin(entries[-1].id)
+            self._begin()
 
-    async def _next_batch(self, after: int) -> Taken:
+    async def _next_batch(self, after: Positions) -> Taken:
         """A full batch is prepared while the previous one is stored."""
         while True:
             entries = await self.read(after)
             if entries and not await self._is_full(entries):
                 entries = await self._linger(after, entries)
             if entries:
+                self._upto = behind(after, entries)
                 return entries, await self._try_prepare(entries)
             await self._retry.call(self._accepted.appended, after, historical=self._historical)
 
-    async def _linger(self, after: int, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
+    async def _linger(self, after: Positions, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
         """A small batch waits for the previous one, and grows meanwhile."""
         linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
         if self._idle.is_set() and monotonic() >= self._stored_at + linger_s:
@@ -246,6 +251,11 @@ class BatchReader:
         if size >= self._throttle.batch_bytes_max // 2:
             return True
         return await _exceed(entries, self.budget.half())
+
+
+def behind(positions: Positions, entries: Sequence[LogEntry]) -> dict[int, int]:
+    """The positions behind these entries, which are in the order of their ids."""
+    return {**positions, **{entry.partition: entry.id for entry in entries}}
 
 
 async def _exceed(entries: Sequence[LogEntry], budget: Budget) -> bool:

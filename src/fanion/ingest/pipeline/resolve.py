@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from operator import is_
 from typing import Any
@@ -26,8 +27,15 @@ from fanion.groups.model import (
 from fanion.ingest.ledger.model import SkippedChange, SkipReason, Tally, tally_of
 from fanion.ingest.pipeline.batch import ProjectSamples
 from fanion.ingest.pipeline.prepare import ReceivedEvent
-from fanion.persons.merge import NAMES_LISTED_MAX, Changes, PersonState, Population
+from fanion.persons.merge import (
+    NAMES_LISTED_MAX,
+    Changes,
+    PersonState,
+    Population,
+    person_uuid,
+)
 
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -65,6 +73,8 @@ class ProjectState:
     """What is stored about everything that the events name.
 
     persons: by distinct id; types: group type → index; groups: by index and key
+    rewritten: of these and other persons, those that an attempt at the batch has mirrored that was
+               not committed: the mirror needs them again, as they are now
     version_floor, erasures: of persons that were deleted
     """
 
@@ -72,8 +82,16 @@ class ProjectState:
     types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
     properties: ProjectProperties = field(default_factory=lambda: ProjectProperties({}))
+    rewritten: Sequence[PersonState] = ()
     version_floor: int = 0
     erasures: Sequence[Erasure] = ()
+
+    @property
+    def newest_version(self) -> int:
+        """The highest version of all that the batch may replace."""
+        persons = (one.version for one in (*self.persons.values(), *self.rewritten))
+        groups = (group.version for group in self.groups.values())
+        return max(self.version_floor, max(persons, default=0), max(groups, default=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +99,7 @@ class Resolved:
     """arrived: the events that are stored
     persons, new_types and groups: to be written
     owners:     the persons of all named distinct ids, after the batch
+    expected_groups: versions of all stored groups that the events describe
     names:      of the events stored
     properties: that are not stored yet
     erased:     number of events left out because their person was deleted
@@ -93,10 +112,18 @@ class Resolved:
     owners: Mapping[str, PersonState]
     new_types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
+    expected_groups: Mapping[tuple[int, str], int]
     names: frozenset[str]
     properties: NewProperties
     erased: int = 0
     skipped: Tally = field(default_factory=Tally)
+
+
+def give_version(resolved: Resolved, version: int) -> None:
+    """version: to write; higher than those of all persons and groups that it replaces"""
+    resolved.persons.give_version(version)
+    for group in resolved.groups.values():
+        group.version = version
 
 
 def person_rows(resolved: Resolved) -> list[PersonRow]:
@@ -117,6 +144,22 @@ def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> Perso
         is_deleted,
         person.properties,
     )
+
+
+def gone_row(project_id: int, uuid: UUID, version: int) -> PersonRow:
+    """Of a person that the mirror has, and that is not stored."""
+    return PersonRow(project_id, uuid, b"{}", _LONG_AGO, version, is_deleted=True, values={})
+
+
+def attempted_persons(resolved: Resolved) -> dict[UUID, str | None]:
+    """The persons that this attempt brings into the event store, with the distinct id of those that
+    it would create."""
+    changes = resolved.persons
+    found: dict[UUID, str | None] = dict.fromkeys(changes.overrides)
+    found.update(dict.fromkeys(person.uuid for person in changes.updated))
+    for name in changes.attached:
+        found[person_uuid(resolved.project_id, name)] = name
+    return found
 
 
 def group_rows(resolved: Resolved) -> list[GroupRow]:
@@ -179,11 +222,17 @@ class Resolution:
         self._erased = len(arrived) - len(self.arrived)
         self._known = known
         self._samples = samples
-        self._population = Population(project_id, known.persons, known.version_floor)
+        self._newest = known.newest_version
+        self._population = Population(project_id, known.persons)
+        self._population.touch(known.rewritten)
         named = named_types(self.arrived) if samples is None else samples.types
         self._new_types = new_types(known.types, named)
         self.types: Mapping[str, int] = {**known.types, **self._new_types}
         self._given = arrived
+
+    @property
+    def newest_version(self) -> int:
+        return self._newest
 
     @property
     def is_valid(self) -> bool:
@@ -217,6 +266,7 @@ class Resolution:
             self._population.persons(),
             self._new_types,
             groups,
+            {place: group.version for place, group in self._known.groups.items()},
             frozenset(by_name),
             self._known.properties.new(by_name),
             self._erased,

@@ -1,23 +1,21 @@
 """What a batch reads from the records store, and the one transaction in which it writes."""
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.exc import IntegrityError
 
 from fanion.accept_log.port import LogEntry
 from fanion.db.engine import Records
 from fanion.events.definitions.model import PropertyCache
 from fanion.events.definitions.property_store import load_properties, record_properties
 from fanion.events.definitions.store import record_seen
-from fanion.groups.store import load_groups, load_types, write_groups
+from fanion.groups.store import load_groups, load_types, write_groups, write_types
 from fanion.ingest.ledger.dead_letters_store import (
     DeadLetters,
     MarkedLetter,
@@ -32,23 +30,37 @@ from fanion.ingest.pipeline.position_store import (
     EnvelopeProgress,
     Position,
     PositionHolder,
+    Span,
     acquire,
     advance,
     complete,
+    read_held,
     release,
     renew,
+    require_held,
 )
 from fanion.ingest.pipeline.prepare import ReceivedEvent
-from fanion.ingest.pipeline.resolve import ProjectState, Resolved, distinct_ids, identified_groups
+from fanion.ingest.pipeline.resolve import (
+    ProjectState,
+    Resolved,
+    distinct_ids,
+    give_version,
+    identified_groups,
+)
 from fanion.persons.erasure_store import load_erasures, load_floors
+from fanion.persons.merge import PersonState
 from fanion.persons.pending_identities_store import adopt_waiting
 from fanion.persons.state_store import (
+    PersonsChanged,
     changed_persons,
+    load_by_uuid,
     load_states,
     overridden,
     require_current,
+    survivors_of,
     write_changes,
 )
+from fanion.persons.versions_store import Versions
 from fanion.projects.store import move_flag_version
 from fanion.properties.size import ByteBudget
 from fanion.webhooks.outbox_store import count_captured
@@ -58,19 +70,46 @@ from fanion.webhooks.outbox_store import count_captured
 READ_BYTES_MAX = 256 * 2**20
 
 
+# What attempts that were not committed have left in the event store: persons, by project, with the
+# distinct id for which they would have been created.
+Attempted = Mapping[int, Mapping[UUID, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What the event store is told of persons that an earlier attempt has left there.
+
+    gone:      they are not stored: they were merged or deleted by another writer, or never created
+    overrides: as the records have them; of a person to itself if it is not merged
+    used:      number → version of the surviving persons
+    """
+
+    gone: Sequence[UUID] = ()
+    overrides: Mapping[UUID, UUID] = field(default_factory=dict)
+    used: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def merged(self) -> Mapping[UUID, UUID]:
+        """What the records must have as well, so that it follows when a survivor is merged."""
+        return {old: new for old, new in self.overrides.items() if old != new}
+
+
 @dataclass(frozen=True, slots=True)
 class BatchChanges:
-    """What a batch changes in one project. overrides: merged person → surviving person"""
+    """What a batch changes in one project. overrides: merged person → surviving person; version: of
+    all rows"""
 
     resolved: Resolved
     overrides: Mapping[UUID, UUID]
+    version: int
+    repairs: Repairs = field(default_factory=Repairs)
 
 
 @dataclass(frozen=True, slots=True)
 class IngestStore:
     """consumer: the name under which the position is stored
     holder:   names this process among those that share the store
-    recent, properties: shared by all consumers
+    recent, properties, versions: shared by all consumers
     read_bytes_max: of properties, for one batch
     """
 
@@ -79,6 +118,7 @@ class IngestStore:
     holder: str
     recent: PersonCache
     properties: PropertyCache
+    versions: Versions
     read_bytes_max: int = READ_BYTES_MAX
 
     @property
@@ -91,106 +131,153 @@ class IngestStore:
         return DeadLetters(self.records)
 
     async def acquire(self, now: datetime) -> Position:
-        """Acquire the lease of all lanes, because a merge in one changes the persons of events in
-        the other, and read the position of this one. raises: NotLeaseHolder"""
+        """Acquire the lease of both lanes of a log without partitions, and read the position of
+        this one. raises: NotLeaseHolder"""
         async with self.records.write() as connection:
             return await connection.run_sync(acquire, self.consumer, self.holder, now)
 
+    async def held(self, epochs: Mapping[int, int]) -> dict[int, Position]:
+        """The positions in partitions that this process holds. raises: NotLeaseHolder"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(read_held, self.consumer, epochs)
+
     async def renew(self, now: datetime) -> None:
-        """Renew the lease while idle. raises: NotLeaseHolder"""
+        """Renew the lease of a log without partitions while idle. raises: NotLeaseHolder"""
         async with self.records.write() as connection:
-            await connection.run_sync(renew, self._at(0, now))
+            await connection.run_sync(renew, self.consumer, self.holder, now)
 
     async def release(self, now: datetime) -> None:
         """Release the lease, so that another server can continue at once."""
         async with self.records.write() as connection:
             await connection.run_sync(release, self.consumer, self.holder, now)
 
-    async def claim(self, position: int, upto: int, now: datetime) -> None:
-        """After a crash, entries up to `upto` form the same batch again. raises: NotLeaseHolder"""
+    async def claim(self, span: Span, now: datetime) -> None:
+        """After a crash, the entries of the span form the same batch again.
+
+        The claim is flushed to the disk, and with it all that was appended before.
+        raises: NotLeaseHolder
+        """
         async with self.records.write() as connection:
-            await connection.run_sync(advance, self._at(position, now), position, upto)
+            await connection.run_sync(advance, self._at(span, now), span.after, span.upto)
 
     async def load(
-        self, arrived: Mapping[int, Sequence[ReceivedEvent]], now: datetime
+        self,
+        arrived: Mapping[int, Sequence[ReceivedEvent]],
+        now: datetime,
+        attempted: Attempted | None = None,
     ) -> dict[int, ProjectState]:
-        """Load what is stored about everything that the events of each project name.
+        """Load what is stored about everything that the events of each project name, and about the
+        persons that earlier attempts have left in the event store.
 
         raises: ByteBudgetExceeded, when the batch must be divided
         """
         self.properties.refresh(now)
-        names = {project_id: distinct_ids(events) for project_id, events in arrived.items()}
+        left = attempted or {}
+        # The owner of a distinct id for which an attempt would have created a person.
+        names = {
+            project_id: list(
+                dict.fromkeys([*distinct_ids(events), *_attempted_names(left.get(project_id, {}))])
+            )
+            for project_id, events in arrived.items()
+        }
         async with self.records.read() as connection:
             if self.is_shared:
                 await connection.run_sync(_evict_changed, self.recent, names)
             allowance = ByteBudget(self.read_bytes_max)
             return await connection.run_sync(
-                _load, arrived, names, self.recent, self.properties, allowance
+                _load, arrived, names, self.recent, self.properties, allowance, left
             )
 
-    async def overrides(self, resolved: Resolved) -> dict[UUID, UUID]:
-        """Those of this batch, and earlier ones whose surviving person it merges."""
-        changes = resolved.persons.overrides
-        if not changes:
-            return {}
-        async with self.records.read() as connection:
-            earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
-        return {old: changes[new] for old, new in earlier.items()} | dict(changes)
+    async def changes(
+        self,
+        resolved: Resolved,
+        newest: int,
+        attempted: Mapping[UUID, str | None] | None = None,
+    ) -> BatchChanges:
+        """The changes with their version, drawn after all that they are based on was read. The
+        overrides are those of this batch, and earlier ones whose surviving person it merges.
 
-    @asynccontextmanager
-    async def writing(
+        newest:    the highest version of what was read
+        attempted: what earlier attempts have left of the project in the event store
+        """
+        changes = resolved.persons.overrides
+        earlier: Mapping[UUID, tuple[UUID, int]] = {}
+        repairs = Repairs()
+        if changes or attempted:
+            async with self.records.read() as connection:
+                earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
+                repairs = await connection.run_sync(_repairs, resolved, attempted or {})
+        newest = max(newest, max((version for _, version in earlier.values()), default=0))
+        version = await self.versions.draw(newest)
+        give_version(resolved, version)
+        overrides = {old: changes[new] for old, (new, _) in earlier.items()} | dict(changes)
+        return BatchChanges(resolved, overrides, version, repairs)
+
+    async def write(
         self,
         written: Sequence[BatchChanges],
         tally: Tally,
-        position: int,
-        done: int,
+        span: Span,
         now: datetime,
         progress: EnvelopeProgress | None = None,
-    ) -> AsyncGenerator[Awaitable[None]]:
-        """The transaction that writes a batch and its position, committed when the body succeeds.
-        Its statements, which the body is given to await, run while the body stores the events.
+    ) -> None:
+        """Write a batch and its positions in one transaction, after its events are stored.
 
-        tally:          of all items of the batch, for the ledger
-        position, done: the last ids of the previous batch and of this one
-        progress:       after a piece that is not the last of its envelope; the position stays
-        raises:         NotLeaseHolder, PersonsChanged
+        tally:    of all items of the batch, for the ledger
+        span:     of the batch
+        progress: after a piece that is not the last of its envelope; the position stays
+        raises:   NotLeaseHolder, PersonsChanged
         """
-        async with self.records.write() as connection:
-            holder = self._at(position, now)
-            write = partial(
-                _write, holder=holder, written=written, tally=tally, done=done, progress=progress
-            )
-            async with _concurrently(connection, self._checked(written, write)) as statements:
-                yield statements
+        write = partial(
+            _write, holder=self._at(span, now), written=written, tally=tally, progress=progress
+        )
+        await self._write(partial(_checked, written=written, write=write))
         self._remember(written)
 
-    @asynccontextmanager
-    async def settling(
+    async def settle(
         self,
         letter: MarkedLetter,
         written: Sequence[BatchChanges],
         tally: Tally,
-        position: int,
+        span: Span,
         now: datetime,
-    ) -> AsyncGenerator[None]:
-        """The same for a dead letter, whose row is deleted; the position does not move.
+    ) -> None:
+        """The same for a dead letter, whose row is deleted; no position moves.
 
-        raises: NotLeaseHolder, LetterGone, both before the body runs; PersonsChanged
+        span: without entries
+
+        raises: NotLeaseHolder, LetterGone, PersonsChanged
         """
-        async with self.records.write() as connection:
-            await connection.run_sync(renew, self._at(position, now))
-            tally = joined(tally, await connection.run_sync(delete_retried, letter))
-            version = max(position, letter.entry.id)
-            write = partial(_write_parts, written=written, tally=tally, version=version, now=now)
-            async with _concurrently(connection, self._checked(written, write)):
-                yield
+        write = partial(
+            _settle, letter=letter, written=written, tally=tally, holder=self._at(span, now)
+        )
+        await self._write(partial(_checked, written=written, write=write))
         self._remember(written)
+
+    async def repair(self, written: Sequence[BatchChanges], now: datetime) -> None:
+        """Write persons again of which the event store has been told, without a batch.
+
+        raises: PersonsChanged
+        """
+        write = partial(_write_parts, written=written, tally=Tally(), now=now)
+        await self._write(partial(_checked, written=written, write=write))
+        self._remember(written)
+
+    async def _write(self, write: Callable[[Connection], None]) -> None:
+        """raises: PersonsChanged, also where another writer was first to create something"""
+        try:
+            async with self.records.write() as connection:
+                await connection.run_sync(write)
+        except IntegrityError as error:
+            if "unique" not in str(error.orig).lower():
+                raise
+            raise PersonsChanged("another writer was first to create the same") from error
 
     async def store_dead_letter(
         self,
         entry: LogEntry,
         items: int,
-        position: int,
+        span: Span,
         error: str,
         now: datetime,
         progress: EnvelopeProgress | None = None,
@@ -202,27 +289,16 @@ class IngestStore:
         """
         async with self.records.write() as connection:
             await connection.run_sync(
-                _store_dead_letter, self._at(position, now), entry, items, error, progress
+                _store_dead_letter, self._at(span, now), entry, items, error, progress
             )
-
-    def _checked(
-        self, written: Sequence[BatchChanges], write: Callable[[Connection], None]
-    ) -> Callable[[Connection], None]:
-        """Check first whether the persons that were used are unchanged."""
-
-        def checked(connection: Connection) -> None:
-            require_current(connection, _only_used(written))
-            write(connection)
-
-        return checked if self.is_shared else write
 
     def _remember(self, written: Sequence[BatchChanges]) -> None:
         for part in written:
             self.recent.put(part.resolved.project_id, part.resolved.owners)
             self.properties.add(part.resolved.project_id, part.resolved.properties)
 
-    def _at(self, position: int, now: datetime) -> "PositionHolder":
-        return PositionHolder(self.consumer, self.holder, position, now)
+    def _at(self, span: Span, now: datetime) -> "PositionHolder":
+        return PositionHolder(self.consumer, self.holder, span, now)
 
 
 def _evict_changed(
@@ -242,14 +318,28 @@ def _evict_changed(
             recent.evict(project_id, persons, changed)
 
 
+def _checked(
+    connection: Connection,
+    written: Sequence[BatchChanges],
+    write: Callable[[Connection], None],
+) -> None:
+    """Write, then check the persons that were only used: what this transaction writes is locked by
+    then, and nothing that is committed later can come between."""
+    write(connection)
+    require_current(connection, _only_used(written))
+
+
 def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
     """Id → version of the stored persons that have events in a batch but are not changed by it; the
     changed ones are checked when they are locked."""
     found: dict[int, int] = {}
     for part in written:
         changed = part.resolved.persons.expected
+        used = part.repairs.used.items()
+        created = {person.id for person in part.resolved.persons.created}
+        found.update({number: version for number, version in used if number not in changed})
         for person in part.resolved.owners.values():
-            if person.id is not None and person.id not in changed:
+            if person.id is not None and person.id not in changed and person.id not in created:
                 found[person.id] = person.version
     return found
 
@@ -261,6 +351,7 @@ def _load(
     recent: PersonCache,
     properties: PropertyCache,
     allowance: ByteBudget,
+    attempted: Attempted,
 ) -> dict[int, ProjectState]:
     floors = load_floors(connection, list(arrived))
     recent.clear_if_deleted(floors)
@@ -269,32 +360,77 @@ def _load(
     for project_id, events in arrived.items():
         persons, unread = recent.find(project_id, names[project_id])
         read = load_states(connection, project_id, unread, allowance)
+        persons |= recent.canonical(read)
         types = load_types(connection, project_id)
+        left = _load_attempted(connection, project_id, attempted, allowance)
+        known = {person.id: person for person in persons.values()}
         found[project_id] = ProjectState(
-            persons | recent.canonical(read),
+            persons,
             types,
             load_groups(connection, project_id, identified_groups(events, types), allowance),
             load_properties(connection, project_id, _names(events), properties),
+            _each_once(
+                [known.get(person.id, person) for person in left],
+                (persons.get(name) for name in _attempted_names(attempted.get(project_id, {}))),
+            ),
             floors.get(project_id, 0),
             erasures.get(project_id, ()),
         )
     return found
 
 
+def _attempted_names(attempted: Mapping[UUID, str | None]) -> list[str]:
+    return [name for name in attempted.values() if name is not None]
+
+
+def _each_once(
+    left: Iterable[PersonState], owners: Iterable[PersonState | None]
+) -> list[PersonState]:
+    found = {person.id: person for person in (*left, *owners) if person is not None}
+    return list(found.values())
+
+
+def _load_attempted(
+    connection: Connection, project_id: int, attempted: Attempted, allowance: ByteBudget
+) -> list[PersonState]:
+    """Those that are stored, and the survivors of those that were merged. All of them are written
+    again: so a writer that has read them before conflicts, and draws a higher version."""
+    uuids = list(attempted.get(project_id, ()))
+    survivors = survivors_of(connection, project_id, uuids).values()
+    return load_by_uuid(connection, project_id, list({*uuids, *survivors}), allowance)
+
+
 def _names(events: Sequence[ReceivedEvent]) -> set[str]:
     return {event.prepared.name for event in events}
 
 
-@asynccontextmanager
-async def _concurrently(
-    connection: AsyncConnection, work: Callable[[Connection], None]
-) -> AsyncGenerator[Awaitable[None]]:
-    """Run `work` while the body runs, and await it."""
-    statements = asyncio.ensure_future(connection.run_sync(work))
-    try:
-        yield statements
-    finally:
-        await statements
+def _repairs(
+    connection: Connection, resolved: Resolved, attempted: Mapping[UUID, str | None]
+) -> Repairs:
+    """Events that an earlier attempt has stored with a person that was never created count for the
+    one of the distinct id."""
+    changes = resolved.persons
+    kept = {person.uuid for person in (*changes.created, *changes.updated)}
+    merged = {one.person.uuid for one in changes.merged}
+    gone = [uuid for uuid in attempted if uuid not in kept and uuid not in merged]
+    survivors = survivors_of(connection, resolved.project_id, gone)
+    allowance = ByteBudget(READ_BYTES_MAX)
+    survived = load_by_uuid(
+        connection, resolved.project_id, list(set(survivors.values())), allowance
+    )
+    overrides = {uuid: uuid for uuid in attempted if uuid in kept}
+    for uuid in gone:
+        name = attempted[uuid]
+        owner = None if name is None else resolved.owners.get(name)
+        if uuid in survivors:
+            overrides[uuid] = survivors[uuid]
+        elif owner is not None:
+            overrides[uuid] = owner.uuid
+    # A survivor of the records that this batch merges is followed to the end.
+    ends = {**changes.overrides}
+    overrides = {old: ends.get(new, new) for old, new in overrides.items() if old not in ends}
+    used = {person.id: person.version for person in survived if person.id is not None}
+    return Repairs(gone, overrides, used)
 
 
 def _write(
@@ -302,28 +438,38 @@ def _write(
     holder: PositionHolder,
     written: Sequence[BatchChanges],
     tally: Tally,
-    done: int,
     progress: EnvelopeProgress | None,
 ) -> None:
-    complete(connection, holder, done, progress)
-    _write_parts(connection, written, tally, done, holder.now)
-    if holder.consumer != HISTORICAL:  # imports cause no alerts
+    complete(connection, holder, progress)
+    _write_parts(connection, written, tally, holder.now)
+    if holder.lane != HISTORICAL:  # imports cause no alerts
         projects = {part.resolved.project_id for part in written}
         count_captured(connection, projects, partial(_counts, written), holder.now)
 
 
-def _write_parts(
+def _settle(
     connection: Connection,
+    letter: MarkedLetter,
     written: Sequence[BatchChanges],
     tally: Tally,
-    version: int,
-    now: datetime,
+    holder: PositionHolder,
 ) -> None:
-    for part in written:
+    require_held(connection, holder)
+    tally = joined(tally, delete_retried(connection, letter))
+    _write_parts(connection, written, tally, holder.now)
+
+
+def _write_parts(
+    connection: Connection, written: Sequence[BatchChanges], tally: Tally, now: datetime
+) -> None:
+    for part in sorted(written, key=lambda one: one.resolved.project_id):
         resolved = part.resolved
         project_id = resolved.project_id
-        write_changes(connection, project_id, resolved.persons, part.overrides, version)
-        write_groups(connection, project_id, resolved.new_types, resolved.groups)
+        overrides = {**part.repairs.merged, **part.overrides}
+        write_changes(connection, project_id, resolved.persons, overrides, part.version)
+        write_types(connection, project_id, resolved.new_types)
+        if not write_groups(connection, project_id, resolved.groups, resolved.expected_groups):
+            raise PersonsChanged("groups were changed since they were read")
         if resolved.new_types:
             move_flag_version(connection, project_id)
         record_properties(connection, project_id, resolved.properties, now)
@@ -350,5 +496,5 @@ def _store_dead_letter(
     error: str,
     progress: EnvelopeProgress | None,
 ) -> None:
-    complete(connection, holder, entry.id, progress)
+    complete(connection, holder, progress)
     insert_dead_letter(connection, entry, items, error, holder.now)

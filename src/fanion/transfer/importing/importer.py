@@ -15,7 +15,7 @@ from fanion.db.schema.tables import projects
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.flags.validation.filters import same
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
-from fanion.groups.store import write_groups
+from fanion.groups.store import write_types
 from fanion.projects.store import move_flag_version, set_account_filters
 from fanion.transfer.document import ACCOUNT_FILTERS, Document, DocumentError
 from fanion.transfer.export_store import read_project
@@ -168,5 +168,5 @@ def _import_group_types(target: ImportTarget) -> None:
         else:
             target.report.unchanged("group type", name)
     if added:
-        write_groups(target.connection, target.project_id, added, {})
+        write_types(target.connection, target.project_id, added)
         move_flag_version(target.connection, target.project_id)

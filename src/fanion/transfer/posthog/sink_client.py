@@ -19,7 +19,6 @@ from fanion.accept_log.port import AcceptLog, Envelope, LogFull
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.activity import SOURCE_CHARS_MAX, event_copies
-from fanion.db.schema.tables import log_positions
 from fanion.projects.model import Project
 from fanion.transfer.posthog.windows import CopyProgress
 
@@ -70,14 +69,14 @@ def batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
 class LogSink:
     """Appends to the accept log.
 
-    ingested_upto: reads the position up to which it is consumed; None when no server runs
+    is_ingested: whether all imports up to an id are ingested; None when no server runs
     """
 
     log: AcceptLog
     project: Project
     now: Callable[[], datetime]
     body_bytes_max: int
-    ingested_upto: Callable[[], Awaitable[int]] | None = None
+    is_ingested: Callable[[int], Awaitable[bool]] | None = None
     sleep: Sleep = asyncio.sleep
     _last: int = 0
 
@@ -96,9 +95,9 @@ class LogSink:
 
     async def ingested(self) -> bool:
         for _ in range(POLLS_MAX):
-            if self.ingested_upto is None:
+            if self.is_ingested is None:
                 return self._last == 0
-            if await self.ingested_upto() >= self._last:
+            if await self.is_ingested(self._last):
                 return True
             await self.sleep(POLL_S)
         return False
@@ -110,7 +109,7 @@ class LogSink:
                 self._last = await self.log.append(envelope)
                 return
             except LogFull as error:
-                if self.ingested_upto is None:
+                if self.is_ingested is None:
                     raise SinkError(
                         "the accept log is full: start `fanion serve`, which consumes it, and "
                         "run this command again; the copy resumes"
@@ -190,14 +189,6 @@ class CopyBackoff:
 
 
 _copy = event_copies.c
-
-
-async def ingested_upto(records: Records) -> int:
-    """Position in the accept log up to which historical events are ingested."""
-    rows = await records.fetch(
-        select(log_positions.c.position).where(log_positions.c.consumer == "historical")
-    )
-    return rows[0].position if rows else 0
 
 
 @dataclass(frozen=True, slots=True)

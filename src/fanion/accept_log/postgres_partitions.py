@@ -1,0 +1,233 @@
+"""The statements of an accept log in PostgreSQL that has partitions.
+
+Appends lock nothing that another one waits for, so that any number of them is flushed at once. An
+id can therefore become visible after a larger one: readers stop before the first id that an append
+under way may have drawn.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from fanion.accept_log.port import Backlog, Envelope, LogEntry, Positions
+from fanion.accept_log.postgres_single import (
+    CLOSED_BYTES,
+    ROW_BYTES,
+    TRIM_ROWS,
+    backlog_of,
+    entry_of,
+    values_of,
+)
+
+PARTITIONS = 64  # of a new log; more than workers there will be, since a log keeps its number
+SIZE_SLOTS = 64  # connections that append at the same time rarely share one
+# Of the advisory lock that each append holds; shared, so that it delays none.
+_LOCK_CLASS, _LOCK = 1_179_602_497, 1
+BOUND_POLL_S = 0.002  # appends take a flush of the disk
+# A batch may take several times as much of one partition as of the others, but of 64 not all:
+# every entry up to the limit of each partition is looked at.
+_UNEVEN, _OF_EACH_MIN = 4, 256
+
+_COUNT = "SELECT COALESCE(MAX(partition), 0) FROM log_positions"
+# The first one waits for appends to the single log that are under way, and refuses later ones.
+OPEN = (
+    f"""
+    INSERT INTO accept_log_lanes (historical, envelopes, bytes)
+    VALUES (FALSE, 0, {CLOSED_BYTES}), (TRUE, 0, {CLOSED_BYTES})
+    ON CONFLICT (historical) DO UPDATE SET bytes = accept_log_lanes.bytes + {CLOSED_BYTES}
+    """,
+    f"""
+    INSERT INTO accept_log_sizes (slot, historical, envelopes, bytes)
+    SELECT slot, historical, 0, 0
+      FROM GENERATE_SERIES(0, {SIZE_SLOTS - 1}) AS slot
+     CROSS JOIN (VALUES (FALSE), (TRUE)) AS lane (historical)
+    """,
+    f"""
+    INSERT INTO log_positions (consumer, partition, position, claimed, holder, held_until)
+    SELECT lane || '/' || partition, partition, 0, 0, '', '1970-01-01T00:00:00Z'
+      FROM GENERATE_SERIES(1, {PARTITIONS}) AS partition
+     CROSS JOIN (VALUES ('live'), ('historical')) AS lane (lane)
+    """,
+)
+# Rows come from the join with `held`: the lock is taken before the first id is drawn.
+_INSERT = f"""
+WITH held AS MATERIALIZED (
+  SELECT PG_ADVISORY_XACT_LOCK_SHARED({_LOCK_CLASS}, {_LOCK})
+), counted AS (
+  UPDATE accept_log_sizes
+     SET envelopes = envelopes + $1, bytes = bytes + $2
+   WHERE slot = PG_BACKEND_PID() % {SIZE_SLOTS} AND historical = $3
+     AND (SELECT SUM(bytes) FROM accept_log_sizes WHERE historical = $3) < $4
+  RETURNING historical
+)
+INSERT INTO accept_log_entries
+       (historical, partition, id,
+        project_id, received_at, client_ip, user_agent, sent_at, body)
+SELECT counted.historical, e.partition, NEXTVAL('accept_log_id_seq'),
+       e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, e.body
+  FROM counted
+ CROSS JOIN held
+ CROSS JOIN UNNEST($5::int[], $6::bigint[], $7::timestamptz[], $8::text[], $9::text[],
+                   $10::timestamptz[], $11::bytea[])
+       WITH ORDINALITY
+       AS e (partition, project_id, received_at, client_ip, user_agent, sent_at, body, place)
+ORDER BY e.place
+RETURNING id
+"""
+_DRAWN = "SELECT last_value FROM accept_log_id_seq"
+_APPENDING = f"""
+SELECT virtualtransaction
+  FROM pg_locks
+ WHERE locktype = 'advisory' AND classid = {_LOCK_CLASS} AND objid = {_LOCK} AND objsubid = 2
+   AND database = (SELECT oid FROM pg_database WHERE datname = CURRENT_DATABASE())
+"""
+_READ = """
+WITH next AS MATERIALIZED (
+    SELECT e.partition, e.id, e.bytes
+      FROM UNNEST($2::int[], $3::bigint[], $4::bigint[]) AS owned (partition, after, upto)
+     CROSS JOIN LATERAL (
+             SELECT partition, id, OCTET_LENGTH(body) AS bytes
+               FROM accept_log_entries
+              WHERE historical = $1 AND partition = owned.partition
+                AND id > owned.after AND id <= owned.upto
+           ORDER BY id
+              LIMIT $5) AS e
+  ORDER BY e.id
+     LIMIT $6
+), run AS (
+  SELECT partition, id, ROW_NUMBER() OVER by_id AS place, SUM(bytes) OVER by_id AS bytes
+    FROM next
+  WINDOW by_id AS (ORDER BY id)
+)
+  SELECT e.id, e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, e.body,
+         e.partition
+    FROM run
+    JOIN accept_log_entries AS e
+      ON e.historical = $1 AND e.partition = run.partition AND e.id = run.id
+   WHERE run.place = 1 OR run.bytes <= $7
+ORDER BY e.id
+"""
+_TRIM = f"""
+WITH gone AS (
+  DELETE FROM accept_log_entries AS e
+        USING (SELECT e.partition, e.id
+                 FROM UNNEST($2::int[], $3::bigint[]) AS owned (partition, upto)
+                 JOIN accept_log_entries AS e
+                   ON e.historical = $1 AND e.partition = owned.partition AND e.id <= owned.upto
+                LIMIT $4) AS old
+        WHERE e.historical = $1 AND e.partition = old.partition AND e.id = old.id
+    RETURNING OCTET_LENGTH(e.body) + $5 AS bytes
+), total AS (
+  SELECT COUNT(*) AS envelopes, COALESCE(SUM(bytes), 0) AS bytes FROM gone
+), counted AS (
+  UPDATE accept_log_sizes AS size
+     SET envelopes = size.envelopes - total.envelopes, bytes = size.bytes - total.bytes
+    FROM total
+   WHERE size.slot = PG_BACKEND_PID() % {SIZE_SLOTS} AND size.historical = $1
+     AND total.envelopes > 0
+)
+SELECT envelopes FROM total
+"""
+# Counts only what is read and not trimmed yet, and of the rest the oldest of each partition.
+_BACKLOG = """
+SELECT size.envelopes - passed.envelopes, size.bytes - passed.bytes, waiting.oldest
+  FROM (SELECT SUM(envelopes) AS envelopes, SUM(bytes) AS bytes
+          FROM accept_log_sizes
+         WHERE historical = $1) AS size,
+       (SELECT COUNT(*) AS envelopes, COALESCE(SUM(OCTET_LENGTH(e.body) + $4), 0) AS bytes
+          FROM UNNEST($2::int[], $3::bigint[]) AS owned (partition, after)
+          JOIN accept_log_entries AS e
+            ON e.historical = $1 AND e.partition = owned.partition AND e.id <= owned.after
+       ) AS passed,
+       (SELECT MIN(e.received_at) AS oldest
+          FROM UNNEST($2::int[], $3::bigint[]) AS owned (partition, after)
+         CROSS JOIN LATERAL (
+                 SELECT received_at
+                   FROM accept_log_entries
+                  WHERE historical = $1 AND partition = owned.partition AND id > owned.after
+               ORDER BY id
+                  LIMIT 1) AS e) AS waiting
+"""
+_EXISTS = """
+SELECT EXISTS (
+    SELECT
+      FROM UNNEST($2::int[], $3::bigint[]) AS owned (partition, after)
+     WHERE EXISTS (SELECT
+                     FROM accept_log_entries
+                    WHERE historical = $1 AND partition = owned.partition AND id > owned.after))
+"""
+
+
+async def count(connection: Any) -> int:
+    """Of the partitions; 0 while the log is a single one."""
+    found: int = await connection.fetchval(_COUNT)
+    return found
+
+
+async def append(
+    connection: Any,
+    pieces: Sequence[tuple[int, Envelope]],
+    historical: bool,
+    bytes_max: int,
+    wait_s: float,
+) -> list[int]:
+    """The ids; none when the log is full. pieces: with their partitions"""
+    size = sum(len(envelope.body) for _, envelope in pieces) + ROW_BYTES * len(pieces)
+    rows = ((partition, *values_of(envelope)) for partition, envelope in pieces)
+    columns = map(list, zip(*rows, strict=True))
+    drawn = await connection.fetch(
+        _INSERT, len(pieces), size, historical, bytes_max, *columns, timeout=wait_s
+    )
+    return [row[0] for row in drawn]
+
+
+async def read(
+    connection: Any,
+    after: Positions,
+    envelopes_max: int,
+    bytes_max: int,
+    historical: bool,
+    upto: Positions | None,
+) -> list[LogEntry]:
+    bound = await _settled_upto(connection)
+    last = [bound if upto is None else min(bound, upto[one]) for one in after]
+    of_each = max(_OF_EACH_MIN, _UNEVEN * envelopes_max // len(after))
+    rows = await connection.fetch(
+        _READ, historical, *_columns(after), last, of_each, envelopes_max, bytes_max
+    )
+    return [entry_of(row, historical) for row in rows]
+
+
+async def _settled_upto(connection: Any) -> int:
+    """An id up to which every entry is visible to later statements, or will never be: whoever has
+    drawn a smaller one, or the same, holds the lock of appends until it is committed."""
+    drawn: int = await connection.fetchval(_DRAWN)
+    appending = await _appending(connection)
+    while appending:
+        await asyncio.sleep(BOUND_POLL_S)
+        appending &= await _appending(connection)
+    return drawn
+
+
+async def _appending(connection: Any) -> set[str]:
+    return {row[0] for row in await connection.fetch(_APPENDING)}
+
+
+async def trim_some(connection: Any, upto: Positions, historical: bool) -> bool:
+    """Whether there may be more to trim."""
+    gone: int = await connection.fetchval(_TRIM, historical, *_columns(upto), TRIM_ROWS, ROW_BYTES)
+    return gone == TRIM_ROWS
+
+
+async def backlog(connection: Any, after: Positions, historical: bool) -> Backlog:
+    row = await connection.fetchrow(_BACKLOG, historical, *_columns(after), ROW_BYTES)
+    return backlog_of(row)
+
+
+async def exists(connection: Any, after: Positions, historical: bool) -> bool:
+    found: bool = await connection.fetchval(_EXISTS, historical, *_columns(after))
+    return found
+
+
+def _columns(positions: Positions) -> tuple[list[int], list[int]]:
+    return list(positions), list(positions.values())

@@ -1,0 +1,76 @@
+"""Which partition of the accept log an item goes to: all items of a distinct id to the same one, so
+that they are ingested in the order in which they were accepted."""
+
+from collections.abc import Sequence
+from typing import Any
+from zlib import crc32
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from fanion.accept_log.port import Envelope
+from fanion.ingest.pipeline.prepare import DISTINCT_ID_MAX
+
+
+class _Properties(Struct, gc=False):
+    distinct_id: Any = None
+
+
+class _Item(Struct, gc=False):
+    distinct_id: Any = None
+    given: Any = msgspec.field(default=None, name="$distinct_id")
+    properties: _Properties | None = None
+
+
+class _Body(_Item):
+    batch: list[Raw] | None = None
+
+
+_decode_body = msgspec.json.Decoder(_Body).decode
+_decode_items = msgspec.json.Decoder(list[Raw]).decode
+_decode_item = msgspec.json.Decoder(_Item).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def cut(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
+    """One envelope for each partition that the items go to, in the order of their first items.
+
+    An envelope whose items all go to one partition, or that cannot be read, stays as it is.
+    """
+    try:
+        items = _items(envelope.body)
+        if isinstance(items, _Item):
+            return [(_partition(envelope.project_id, items, partitions), envelope)]
+        found: dict[int, list[Raw]] = {}
+        for item in items:
+            number = _partition(envelope.project_id, _decode_item(item), partitions)
+            found.setdefault(number, []).append(item)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = {}
+    if len(found) < 2:
+        number = next(iter(found), _place(envelope.project_id, "", partitions))
+        return [(number, envelope)]
+    return [
+        (number, structs.replace(envelope, body=b"[" + b",".join(some) + b"]"))
+        for number, some in found.items()
+    ]
+
+
+def _items(body: bytes) -> _Item | list[Raw]:
+    if body[:1] == b"[":
+        return _decode_items(body)
+    read = _decode_body(body)
+    return read if read.batch is None else read.batch
+
+
+def _partition(project_id: int, item: _Item, partitions: int) -> int:
+    """As `prepare.distinct_id_of` reads it."""
+    properties = item.properties.distinct_id if item.properties is not None else None
+    given = item.given or properties or item.distinct_id or ""
+    return _place(project_id, given, partitions)
+
+
+def _place(project_id: int, distinct_id: Any, partitions: int) -> int:
+    text = distinct_id if type(distinct_id) is str else _encode(distinct_id).decode()
+    key = f"{project_id}:{text[:DISTINCT_ID_MAX]}".replace("\0", "\ufffd")
+    return crc32(key.encode(errors="surrogatepass")) % partitions + 1

@@ -1,0 +1,143 @@
+"""The workers that ingest an accept log with partitions, and the leases of the partitions. All
+times are of the database's clock."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+from fanion.db.engine import Records
+from fanion.ingest.pipeline.assignment import Holding, to_take
+
+# A worker that has not renewed for so long is taken to be dead.
+LOST_S = 6
+FORGOTTEN_S = 3_600  # a dead one without partitions
+# Of the advisory lock under which partitions are taken, by one worker at a time.
+_LOCK_CLASS, _LOCK = 1_179_602_497, 2
+
+_RENEW = text("""
+INSERT INTO log_workers (id, renewed_at)
+VALUES (:worker, CLOCK_TIMESTAMP())
+ON CONFLICT (id) DO UPDATE SET renewed_at = excluded.renewed_at
+""")
+_FORGET = text(f"""
+DELETE FROM log_workers
+      WHERE renewed_at < CLOCK_TIMESTAMP() - INTERVAL '{FORGOTTEN_S} s'
+        AND id NOT IN (SELECT holder FROM log_positions)
+""")
+# Every entry of the log that has no partitions is ingested, and it takes no more.
+_IS_DIVIDED = text("""
+SELECT EXISTS (SELECT FROM log_positions WHERE partition > 0)
+   AND NOT EXISTS (
+       SELECT
+         FROM accept_log AS entry
+        WHERE entry.id > COALESCE(
+              (SELECT position
+                 FROM log_positions
+                WHERE consumer = CASE WHEN entry.historical THEN 'historical' ELSE 'live' END),
+              0))
+""")
+_HOLDINGS = text(f"""
+  SELECT held.partition,
+         MAX(held.epoch) AS epoch,
+         MAX(held.holder) AS holder,
+         BOOL_OR(worker.id IS NOT NULL) AS is_alive,
+         BOOL_OR(held.claimed > held.position) AS is_claimed
+    FROM log_positions AS held
+    LEFT JOIN log_workers AS worker
+      ON worker.id = held.holder
+     AND worker.renewed_at > CLOCK_TIMESTAMP() - INTERVAL '{LOST_S} s'
+   WHERE held.partition > 0
+GROUP BY held.partition
+ORDER BY held.partition
+""")
+_ALIVE = text(f"""
+SELECT COUNT(*) FROM log_workers WHERE renewed_at > CLOCK_TIMESTAMP() - INTERVAL '{LOST_S} s'
+""")
+_IN_TURN = text(f"SELECT PG_ADVISORY_XACT_LOCK({_LOCK_CLASS}, {_LOCK})")
+# Rows that a paused worker has locked are left to it until its transaction has ended.
+_LOCK_ROWS = text("""
+   SELECT partition FROM log_positions WHERE partition = ANY(:partitions) FOR UPDATE SKIP LOCKED
+""")
+_TAKE = text("""
+UPDATE log_positions SET epoch = epoch + 1, holder = :worker WHERE partition = ANY(:partitions)
+""")
+_RELEASE = text("""
+UPDATE log_positions SET holder = '' WHERE holder = :worker AND partition = ANY(:partitions)
+""")
+# What is claimed keeps its holder, so that the batch is recognised.
+_LEAVE = (
+    text("""
+    UPDATE log_positions
+       SET holder = ''
+     WHERE holder = :worker
+       AND partition NOT IN (SELECT partition
+                               FROM log_positions
+                              WHERE holder = :worker AND claimed > position)
+    """),
+    text("DELETE FROM log_workers WHERE id = :worker"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """All partitions, and the number of living workers."""
+
+    holdings: Sequence[Holding]
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipStore:
+    """worker: names this process"""
+
+    records: Records
+    worker: str
+
+    async def is_divided(self) -> bool:
+        """Whether the log has partitions, and what it held before is ingested."""
+        return bool((await self.records.fetch(_IS_DIVIDED))[0][0])
+
+    async def renew(self) -> None:
+        async with self.records.write() as connection:
+            await connection.execute(_RENEW, {"worker": self.worker})
+            await connection.execute(_FORGET)
+
+    async def group(self) -> Group:
+        async with self.records.read() as connection:
+            return await connection.run_sync(_group)
+
+    async def take(self) -> bool:
+        """Take free partitions. Whether there may be more for this worker, before it has repeated
+        a batch that it took."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_take, self.worker)
+
+    async def release(self, partitions: Collection[int]) -> None:
+        async with self.records.write() as connection:
+            await connection.execute(
+                _RELEASE, {"worker": self.worker, "partitions": list(partitions)}
+            )
+
+    async def leave(self) -> None:
+        async with self.records.write() as connection:
+            for statement in _LEAVE:
+                await connection.execute(statement, {"worker": self.worker})
+
+
+def _group(connection: Connection) -> Group:
+    holdings = [Holding(**row) for row in connection.execute(_HOLDINGS).mappings()]
+    return Group(holdings, connection.execute(_ALIVE).scalar_one())
+
+
+def _take(connection: Connection, worker: str) -> bool:
+    connection.execute(_IN_TURN)
+    group = _group(connection)
+    wanted = to_take(group.holdings, worker, group.workers)
+    locked = [row.partition for row in connection.execute(_LOCK_ROWS, {"partitions": wanted})]
+    both_lanes = [one for one in wanted if locked.count(one) == 2]
+    is_claimed = any(one.is_claimed for one in group.holdings if one.partition in wanted)
+    if not both_lanes or (is_claimed and both_lanes != wanted):
+        return False
+    connection.execute(_TAKE, {"worker": worker, "partitions": both_lanes})
+    return not is_claimed

@@ -1,0 +1,137 @@
+"""Keeps this process a member of the workers that ingest an accept log with partitions."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from time import monotonic
+from typing import Never
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.ingest.pipeline.assignment import Assignment, Holding, to_keep, to_take
+from fanion.ingest.pipeline.membership_store import Group, MembershipStore
+from fanion.runtime.background import run_loop
+
+RENEW_EVERY_S = 2.0
+LOOK_EVERY_S = 0.4  # a partition that was released is taken within a second
+# A batch takes seconds. A worker whose batch takes longer waits for a store that others may reach.
+STUCK_S = 30.0
+
+
+class Membership:
+    """Balances the partitions with other workers, between batches.
+
+    is_divided: whether the log has partitions, and what it held before is ingested
+    partitions: their number
+    """
+
+    def __init__(self, store: MembershipStore, clock: Callable[[], float] = monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._lanes: dict[str, int] = {}  # lane → version of the assignment that it follows
+        self._working: dict[str, float] = {}  # lane → when its batch was begun
+        self._task: asyncio.Task[Never] | None = None
+        self._renew_at = 0.0
+        self._changed = asyncio.Event()
+        self.assignment = Assignment()
+        self.is_divided = False
+        self.partitions = 0
+
+    @asynccontextmanager
+    async def joined(self, lane: str) -> AsyncGenerator[None]:
+        """While a lane is consumed. The partitions are released when none is any more."""
+        self._lanes[lane] = 0
+        if self._task is None and self._store.records.dialect == "postgresql":
+            self._task = asyncio.create_task(self._run())
+        try:
+            yield
+        finally:
+            del self._lanes[lane]
+            if not self._lanes and self._task is not None:
+                await self._leave(self._task)
+
+    def follow(self, lane: str, assignment: Assignment) -> None:
+        """A lane has given up what it consumed before, and repeated what was claimed."""
+        self._lanes[lane] = assignment.version
+
+    @contextmanager
+    def working(self, lane: str) -> Iterator[None]:
+        """While a batch of a lane is ingested."""
+        self._working[lane] = self._clock()
+        try:
+            yield
+        finally:
+            del self._working[lane]
+
+    async def changed_from(self, version: int) -> None:
+        """Wait for another assignment."""
+        while self.assignment.version == version:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _run(self) -> Never:
+        await run_loop(self.look, LOOK_EVERY_S, "log_membership_not_renewed", (RecordsUnavailable,))
+
+    async def look(self) -> None:
+        """Renew the membership, and take or give up partitions; neither while a batch is stuck, so
+        that other workers take over. raises: RecordsUnavailable"""
+        if not self.is_divided:
+            self.is_divided = await self._store.is_divided()
+            if not self.is_divided:
+                self._publish([])
+                return
+        if self._is_stuck():
+            return
+        if self._clock() >= self._renew_at:
+            await self._store.renew()
+            self._renew_at = self._clock() + RENEW_EVERY_S
+        group = await self._store.group()
+        self.partitions = len(group.holdings)
+        if self._is_followed():
+            await self._balance(group)
+        elif self._has_lost(group):
+            self._publish(self._own(group))
+
+    async def _balance(self, group: Group) -> None:
+        own = self._own(group)
+        if released := [one.partition for one in own if not self._is_assigned(one)]:
+            await self._store.release(released)
+            group = await self._store.group()
+        if to_take(group.holdings, self._store.worker, group.workers):
+            while await self._store.take():
+                pass
+            group = await self._store.group()
+        self._publish(to_keep(group.holdings, self._store.worker, group.workers))
+
+    def _publish(self, held: list[Holding]) -> None:
+        epochs = {one.partition: one.epoch for one in held}
+        if epochs != self.assignment.epochs or not self.assignment.version:
+            self.assignment = Assignment(self.assignment.version + 1, epochs)
+            self._changed.set()
+
+    def _is_stuck(self) -> bool:
+        return any(self._clock() - begun > STUCK_S for begun in self._working.values())
+
+    def _is_followed(self) -> bool:
+        return all(version == self.assignment.version for version in self._lanes.values())
+
+    def _own(self, group: Group) -> list[Holding]:
+        return [one for one in group.holdings if one.holder == self._store.worker]
+
+    def _is_assigned(self, holding: Holding) -> bool:
+        return self.assignment.epochs.get(holding.partition) == holding.epoch
+
+    def _has_lost(self, group: Group) -> bool:
+        held = sum(self._is_assigned(one) for one in self._own(group))
+        return held < len(self.assignment.epochs)
+
+    async def _leave(self, task: "asyncio.Task[Never]") -> None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        self._task = None
+        try:
+            await self._store.leave()
+        except RecordsUnavailable as error:
+            structlog.get_logger().warning("log_membership_not_ended", reason=str(error))

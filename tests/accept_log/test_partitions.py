@@ -1,0 +1,211 @@
+"""The accept log in partitions: batches are appended whole, and no reader passes an entry."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+from msgspec import json
+
+from fanion.accept_log import postgres_single
+from fanion.accept_log.port import LogFull
+from fanion.accept_log.postgres import PostgresLog, open_partitions, open_postgres_log
+from fanion.ingest.items import read_items
+from fanion.ingest.partitioning import cut
+from tests.support.accept_logs import (
+    BYTES_MAX,
+    behind,
+    envelope,
+    everywhere,
+    ids,
+    make_single,
+    read_all,
+)
+
+pytestmark = pytest.mark.postgresql
+
+BODY = json.encode([{"event": f"e{n}", "distinct_id": f"u{n}"} for n in range(30)])
+# An append of another program, halted before its transaction ends.
+_HALTED = """
+INSERT INTO accept_log_entries
+       (historical, partition, id, project_id, received_at, client_ip, user_agent, body)
+SELECT FALSE, 1, NEXTVAL('accept_log_id_seq'), 1, NOW(), '', '', '{}'
+  FROM (SELECT PG_ADVISORY_XACT_LOCK_SHARED(1179602497, 1) OFFSET 0) AS held
+RETURNING id
+"""
+
+
+async def opened(url: str, bytes_max: int = BYTES_MAX) -> PostgresLog:
+    return await open_postgres_log(url, bytes_max=bytes_max, cut=cut)
+
+
+@pytest.fixture
+async def log(postgres_url: str) -> AsyncIterator[PostgresLog]:
+    log = await opened(postgres_url)
+    yield log
+    await log.close()
+
+
+@pytest.fixture
+async def connection(postgres_url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    connection = await asyncpg.connect(postgres_url)
+    yield connection
+    await connection.close()
+
+
+def names(bodies: list[bytes]) -> list[str]:
+    return [item["event"] for body in bodies for item in read_items(body)]
+
+
+async def test_a_batch_is_cut_into_one_envelope_a_partition(log: PostgresLog) -> None:
+    last = await log.append(envelope(BODY))
+
+    entries = await read_all(log)
+
+    assert len({entry.partition for entry in entries}) == len(entries) > 10
+    assert sorted(names([entry.envelope.body for entry in entries])) == sorted(names([BODY]))
+    assert last == entries[-1].id
+
+
+async def test_a_batch_is_appended_in_one_transaction(
+    log: PostgresLog, connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    await log.append(envelope(BODY))
+
+    transactions = await connection.fetchval(
+        "SELECT COUNT(DISTINCT xmin::text) FROM accept_log_entries"
+    )
+
+    assert transactions == 1
+
+
+async def test_a_batch_that_does_not_fit_leaves_nothing(postgres_url: str) -> None:
+    log = await opened(postgres_url, bytes_max=1_000)
+    await log.append(envelope(b"x" * 1_000))
+
+    with pytest.raises(LogFull):
+        await log.append(envelope(BODY))
+
+    assert len(await read_all(log)) == 1
+    await log.close()
+
+
+async def test_a_reader_stops_before_an_append_that_has_not_ended(
+    log: PostgresLog, connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    before = await log.append(envelope(b"{}"))
+    transaction = connection.transaction()
+    await transaction.start()
+    slow = await connection.fetchval(_HALTED)
+    after = await log.append(envelope(b"{}"))
+
+    reading = asyncio.create_task(log.read(everywhere(log), 100, BYTES_MAX))
+    done, _ = await asyncio.wait({reading}, timeout=0.3)
+    await transaction.commit()
+
+    assert not done
+    assert ids(await reading) == [before, slow, after]
+
+
+async def test_an_append_that_is_rolled_back_holds_up_no_reader(
+    log: PostgresLog, connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    transaction = connection.transaction()
+    await transaction.start()
+    await connection.fetchval(_HALTED)
+    entry_id = await log.append(envelope(b"{}"))
+
+    reading = asyncio.create_task(log.read(everywhere(log), 100, BYTES_MAX))
+    await transaction.rollback()
+
+    assert ids(await reading) == [entry_id]
+
+
+async def test_several_programs_append_while_one_reads_in_the_order_of_each(
+    postgres_url: str,
+) -> None:
+    """Each appends one after another; the reader must see each of them in that order."""
+    logs = [await opened(postgres_url) for _ in range(4)]
+
+    async def append(log: PostgresLog, who: int) -> None:
+        for number in range(100):
+            item = {"event": f"{number}", "distinct_id": f"u{who}"}
+            await log.append(envelope(json.encode(item)))
+
+    async def follow() -> dict[str, list[int]]:
+        seen: dict[str, list[int]] = {}
+        after = everywhere(logs[0])
+        while sum(map(len, seen.values())) < 400:
+            await logs[0].appended(after)
+            entries = await logs[0].read(after, 37, BYTES_MAX)
+            after = dict(behind(after, entries))
+            for entry in entries:
+                item = json.decode(entry.envelope.body)
+                seen.setdefault(item["distinct_id"], []).append(int(item["event"]))
+        return seen
+
+    *_, seen = await asyncio.gather(*(append(log, who) for who, log in enumerate(logs)), follow())
+
+    assert seen == {f"u{who}": list(range(100)) for who in range(4)}
+    for log in logs:
+        await log.close()
+
+
+async def test_a_read_of_some_partitions_ends_where_it_is_told(log: PostgresLog) -> None:
+    for _ in range(3):
+        await log.append(envelope(BODY))
+    entries = await read_all(log)
+    first = {entry.partition: entry.id for entry in reversed(entries)}
+    some = dict(list(first.items())[:5])
+
+    read = await log.read(dict.fromkeys(some, 0), 100, BYTES_MAX, upto=some)
+
+    assert {entry.partition: entry.id for entry in read} == some
+    assert ids(read) == sorted(some.values())
+
+
+# ── A single log that is divided ─────────────────────────────────────────────────────────
+
+
+async def test_a_divided_log_takes_no_append_of_an_older_program(
+    postgres_url: str, connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """Also of one that is started again. To such a program the log seems to be full."""
+    await make_single(postgres_url)
+    log = await opened(postgres_url)
+    first = await log.append(envelope(b"1"))
+
+    assert await open_partitions(postgres_url)
+    assert not await open_partitions(postgres_url)
+
+    await connection.execute(postgres_single.LANES)
+    old = await postgres_single.append(connection, [envelope(b"2")], False, BYTES_MAX, 5.0)
+    second = await log.append(envelope(b"3"))
+    assert old == []
+    assert ids(await log.read({0: 0}, 10, BYTES_MAX)) == [first]
+    assert ids(await read_all(log)) == [second]
+    assert (await log.backlog({0: 0, **everywhere(log)})).envelopes == 2
+    await log.trim({0: first})
+    assert (await log.backlog({0: first, **everywhere(log)})).envelopes == 1
+    await log.close()
+
+
+async def test_appends_go_on_while_the_log_is_divided(postgres_url: str) -> None:
+    await make_single(postgres_url)
+    logs = [await opened(postgres_url) for _ in range(2)]
+
+    async def append(log: PostgresLog, who: int) -> list[int]:
+        return [await log.append(envelope(b"%d" % who)) for _ in range(200)]
+
+    appended = [asyncio.create_task(append(log, who)) for who, log in enumerate(logs)]
+    await logs[0].appended({0: 0})
+    assert await open_partitions(postgres_url)
+    given = [entry_id for task in appended for entry_id in await task]
+
+    single = ids(await logs[0].read({0: 0}, 1_000, BYTES_MAX))
+    divided = ids(await read_all(logs[0]))
+    assert sorted(given) == single + divided
+    assert single
+    assert divided
+    for log in logs:
+        await log.close()

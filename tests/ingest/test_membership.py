@@ -1,0 +1,238 @@
+"""Workers share the partitions of the accept log, and a lost lease is a fence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from sqlalchemy import select, text
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import log_positions
+from fanion.events.definitions.model import PropertyCache
+from fanion.ingest.pipeline.membership_store import MembershipStore
+from fanion.ingest.pipeline.membership_worker import STUCK_S, Membership
+from fanion.ingest.pipeline.person_cache import PersonCache
+from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE, NotLeaseHolder, Span
+from fanion.ingest.pipeline.store import IngestStore
+from fanion.persons.versions_store import Versions
+from tests.support.accept_logs import make_single
+from tests.support.management import NOW
+
+pytestmark = pytest.mark.postgresql
+
+PARTITIONS = 64
+QUIET = 3  # rounds: to join, to give up, to take
+_SILENT = text("""
+UPDATE log_workers SET renewed_at = CLOCK_TIMESTAMP() - INTERVAL '7 s' WHERE id = :worker
+""")
+
+
+@dataclass
+class Worker:
+    """A process whose consumers follow each assignment at once, and whose loop a test turns."""
+
+    records: Records
+    name: str
+    membership: Membership = field(init=False)
+    at_s: float = 0.0  # of its clock
+
+    def __post_init__(self) -> None:
+        store = MembershipStore(self.records, self.name)
+        self.membership = Membership(store, lambda: self.at_s)
+        self.join()
+
+    def join(self) -> None:
+        for lane in (LIVE, HISTORICAL):
+            self.membership.follow(lane, self.membership.assignment)
+
+    @property
+    def epochs(self) -> Mapping[int, int]:
+        return self.membership.assignment.epochs
+
+    async def turn(self) -> None:
+        await self.membership.look()
+        self.join()
+
+    def lane(self, lane: str = LIVE) -> IngestStore:
+        versions = Versions(self.records)
+        return IngestStore(self.records, lane, self.name, PersonCache(), PropertyCache(), versions)
+
+    async def claim(self, upto: Mapping[int, int], lane: str = LIVE) -> None:
+        after = dict.fromkeys(upto, 0)
+        await self.lane(lane).claim(Span(after, upto, self.epochs), NOW)
+
+
+async def settle(*workers: Worker) -> list[int]:
+    """How many partitions each has, once nothing changes any more."""
+    quiet = 0
+    while quiet < QUIET:
+        before = [dict(one.epochs) for one in workers]
+        for one in workers:
+            await one.turn()
+        quiet = quiet + 1 if before == [dict(one.epochs) for one in workers] else 0
+    held = [partition for one in workers for partition in one.epochs]
+    assert len(held) == len(set(held))
+    return [len(one.epochs) for one in workers]
+
+
+async def fall_silent(worker: Worker) -> None:
+    """As if it had been killed, or paused, longer ago than a worker may be silent."""
+    async with worker.records.write() as connection:
+        await connection.execute(_SILENT, {"worker": worker.name})
+
+
+async def positions(records: Records) -> dict[str, tuple[int, int]]:
+    rows = await records.fetch(select(log_positions))
+    return {row.consumer: (row.position, row.claimed) for row in rows if row.claimed}
+
+
+async def test_workers_that_join_and_leave_share_the_partitions(records: Records) -> None:
+    a, b, c = (Worker(records, name) for name in "abc")
+
+    alone = await settle(a)
+    two = await settle(a, b)
+    three = await settle(a, b, c)
+    await b.membership._store.leave()
+    rest = await settle(a, c)
+
+    assert alone == [PARTITIONS]
+    assert two == [32, 32]
+    assert sorted(three) == [20, 22, 22]
+    assert rest == [32, 32]
+
+
+async def test_a_worker_that_died_is_followed_by_the_others(records: Records) -> None:
+    a, b, c = (Worker(records, name) for name in "abc")
+    await settle(a, b, c)
+
+    await fall_silent(b)
+
+    assert await settle(a, c) == [32, 32]
+
+
+async def test_a_worker_whose_batch_is_stuck_is_followed_by_the_others(records: Records) -> None:
+    a, b = Worker(records, "a"), Worker(records, "b")
+    await settle(a, b)
+
+    with a.membership.working(LIVE):
+        a.at_s += STUCK_S + 1
+        await fall_silent(a)  # it does not renew any more
+        await a.turn()
+        await b.turn()
+        of_b = len(b.epochs)
+    rest = await settle(a, b)
+
+    assert of_b == PARTITIONS
+    assert rest == [32, 32]
+
+
+async def test_partitions_are_given_up_only_when_both_lanes_have_let_go(records: Records) -> None:
+    a, b = Worker(records, "a"), Worker(records, "b")
+    await settle(a)
+    await b.turn()
+
+    for _ in range(3):
+        await a.membership.look()
+        a.membership.follow(LIVE, a.membership.assignment)
+        await b.turn()
+    before = len(b.epochs)
+    a.join()
+
+    assert before == 0
+    assert await settle(a, b) == [32, 32]
+
+
+async def test_each_new_holder_has_a_larger_epoch(records: Records) -> None:
+    a, b = Worker(records, "a"), Worker(records, "b")
+    await settle(a)
+    first = dict(a.epochs)
+    await fall_silent(a)
+    await settle(b)
+    second = dict(b.epochs)
+    await fall_silent(b)
+    await settle(a)
+
+    assert all(first[one] < second[one] < a.epochs[one] for one in first)
+
+
+@pytest.mark.parametrize("lane", [LIVE, HISTORICAL])
+async def test_a_worker_that_was_paused_writes_nothing(records: Records, lane: str) -> None:
+    a, b = Worker(records, "a"), Worker(records, "b")
+    await settle(a)
+    await fall_silent(a)
+    await settle(b)
+
+    with pytest.raises(NotLeaseHolder):
+        await a.claim({1: 5, 2: 6}, lane)
+    with pytest.raises(NotLeaseHolder):
+        await a.lane(lane).held(a.epochs)
+
+    assert await positions(records) == {}
+
+
+async def test_a_worker_that_lost_one_partition_of_a_batch_writes_nothing(
+    records: Records,
+) -> None:
+    a = Worker(records, "a")
+    await settle(a)
+    async with records.write() as connection:
+        await connection.execute(
+            text("UPDATE log_positions SET epoch = epoch + 1 WHERE consumer = 'live/2'")
+        )
+
+    with pytest.raises(NotLeaseHolder):
+        await a.claim({1: 5, 2: 6})
+
+    assert await positions(records) == {}
+
+
+async def test_nobody_moves_a_position_twice(records: Records) -> None:
+    a = Worker(records, "a")
+    await settle(a)
+    await a.claim({1: 5})
+    async with records.write() as connection:
+        await connection.execute(
+            text("UPDATE log_positions SET position = 5 WHERE consumer = 'live/1'")
+        )
+
+    with pytest.raises(NotLeaseHolder):
+        await a.claim({1: 7})
+
+
+async def test_a_batch_of_a_dead_worker_is_taken_whole_and_before_anything_else(
+    records: Records,
+) -> None:
+    a, b, c = (Worker(records, name) for name in "abc")
+    await settle(a, b)
+    await settle(a, b, c)
+    batch = dict.fromkeys(list(a.epochs)[:20], 9)
+    await a.claim(batch)
+
+    await fall_silent(a)
+    await b.turn()
+    of_batch = batch.keys() & b.epochs.keys()
+    held = await b.lane().held(b.epochs)
+
+    assert of_batch == batch.keys()
+    assert {one for one, position in held.items() if position.claimed > position.at} == of_batch
+    assert sum(await settle(b, c)) == PARTITIONS
+
+
+async def test_a_worker_that_leaves_in_a_batch_leaves_it_recognisable(records: Records) -> None:
+    a, b = Worker(records, "a"), Worker(records, "b")
+    await settle(a)
+    await a.claim({3: 9, 4: 9})
+    await a.membership._store.leave()
+
+    await b.turn()
+
+    assert set(b.epochs) == {3, 4}
+    assert await settle(b) == [PARTITIONS]
+
+
+async def test_a_log_that_is_not_divided_has_no_members(records: Records, records_url: str) -> None:
+    await make_single(records_url)
+    a = Worker(records, "a")
+
+    assert await settle(a) == [0]
+    assert not a.membership.is_divided

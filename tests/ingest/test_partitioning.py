@@ -1,0 +1,99 @@
+"""Which partition of the accept log an item goes to."""
+
+import pytest
+from msgspec import json
+
+from fanion.accept_log.port import Envelope
+from fanion.ingest.items import read_items
+from fanion.ingest.partitioning import cut
+from fanion.ingest.pipeline.prepare import distinct_id_of
+from tests.support.accept_logs import envelope
+
+PARTITIONS = 64
+
+
+def captured(body: object, project_id: int = 1) -> Envelope:
+    return envelope(json.encode(body), project_id=project_id)
+
+
+def partition_of(body: object, project_id: int = 1) -> int:
+    [(partition, _)] = cut(captured(body, project_id), PARTITIONS)
+    return partition
+
+
+def test_each_item_is_in_one_piece_in_the_order_sent() -> None:
+    items = [{"event": f"e{n}", "distinct_id": f"u{n % 7}", "properties": {}} for n in range(50)]
+
+    pieces = cut(captured({"batch": items, "api_key": "k", "sent_at": "x"}), PARTITIONS)
+
+    numbers = [partition for partition, _ in pieces]
+    assert len(set(numbers)) == len(numbers) > 1
+    assert all(1 <= number <= PARTITIONS for number in numbers)
+    for distinct_id in {item["distinct_id"] for item in items}:
+        of_id = [item for item in items if item["distinct_id"] == distinct_id]
+        homes = [
+            found
+            for _, piece in pieces
+            if (found := [one for one in read_items(piece.body) if one in of_id])
+        ]
+        assert homes == [of_id]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"event": "a", "distinct_id": "u", "api_key": "k"},
+        [{"event": "a", "distinct_id": "u"}, {"event": "b", "distinct_id": "u"}],
+        {"batch": [{"event": "a", "properties": {"distinct_id": "u"}}]},
+        {"batch": []},
+        {"batch": 5},
+        [],
+        [None],
+        [{"event": "a", "distinct_id": "u", "properties": []}],
+        "text",
+    ],
+)
+def test_what_goes_to_one_partition_or_cannot_be_read_stays_whole(body: object) -> None:
+    whole = captured(body)
+
+    [(partition, piece)] = cut(whole, PARTITIONS)
+
+    assert piece is whole
+    assert 1 <= partition <= PARTITIONS
+
+
+@pytest.mark.parametrize("body", [b"", b'[{"event":', b"\xff", b"[" * 100_000])
+def test_bytes_that_are_no_json_stay_whole(body: bytes) -> None:
+    whole = envelope(body)
+
+    assert [piece for _, piece in cut(whole, PARTITIONS)] == [whole]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"distinct_id": "u"},
+        {"$distinct_id": "u", "distinct_id": "v"},
+        {"properties": {"distinct_id": "u"}, "distinct_id": "v"},
+        {"$distinct_id": "", "properties": {"distinct_id": None}, "distinct_id": "u"},
+        {"distinct_id": 5},
+        {"distinct_id": 0},
+        {"distinct_id": {"a": [1, 2.5]}},
+        {"distinct_id": "x" * 300},
+        {"distinct_id": "a\0b"},
+        {"properties": None, "distinct_id": "é\u2028"},
+        {},
+    ],
+)
+def test_an_item_goes_where_its_distinct_id_does_in_any_form(item: dict[str, object]) -> None:
+    assert partition_of([item]) == partition_of({"distinct_id": distinct_id_of(item)})
+
+
+def test_projects_with_the_same_distinct_id_are_spread() -> None:
+    assert len({partition_of({"distinct_id": "u"}, project) for project in range(1, 100)}) > 30
+
+
+def test_distinct_ids_are_spread_evenly() -> None:
+    found = [partition_of({"distinct_id": f"user-{n}"}) for n in range(6_400)]
+
+    assert max(found.count(partition) for partition in range(1, PARTITIONS + 1)) < 160

@@ -1,0 +1,290 @@
+"""Several real servers on one PostgreSQL share the partitions of the accept log: whatever happens
+to one of them, each accepted event is ingested once, and those of a distinct id in their order."""
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+from msgspec import json
+
+from tests.support import plain_http
+from tests.support.accept_logs import make_single
+from tests.support.awaited import until_soon
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys
+
+# After a kill: 6 s of silence, and a look; after the end of a server that was asked to end: a look.
+KILLED_S, ENDED_S = 8.0, 1.0
+SILENT_S = 7.0  # longer than a worker may be silent
+VISITORS = 40
+PARTITIONS = 64
+RETRY_S = 0.05
+
+_HOLDERS = """
+  SELECT holder, COUNT(*) AS partitions
+    FROM log_positions
+   WHERE partition > 0 AND consumer LIKE 'live/%' AND holder <> ''
+GROUP BY holder
+"""
+_WAITING = "SELECT EXISTS (SELECT FROM accept_log_entries) OR EXISTS (SELECT FROM accept_log)"
+_COUNTED = """
+SELECT COALESCE(SUM(items), 0)
+  FROM ingestion_ledger
+ WHERE project_id = $1 AND outcome = ANY($2)
+"""
+_NUMBERS = """
+SELECT name.distinct_id, person.properties
+  FROM person_distinct_ids AS name
+  JOIN persons AS person ON person.id = name.person_id
+ WHERE name.project_id = $1
+"""
+
+
+@dataclass
+class Site:
+    """Servers, and what they have accepted.
+
+    accepted: events; unsure: requests without an answer, whose event may be stored
+    numbers:  distinct id → the last number that was sent
+    """
+
+    folder: Path
+    database: str
+    servers: list[PreloadedServer] = field(default_factory=list)
+    keys: Keys = field(default_factory=lambda: Keys(0, "", ""))
+    accepted: int = 0
+    unsure: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    is_sending: bool = True
+
+    def add(self) -> PreloadedServer:
+        settings = {"FANION_DATABASE_URL": self.database}
+        server = PreloadedServer(self.folder / f"server{len(self.servers)}", settings)
+        self.servers.append(server)
+        if not self.keys.project_id:
+            self.keys = server.setup()
+        return server
+
+    async def asked(self, question: str, *values: Any) -> list[asyncpg.Record]:
+        connection = await asyncpg.connect(self.database)
+        try:
+            return await connection.fetch(question, *values)
+        finally:
+            await connection.close()
+
+    async def holders(self) -> dict[str, int]:
+        return {row["holder"]: row["partitions"] for row in await self.asked(_HOLDERS)}
+
+    async def shared_by(self, servers: int) -> set[str]:
+        """Once so many hold equal shares: their names."""
+
+        async def is_shared() -> bool:
+            found = await self.holders()
+            most = -(-PARTITIONS // servers)
+            return len(found) == servers and max(found.values()) <= most and is_whole(found)
+
+        await until_soon(is_shared, f"{servers} servers do not share the partitions")
+        return set(await self.holders())
+
+    async def send_while(self, servers: Callable[[], Sequence[PreloadedServer]]) -> None:
+        """Each visitor sends one event after another, the next when the last is accepted."""
+        async with plain_http.AsyncClient(timeout=10) as client:
+            await asyncio.gather(
+                *(self._visit(client, servers, visitor) for visitor in range(VISITORS))
+            )
+
+    async def _visit(
+        self,
+        client: httpx.AsyncClient,
+        servers: Callable[[], Sequence[PreloadedServer]],
+        visitor: int,
+    ) -> None:
+        chance, name, number = random.Random(visitor), f"visitor-{visitor}", 0
+        while self.is_sending:
+            number += 1
+            uuid = str(UUID(int=chance.getrandbits(128), version=4))
+            item = {"event": "seen", "distinct_id": name, "uuid": uuid, "$set": {"n": number}}
+            accepted = False
+            while not accepted:
+                accepted = await self._send(client, chance.choice(servers()), item)
+                await asyncio.sleep(0 if accepted else RETRY_S)
+            self.accepted += 1
+            self.numbers[name] = number
+
+    async def _send(
+        self, client: httpx.AsyncClient, server: PreloadedServer, item: dict[str, Any]
+    ) -> bool:
+        body = {"api_key": self.keys.project_api_key, "batch": [item]}
+        try:
+            answer = await client.post(f"{server.url}/batch/", json=body)
+        except httpx.ConnectError:
+            return False
+        except httpx.HTTPError:
+            self.unsure += 1
+            return False
+        assert answer.status_code in (200, 503), answer.text
+        return answer.status_code == 200
+
+    async def check(self) -> None:
+        """Every accepted event was stored once, and the last of each visitor last.
+
+        Each server has an event store of its own, so that an event which is sent again after a
+        request without an answer may be no duplicate to the one that stores it.
+        """
+
+        async def is_ingested() -> bool:
+            return not (await self.asked(_WAITING))[0][0]
+
+        await until_soon(is_ingested, "the log is not ingested")
+        project = self.keys.project_id
+        [[stored]] = await self.asked(_COUNTED, project, ["stored"])
+        rows = await self.asked(_NUMBERS, project)
+        assert {row["distinct_id"]: numbers_of(row["properties"]) for row in rows} == self.numbers
+        assert self.accepted <= stored <= self.accepted + self.unsure
+
+
+def numbers_of(properties: str) -> int:
+    number: int = json.decode(properties)["n"]
+    return number
+
+
+def is_whole(holders: dict[str, int]) -> bool:
+    return sum(holders.values()) == PARTITIONS
+
+
+@pytest.fixture
+def site(tmp_path: Path, postgres_url: str) -> Iterator[Site]:
+    site = Site(tmp_path, postgres_url)
+    try:
+        yield site
+    finally:
+        for server in site.servers:
+            server.close()
+
+
+async def taken_over_s(site: Site, by: set[str], since: float) -> float:
+    async def is_taken() -> bool:
+        found = await site.holders()
+        return found.keys() <= by and is_whole(found)
+
+    await until_soon(is_taken, "nobody has taken the partitions over")
+    return time.monotonic() - since
+
+
+async def test_a_killed_server_is_followed_within_8_seconds(site: Site) -> None:
+    first, second = site.add(), site.add()
+    first.start()
+    [of_first] = await site.shared_by(1)
+    second.start()
+    both = await site.shared_by(2)
+    alive = [first, second]
+    sending = asyncio.create_task(site.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+
+    alive.remove(first)
+    first.kill()
+    took_s = await taken_over_s(site, both - {of_first}, time.monotonic())
+    site.is_sending = False
+    await sending
+
+    await site.check()
+    assert took_s <= KILLED_S
+
+
+async def test_a_server_that_ends_is_followed_within_a_second(site: Site) -> None:
+    first, second = site.add(), site.add()
+    first.start()
+    [of_first] = await site.shared_by(1)
+    second.start()
+    both = await site.shared_by(2)
+    alive = [first, second]
+    sending = asyncio.create_task(site.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+
+    alive.remove(first)
+    await asyncio.to_thread(first.stop)
+    took_s = await taken_over_s(site, both - {of_first}, time.monotonic())
+    site.is_sending = False
+    await sending
+
+    await site.check()
+    assert took_s <= ENDED_S
+
+
+async def test_a_server_that_was_paused_writes_nothing_of_what_others_took(site: Site) -> None:
+    first, second = site.add(), site.add()
+    first.start()
+    [of_first] = await site.shared_by(1)
+    second.start()
+    both = await site.shared_by(2)
+    alive = [first, second]
+    sending = asyncio.create_task(site.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+
+    alive.remove(first)
+    assert first.process is not None
+    first.process.send_signal(signal.SIGSTOP)
+    await taken_over_s(site, both - {of_first}, time.monotonic())
+    first.process.send_signal(signal.SIGCONT)
+    again = await site.shared_by(2)
+    site.is_sending = False
+    await sending
+
+    await site.check()
+    assert again == both
+
+
+async def test_a_third_server_takes_its_share_and_gives_it_back(site: Site) -> None:
+    servers = [site.add() for _ in range(3)]
+    for number, server in enumerate(servers, 1):
+        server.start()
+        await site.shared_by(number)
+    sending = asyncio.create_task(site.send_while(lambda: servers[:2]))
+    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+
+    await asyncio.to_thread(servers[2].stop)
+    await site.shared_by(2)
+    site.is_sending = False
+    await sending
+
+    await site.check()
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_a_log_is_divided_while_servers_run(site: Site, is_killed: bool) -> None:
+    """What it held before is ingested first, also when the server that does so is killed."""
+    first, second = site.add(), site.add()
+    await make_single(site.database)
+    first.start()
+    second.start()
+    assert await site.holders() == {}
+    alive = [first, second]
+    sending = asyncio.create_task(site.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+
+    dividing = asyncio.to_thread(second.command, "log", "open-partitions")
+    if is_killed:
+        alive.remove(first)
+        first.kill()
+    said = await dividing
+    await site.shared_by(1 if is_killed else 2)
+    divided_at = site.accepted
+    await until_soon(lambda: has_accepted(site, divided_at + 200), "nothing more is accepted")
+    site.is_sending = False
+    await sending
+
+    await site.check()
+    assert said == "The accept log has partitions now.\n"
+
+
+async def has_accepted(site: Site, number: int) -> bool:
+    return site.accepted >= number

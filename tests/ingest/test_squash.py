@@ -1,0 +1,77 @@
+"""An override is forgotten only when no batch that began before it is under way."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+from sqlalchemy import insert, update
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import log_positions
+from fanion.events.event import Event, EventQuery, Override
+from fanion.events.storage.store import EventStore
+from fanion.ingest.squash_worker import SquashWorker
+from tests.support.management import NOW
+
+# So many that projects of other tests are left alone.
+MERGED = [UUID(int=number) for number in range(1, 61)]
+SURVIVOR = UUID(int=100)
+
+
+def squash(records: Records, events: EventStore) -> "asyncio.Task[None]":
+    return asyncio.create_task(SquashWorker(records, events, len(MERGED)).squash())
+
+
+async def begin(records: Records, consumer: str, position: int, claimed: int) -> None:
+    row = {"consumer": consumer, "position": position, "claimed": claimed}
+    async with records.write() as connection:
+        await connection.execute(insert(log_positions).values(**row, holder="", held_until=NOW))
+
+
+async def commit(records: Records, consumer: str, position: int) -> None:
+    moved = update(log_positions).where(log_positions.c.consumer == consumer)
+    async with records.write() as connection:
+        await connection.execute(moved.values(position=position))
+
+
+async def merge(events: EventStore, project_id: int) -> None:
+    await events.override_persons([Override(project_id, one, SURVIVOR, 1) for one in MERGED])
+
+
+async def store(events: EventStore, project_id: int, person: UUID) -> None:
+    sent = Event(project_id, uuid4(), "seen", "ada", person, NOW, NOW, b"{}")
+    await events.insert(events.encoder.batch([sent]), str(uuid4()))
+
+
+async def owners(events: EventStore, project_id: int) -> list[UUID]:
+    found = await events.list(project_id, EventQuery(limit=10))
+    return [event.person_id for event in found]
+
+
+async def test_a_squash_waits_for_a_batch_that_began_before(
+    records: Records, events: EventStore, project_id: int
+) -> None:
+    await merge(events, project_id)
+    await begin(records, "live/3", 5, 9)
+
+    squashing = squash(records, events)
+    done, _ = await asyncio.wait({squashing}, timeout=0.5)
+    # Its persons were loaded before the merge.
+    await store(events, project_id, MERGED[0])
+    await commit(records, "live/3", 9)
+    await squashing
+
+    assert done == set()
+    assert await owners(events, project_id) == [SURVIVOR]
+
+
+async def test_a_consumer_without_a_batch_is_not_waited_for(
+    records: Records, events: EventStore, project_id: int
+) -> None:
+    await store(events, project_id, MERGED[0])
+    await merge(events, project_id)
+    await begin(records, "live/3", 9, 9)
+    await begin(records, "live/3:progress", 10, 4)
+
+    await squash(records, events)
+
+    assert await owners(events, project_id) == [SURVIVOR]
