@@ -34,7 +34,7 @@ class Writer:
     """Sends events of distinct ids of its own, one request after the other, so that it is known
     which is the last of each id. others: ids of all writers"""
 
-    number: int
+    name: str
     chance: random.Random
     others: Sequence[str]
     sent: dict[str, list[str]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Writer:
         return [self._item(namespace) for _ in range(ITEMS)]
 
     def _item(self, namespace: UUID) -> Json:
-        distinct_id = f"{self.number}.{self.chance.randrange(IDS_OF_WRITER)}"
+        distinct_id = f"{self.name}.{self.chance.randrange(IDS_OF_WRITER)}"
         names = self.sent.setdefault(distinct_id, [])
         name = f"{distinct_id} {len(names)}"
         names.append(name)
@@ -68,19 +68,28 @@ class Writer:
 
 @dataclass
 class Load:
-    """urls: of servers, any of which may be asked"""
+    """urls: of servers, any of which may be asked
+    is_import: goes into the lane of imports, with distinct ids of its own, which it merges with
+               those of live events too
+    """
 
     keys: Keys
     urls: Sequence[str]
     seed: int
+    is_import: bool = False
     writers: list[Writer] = field(init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        ids = [f"{n}.{i}" for n, i in itertools.product(range(WRITERS), range(IDS_OF_WRITER))]
+        own, live = ([f"{sort}{n}" for n in range(WRITERS)] for sort in (self._sort, ""))
+        ids = [f"{name}.{i}" for name in {*own, *live} for i in range(IDS_OF_WRITER)]
         self.writers = [
-            Writer(number, random.Random(f"{self.seed} {number}"), ids) for number in range(WRITERS)
+            Writer(name, random.Random(f"{self.seed} {name}"), sorted(ids)) for name in own
         ]
+
+    @property
+    def _sort(self) -> str:
+        return "imported-" if self.is_import else ""
 
     @property
     def acknowledged(self) -> int:
@@ -118,6 +127,7 @@ class Load:
                 body = {
                     "api_key": self.keys.project_api_key,
                     "batch": writer.request(namespace),
+                    "historical_migration": self.is_import,
                 }
                 for _ in itertools.count():
                     if await self._is_accepted(http, writer, body):
@@ -136,12 +146,18 @@ class Load:
 
     def persons(self) -> list[set[str]]:
         """The distinct ids of each person."""
-        found = {name: {name} for one in self.writers for name in one.sent}
-        for a, b in itertools.chain.from_iterable(one.merged for one in self.writers):
-            joined = found.get(a, {a}) | found.get(b, {b})
-            found |= dict.fromkeys(joined, joined)
-        return [ids for name, ids in found.items() if name == min(ids)]
+        return persons_of([self])
 
     def last_of(self, distinct_id: str) -> str | None:
         names = next((o.sent[distinct_id] for o in self.writers if distinct_id in o.sent), [])
         return names[-1] if names else None
+
+
+def persons_of(loads: Sequence[Load]) -> list[set[str]]:
+    """The distinct ids of each person, once all of these are ingested."""
+    writers = [writer for load in loads for writer in load.writers]
+    found = {name: {name} for one in writers for name in one.sent}
+    for a, b in itertools.chain.from_iterable(one.merged for one in writers):
+        joined = found.get(a, {a}) | found.get(b, {b})
+        found |= dict.fromkeys(joined, joined)
+    return [ids for name, ids in found.items() if name == min(ids)]
