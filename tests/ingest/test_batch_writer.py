@@ -36,7 +36,7 @@ async def test_batches_are_stored_in_order_under_tokens_that_a_repetition_has_to
         store.let.release()
 
     for _ in range(2):
-        async with insertion(cast(EventStore, store), "run") as inserting:
+        async with insertion(cast(EventStore, store), "run", lambda: None) as inserting:
             for batch in batches(b"a", b"b"):
                 await inserting.put(batch)
             await inserting.stored()
@@ -46,7 +46,7 @@ async def test_batches_are_stored_in_order_under_tokens_that_a_repetition_has_to
 
 async def test_no_more_than_one_batch_waits_for_the_one_that_is_being_stored() -> None:
     store = SlowEventStore()
-    async with insertion(cast(EventStore, store), "run") as inserting:
+    async with insertion(cast(EventStore, store), "run", lambda: None) as inserting:
         first, second, third = batches(b"a", b"b", b"c")
         await inserting.put(first)
         await inserting.put(second)
@@ -69,7 +69,7 @@ async def test_nothing_is_stored_after_what_was_refused() -> None:
     store.let.release()
 
     with pytest.raises(EventRejected, match="bad"):
-        async with insertion(cast(EventStore, store), "run") as inserting:
+        async with insertion(cast(EventStore, store), "run", lambda: None) as inserting:
             for batch in batches(b"a", b"b", b"c"):
                 await inserting.put(batch)
             await inserting.stored()
@@ -81,7 +81,7 @@ async def test_a_body_that_fails_lets_no_other_batch_begin() -> None:
     store = SlowEventStore()
 
     with pytest.raises(ZeroDivisionError):
-        async with insertion(cast(EventStore, store), "run") as inserting:
+        async with insertion(cast(EventStore, store), "run", lambda: None) as inserting:
             for batch in batches(b"a", b"b"):
                 await inserting.put(batch)
             await asyncio.sleep(0)

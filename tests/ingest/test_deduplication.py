@@ -102,7 +102,9 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
     ):
         await first.capture(item(1), item(2))
     async with dying(records_url, events, tmp_path) as site:
-        await site.log.append(envelope(project_id, 1, item(1)))
+        await site.log.append(
+            envelope(project_id, 1, item(1), {"event": "a", "distinct_id": "bob"})
+        )
 
     async with after_the_death(records_url, events, first, tmp_path) as home:
         person = await home.person("ann")
@@ -111,7 +113,7 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
 
     assert person["properties"] == {"last": 2}
     assert len(stored) == 2
-    assert counted == (3, 1, 0)
+    assert counted == (4, 1, 0)
 
 
 async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(

@@ -1,7 +1,7 @@
 """What two servers on one store may do, and what each must not believe of its memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
@@ -135,12 +135,12 @@ class Ingester:
     async def ingest(self, *items: Json) -> None:
         await self.write(await self.resolved(*items))
 
-    async def resolved(self, *items: Json) -> BatchChanges:
+    async def resolved(self, *items: Json, uncertain: Sequence[str] = ()) -> BatchChanges:
         known = await self.known(*items)
         resolution = Resolution(PROJECT, self._arrived(*items), known)
         list(resolution.events())
         resolved = resolution.outcome()
-        return await self.store.changes(resolved, resolution.newest_version)
+        return await self.store.changes(resolved, resolution.newest_version, uncertain)
 
     async def known(self, *items: Json) -> ProjectState:
         return (await self.store.load({PROJECT: self._arrived(*items)}, NOW))[PROJECT]
@@ -251,6 +251,21 @@ async def test_a_batch_is_refused_when_a_person_was_changed_that_it_only_used(
         select(log_positions.c.position).where(log_positions.c.consumer == LIVE)
     )
     assert position.position == ingester.position
+
+
+@pytest.mark.every_engine
+async def test_events_of_a_person_that_was_never_created_count_for_the_owner(
+    records: Records, ingester: Ingester
+) -> None:
+    """An attempt has stored events of cat with the person that it would have created."""
+    other = Ingester(records)
+    attempt = await other.resolved(seen("cat"))
+    await ingester.ingest({**MERGE, "properties": {"$anon_distinct_id": "cat"}})
+
+    again = await other.resolved(seen("ann"), seen("cat"), uncertain=["ann", "cat"])
+
+    [never] = [person.uuid for person in attempt.resolved.persons.created]
+    assert again.overrides == {never: again.resolved.owners["ann"].uuid}
 
 
 @pytest.mark.every_engine

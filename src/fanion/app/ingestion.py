@@ -13,6 +13,7 @@ from fanion.events.storage.store import EventStore
 from fanion.groups.mirror_worker import GroupMirror
 from fanion.ingest.erasure_worker import ErasureWorker
 from fanion.ingest.ledger.store import Ledger
+from fanion.ingest.mirror_worker import MirrorWorker
 from fanion.ingest.pipeline.consumer import Consumer
 from fanion.ingest.pipeline.membership_store import MembershipStore
 from fanion.ingest.pipeline.membership_worker import Membership
@@ -40,7 +41,8 @@ class Ingestion:
     ledger: Ledger
     erasing: ErasureWorker
     squashing: SquashWorker
-    mirror: GroupMirror
+    mirroring: MirrorWorker
+    group_mirror: GroupMirror
 
     def ingests_all(self) -> bool:
         """Whether this server alone stores live events."""
@@ -54,7 +56,8 @@ class Ingestion:
     def loops(self) -> Mapping[str, BackgroundTask]:
         """Without that of the consumers, which are stopped and not cancelled."""
         return {
-            "group_mirror": self.mirror.run,
+            "group_mirror": self.group_mirror.run,
+            "mirror": self.mirroring.run,
             "erasures": self.erasing.run,
             "squash": self.squashing.run,
             "ledger": self.ledger.run,
@@ -84,7 +87,10 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         ledger=Ledger(records, now),
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s),
         squashing=SquashWorker(records, events),
-        mirror=GroupMirror(records, events, lambda: bool(consumers) and consumers[0].is_leading),
+        mirroring=MirrorWorker(records, events),
+        group_mirror=GroupMirror(
+            records, events, lambda: bool(consumers) and consumers[0].is_leading
+        ),
     )
 
 

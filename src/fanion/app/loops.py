@@ -45,6 +45,7 @@ LOOPS: Final = (
     Loop("live_events", Role.API, Runs.EACH, "reads live events that another server stores"),
     Loop("ingestion", Role.INGEST, Runs.CLAIMS, "stores what was accepted"),
     Loop("group_mirror", Role.INGEST, Runs.CLAIMS, "completes the mirror of groups"),
+    Loop("mirror", Role.JOBS, Runs.ONE, "sends the event store changes that were left unsent"),
     Loop("erasures", Role.JOBS, Runs.ONE, "finishes deletions of persons"),
     Loop("squash", Role.JOBS, Runs.ONE, "rewrites events of merged persons"),
     Loop("waiting_identities", Role.JOBS, Runs.ONE, "sweeps identities without a person"),

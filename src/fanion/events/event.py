@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, Final, Self
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -13,6 +13,7 @@ from msgspec.msgpack import Decoder
 from fanion.properties.filters import Property
 
 NO_PERSON = UUID(int=0)
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAYS = 30
 
 
@@ -102,6 +103,11 @@ class PersonRow(Struct, frozen=True):
     version: int
     is_deleted: bool = False
     values: Mapping[str, Any] | None = None
+
+    @classmethod
+    def gone(cls, project_id: int, person_id: UUID, version: int) -> Self:
+        """Of a person that was merged or deleted."""
+        return cls(project_id, person_id, b"{}", _LONG_AGO, version, is_deleted=True, values={})
 
 
 class GroupRow(Struct, frozen=True):

@@ -22,6 +22,7 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.events import ingestion_examples
 from fanion.db.schema.tables import dead_letters
 from fanion.events.event import Erasure, EventStoreUnavailable
+from fanion.events.mirror_outbox_store import is_unmirrored
 from fanion.events.storage.store import EventStore
 from fanion.ingest.items import read_items
 from fanion.ingest.ledger.model import Example, moved
@@ -86,7 +87,7 @@ class ErasureWorker:
         """Whether it could be finished within `answer_s`; otherwise `run` continues."""
         give_up, backoff = monotonic() + self._answer_s, Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         try:
-            while not await self._is_ingested(erasure.requested_at):
+            while not await self._may_begin(erasure):
                 wait_s = backoff.next_s()
                 if monotonic() + wait_s >= give_up:
                     return False
@@ -109,7 +110,7 @@ class ErasureWorker:
         async with self._records.read() as connection:
             found = await connection.run_sync(unfinished_erasures)
         for erasure in found:
-            if await self._is_ingested(erasure.requested_at):
+            if await self._may_begin(erasure):
                 async with self._turn:
                     await self._finish(erasure)
         async with self._records.write() as connection:
@@ -129,10 +130,14 @@ class ErasureWorker:
             await connection.run_sync(finish_erasure, erasure.id, self._now())
         self._log.info("person_erased", project=erasure.project_id, erasure=erasure.id)
 
-    async def _is_ingested(self, upto: datetime) -> bool:
-        """Whether everything that was accepted up to then is ingested."""
+    async def _may_begin(self, erasure: Erasure) -> bool:
+        """Whether everything that was accepted before is ingested, and nothing that was committed
+        before is on the way to the event store."""
         lanes = await lane_backlogs(self._records, self._accepted)
-        return all(lane.oldest is None or lane.oldest > upto for lane in lanes)
+        if any(one.oldest is not None and one.oldest <= erasure.requested_at for one in lanes):
+            return False
+        async with self._records.read() as connection:
+            return not await connection.run_sync(is_unmirrored, erasure.project_id, erasure.version)
 
     def _loop_time(self, moment: float) -> float:
         return asyncio.get_running_loop().time() + moment - monotonic()

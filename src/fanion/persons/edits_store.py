@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
+import structlog
 from sqlalchemy import Connection, select, update
 
 from fanion.activity.model import ActivityRecord, Author, Change
 from fanion.activity.store import record
-from fanion.db.engine import Records
+from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound, Unavailable
 from fanion.events.event import Erasure, EventStoreUnavailable, PersonRow
+from fanion.events.mirror_outbox_store import Unmirrored, forget_mirrored, note_unmirrored
 from fanion.events.storage.store import EventStore
 from fanion.persons.erasure_store import begin_erasure
 from fanion.persons.merge import PersonState, PersonUpdate, edit_of
@@ -91,8 +93,6 @@ class PersonChanges:
         return await self.finished(erasure)
 
     async def _update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
-        """Mirrored first, as ingestion does: if the second step fails, the next change of the
-        person corrects the mirror."""
         project_id = author.project_id
         found, distinct_ids = await self._find(project_id, person)
         before = found.version
@@ -103,9 +103,9 @@ class PersonChanges:
                 raise PersonTooLarge(edit.bytes_after)
             edit.make(found)
             found.version = await self.versions.draw(before)
-            await self._mirror(project_id, found)
             async with self.records.write() as connection:
                 await connection.run_sync(_write, author, found, before)
+            await self._mirror(project_id, found)
             self.changed(project_id, _number(found), distinct_ids)
         return Person(
             _number(found),
@@ -130,8 +130,11 @@ class PersonChanges:
         )
         try:
             await self.events.mirror_persons([row])
-        except EventStoreUnavailable as error:
-            raise Unavailable from error
+            async with self.records.write() as connection:
+                await connection.run_sync(forget_mirrored, [person.version])
+        except (EventStoreUnavailable, RecordsUnavailable) as error:
+            # The loop `mirror` sends it again.
+            structlog.get_logger().warning("person_not_mirrored", reason=str(error))
 
 
 def _find(
@@ -166,6 +169,7 @@ def _write(connection: Connection, author: Author, person: PersonState, before: 
             properties=person.properties, version=person.version, email=email_of(person.properties)
         )
     )
+    note_unmirrored(connection, [Unmirrored(person.version, author.project_id, [person.uuid])])
     # The values are not recorded: they would outlive the person.
     change = Change(type="Person", action="changed", field="properties")
     record(connection, _updated(author, person.uuid, change))

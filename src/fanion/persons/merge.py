@@ -9,7 +9,7 @@ not at all: not if the person would then exceed the limit and be larger than bef
 always applied; properties of the merged person that do not fit are left out.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -217,10 +217,6 @@ class Population:
             expected=expected,
             omitted=tuple(self._omitted),
         )
-
-    def touch(self, persons: Iterable[PersonState]) -> None:
-        """Write these stored persons again, before any command."""
-        self._touched.update(dict.fromkeys(persons))
 
     def persons(self) -> dict[str, PersonState]:
         """The person of each distinct id now."""

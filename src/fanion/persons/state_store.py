@@ -19,6 +19,7 @@ from sqlalchemy import (
 from fanion.db.bulk import IDS_MAX, as_bound, insert_rows, put_rows, update_rows
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.events.event import Override
 from fanion.persons.merge import Changes, Merged, PersonState
 from fanion.persons.merge_store import move_continuity_identities, move_memberships
 from fanion.properties.size import ByteBudget, text_bytes
@@ -55,8 +56,8 @@ _OVERRIDDEN = (
     .where(_override.project_id == bindparam("project_id"))
     .where(_override.new_person.in_(bindparam("persons", expanding=True)))
 )
-_SURVIVORS = (
-    select(_override.old_person, _override.new_person)
+_OVERRIDES = (
+    select(_override.old_person, _override.new_person, _override.version)
     .where(_override.project_id == bindparam("project_id"))
     .where(_override.old_person.in_(bindparam("persons", expanding=True)))
 )
@@ -158,12 +159,14 @@ def overridden(
     return found
 
 
-def survivors_of(connection: Connection, project_id: int, gone: Sequence[UUID]) -> dict[UUID, UUID]:
-    """Those of the persons that were merged → their survivor."""
-    found: dict[UUID, UUID] = {}
-    for uuids in in_chunks(gone):
-        rows = connection.execute(_SURVIVORS, {"project_id": project_id, "persons": uuids})
-        found.update({row.old_person: row.new_person for row in rows})
+def load_overrides(
+    connection: Connection, project_id: int, merged: Sequence[UUID]
+) -> list[Override]:
+    """Of these persons, as far as they were merged."""
+    found: list[Override] = []
+    for uuids in in_chunks(merged):
+        rows = connection.execute(_OVERRIDES, {"project_id": project_id, "persons": uuids})
+        found += [Override(project_id, *row) for row in rows]
     return found
 
 

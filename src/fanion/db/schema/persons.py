@@ -1,6 +1,6 @@
 """Tables of persons that were deleted."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Table
+from sqlalchemy import BigInteger, Boolean, Column, Index, LargeBinary, Table
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
@@ -22,6 +22,18 @@ mirror_versions = Table(
     metadata,
     Column("version", ID, primary_key=True, autoincrement=True),
     sqlite_autoincrement=True,
+)
+
+# What a transaction has changed of persons, overrides and groups and the event store has not been
+# told yet. version: that of all these rows, and unique; persons: their UUIDs, 16 bytes each, merged
+# ones included; groups: pairs of type index and key.
+mirror_outbox = Table(
+    "mirror_outbox",
+    metadata,
+    Column("version", ID, primary_key=True, autoincrement=False),
+    Column("project_id", ID, nullable=False),
+    Column("persons", LargeBinary, nullable=False),
+    Column("groups", Json, nullable=False),
 )
 
 # Deletions that are not finished everywhere. The row goes with the last trace of the person.

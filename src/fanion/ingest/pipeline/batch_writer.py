@@ -2,37 +2,33 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from itertools import chain, islice
 from time import perf_counter
-from uuid import UUID
 
 import structlog
 
-from fanion.events.event import Override
+from fanion.events.event import EventRejected, EventStoreUnavailable, Override
 from fanion.events.storage.encoder import Batch, Block, EventEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
-from fanion.ingest.pipeline.position_store import EnvelopeProgress, NotLeaseHolder, Span
+from fanion.ingest.pipeline.position_store import EnvelopeProgress, Span
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import (
     ProjectState,
     Resolution,
-    attempted_persons,
     distinct_ids,
-    gone_row,
     group_rows,
     person_rows,
 )
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
-from fanion.persons.merge import person_uuid
 from fanion.persons.state_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
@@ -49,11 +45,13 @@ class Insertion:
     """Inserts batches of rows one after another, while later ones are being encoded.
 
     token: the same for the same batch, so that the engine recognises a repeated insert
+    require_current: raises NotLeaseHolder when another process may have taken the batch
     """
 
-    def __init__(self, events: EventStore, token: str) -> None:
+    def __init__(self, events: EventStore, token: str, require_current: Callable[[], None]) -> None:
         self._events = events
         self._token = token
+        self._require_current = require_current
         self._tasks: list[asyncio.Task[None]] = []
 
     async def put(self, batch: Batch) -> None:
@@ -64,7 +62,10 @@ class Insertion:
         self._tasks.append(asyncio.create_task(self._store(batch, number, before)))
 
     async def stored(self) -> None:
-        """Wait until everything is on disk. raises: EventRejected, EventStoreUnavailable"""
+        """Wait until everything is on disk.
+
+        raises: EventRejected, EventStoreUnavailable, NotLeaseHolder
+        """
         for task in self._tasks:
             await task
 
@@ -77,13 +78,16 @@ class Insertion:
     async def _store(self, batch: Batch, number: int, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             await before
+        self._require_current()
         await self._events.insert(batch, f"{self._token}-{number}")
 
 
 @asynccontextmanager
-async def insertion(events: EventStore, token: str) -> AsyncGenerator[Insertion]:
+async def insertion(
+    events: EventStore, token: str, require_current: Callable[[], None]
+) -> AsyncGenerator[Insertion]:
     """The body awaits `stored`; when it fails, no further insert is started."""
-    inserting = Insertion(events, token)
+    inserting = Insertion(events, token, require_current)
     try:
         yield inserting
     except BaseException:
@@ -96,7 +100,9 @@ class BatchWriter:
 
     lock: shared by all lanes of this process, whose batches would otherwise conflict often
     bus:  notified of projects with new group types
+    require_current: raises NotLeaseHolder when another process may have taken the batch
     feed: of the streams of live events; None for a lane that is not shown there
+    mirrored: versions of changes that the mirror has, and whose notes are to be deleted
     """
 
     def __init__(
@@ -109,8 +115,10 @@ class BatchWriter:
         now: Callable[[], datetime],
         metrics: Metrics,
         bus: ChangeBus,
+        require_current: Callable[[], None],
         feed: LiveFeed | None = None,
     ) -> None:
+        self._require_current = require_current
         self._store = store
         self._events = events
         self._reader = reader
@@ -120,8 +128,11 @@ class BatchWriter:
         self._metrics = metrics
         self._bus = bus
         self._feed = feed
-        self._attempted: dict[int, dict[UUID, str | None]] = {}
-        self._attempted_upto = 0
+        # Distinct ids, by project, for which attempts may have stored events with a person that was
+        # never created.
+        self._uncertain: dict[int, set[str]] = {}
+        self._uncertain_upto = 0
+        self.mirrored: list[int] = []
         self._is_above_mirror = False  # of a backup, the event store may be the newer one
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -137,9 +148,8 @@ class BatchWriter:
         """Retried while a store fails. False when the batch must be prepared again, because the
         preparer's work does not match the stores.
 
-        is_repeated: another process, or this one before it ended, has begun the batch, and may have
-                     left in the event store what it would have created
-        span, progress: as of `IngestStore.writing`
+        is_repeated: another process, or this one before it ended, has begun the batch
+        span, progress: as of `IngestStore.write`
         raises: NotLeaseHolder; Contended when the batch should be halved
         """
         conflicts = 0
@@ -157,41 +167,17 @@ class BatchWriter:
                     raise Contended from None
                 raise
 
-        try:
-            return await self._retry.call(attempt)
-        except NotLeaseHolder:
-            await self._retry.call(self._repair)
-            raise
+        return await self._retry.call(attempt)
 
     def _suppose_attempted(self, batch: PreparedBatch) -> None:
         for project_id, events in batch.arrived.items():
-            names = distinct_ids(events)
-            created = {person_uuid(project_id, name): name for name in names}
-            self._attempted.setdefault(project_id, {}).update(created)
-        self._attempted_upto = max(self._attempted_upto, batch.last)
-
-    async def _repair(self) -> None:
-        """Another server has taken the batch, or ingests what it held: what attempts of this one
-        have left in the event store is replaced by what the records have."""
-        if not self._attempted:
-            return
-        async with self._exclusive():
-            now = self._now()
-            known = await self._store.load(dict.fromkeys(self._attempted, ()), now, self._attempted)
-            resolutions = [Resolution(one, (), known[one]) for one in self._attempted]
-            written = await self._written(resolutions, self._attempted_upto)
-            async with insertion(self._events, f"repair-{now.isoformat()}") as inserting:
-                await inserting.put(_mirrored(self._events.encoder, written))
-                await inserting.stored()
-            await self._store.repair(written, self._now())
-            self._attempted.clear()
-            self._attempted_upto = 0
-        self._log.info("attempt_repaired", persons=sum(len(p.repairs.gone) for p in written))
+            self._uncertain.setdefault(project_id, set()).update(distinct_ids(events))
+        self._uncertain_upto = max(self._uncertain_upto, batch.last)
 
     async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, span: Span) -> None:
         """Write a dead letter as a batch of its own; no position moves. Not retried.
 
-        span:   as of `IngestStore.settling`
+        span:   as of `IngestStore.settle`
         raises: NotLeaseHolder, LetterGone, PersonsChanged, failures of stores
         """
         for conflicts in range(CONFLICTS_MAX):
@@ -219,22 +205,25 @@ class BatchWriter:
         """conflicts: how often other servers changed persons meanwhile. Events may belong to other
         persons now, so that their blocks must not be deduplicated against the stored ones."""
         started, now = perf_counter(), self._now()
-        await self._store.claim(span, now)
+        await self._store.claim(span, now, self.mirrored)
+        self.mirrored.clear()
         resolutions = await self._resolutions(batch, now)
         if not all(one.is_valid for one in resolutions):
             return False
         encoder = self._events.encoder
         token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
-        async with insertion(self._events, token) as inserting:
-            blocks = _blocks(encoder, batch, resolutions)
-            while block := await asyncio.to_thread(next, blocks, None):
-                await inserting.put(Batch((block,)))
-                self._reader.prepare_next()
-            written = await self._written(resolutions, batch.last)
-            await inserting.put(await asyncio.to_thread(_mirrored, encoder, written))
-            tally = await asyncio.to_thread(_tally, batch, resolutions)
-            await inserting.stored()
-        await self._store.write(written, tally, span, self._now(), progress)
+        with self._attempt(batch, resolutions):
+            async with insertion(self._events, token, self._require_current) as inserting:
+                blocks = _blocks(encoder, batch, resolutions)
+                while block := await asyncio.to_thread(next, blocks, None):
+                    await inserting.put(Batch((block,)))
+                    self._reader.prepare_next()
+                written = await self._written(resolutions)
+                mirrored = await asyncio.to_thread(_mirrored, encoder, written)
+                tally = await asyncio.to_thread(_tally, batch, resolutions)
+                await inserting.stored()
+            await self._store.write(written, tally, span, self._now(), progress)
+        await self._mirror(written, mirrored)
         self._forget_attempts(batch.last)
         self._reader.types = {one.project_id: one.types for one in resolutions}
         self._announce(written)
@@ -250,15 +239,17 @@ class BatchWriter:
         encoder = self._events.encoder
         token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
         blocks = await asyncio.to_thread(tuple, _blocks(encoder, batch, resolutions))
-        written = await self._written(resolutions, batch.last)
+        # Whatever made it a dead letter may have come after some of its events were stored.
+        self._suppose_attempted(batch)
+        written = await self._written(resolutions)
         mirrored = await asyncio.to_thread(_mirrored, encoder, written)
-        async with insertion(self._events, token) as inserting:
-            await inserting.put(Batch(blocks))
-            await inserting.put(mirrored)
-            await inserting.stored()
-        tally = _tally(batch, resolutions)
-        await self._store.settle(letter, written, tally, span, self._now())
-        self._forget_attempts(batch.last)
+        with self._attempt(batch, resolutions):
+            async with insertion(self._events, token, self._require_current) as inserting:
+                await inserting.put(Batch(blocks))
+                await inserting.stored()
+            tally = _tally(batch, resolutions)
+            await self._store.settle(letter, written, tally, span, self._now())
+        await self._mirror(written, mirrored)
         self._announce(written)
         self._count(batch, perf_counter() - started)
         await self._show(batch, written, resolutions)
@@ -267,29 +258,51 @@ class BatchWriter:
         if not self._is_above_mirror:
             await self._store.versions.draw(await self._events.newest_version())
             self._is_above_mirror = True
-        known = await self._store.load(batch.arrived, now, self._attempted)
+        known = await self._store.load(batch.arrived, now)
         return await asyncio.to_thread(_resolutions, batch, known)
 
-    async def _written(self, resolutions: Sequence[Resolution], last: int) -> list[BatchChanges]:
-        """Until the batch is committed, its persons count as attempted."""
+    async def _written(self, resolutions: Sequence[Resolution]) -> list[BatchChanges]:
         resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
-        written = []
-        for one, resolution in zip(resolved, resolutions, strict=True):
-            attempted = self._attempted.get(one.project_id)
-            written.append(await self._store.changes(one, resolution.newest_version, attempted))
-        for part in written:
-            # With persons merged earlier, whose overrides follow.
-            followed: dict[UUID, str | None] = dict.fromkeys(part.overrides)
-            known = self._attempted.setdefault(part.resolved.project_id, {})
-            known.update(followed | attempted_persons(part.resolved))
-        self._attempted_upto = max(self._attempted_upto, last)
-        return written
+        return [
+            await self._store.changes(
+                one, resolution.newest_version, self._uncertain.get(one.project_id, ())
+            )
+            for one, resolution in zip(resolved, resolutions, strict=True)
+        ]
+
+    async def _mirror(self, written: Sequence[BatchChanges], mirrored: Batch) -> None:
+        """Tell the event store what is committed. What fails is left to the loop `mirror`."""
+        if not (mirrored.persons or mirrored.overrides or mirrored.groups):
+            return
+        try:
+            await self._events.insert(mirrored, "")
+        except (EventStoreUnavailable, EventRejected) as error:
+            self._log.warning("changes_not_mirrored", reason=str(error))
+            return
+        self.mirrored += [part.version for part in written]
+
+    async def forget_mirrored(self) -> None:
+        """Delete the notes of what is mirrored, when no batch follows that does so."""
+        if self.mirrored:
+            await self._retry.call(self._store.forget_mirrored, self.mirrored)
+            self.mirrored.clear()
+
+    @contextmanager
+    def _attempt(self, batch: PreparedBatch, resolutions: Sequence[Resolution]) -> Iterator[None]:
+        """The next attempt at the batch, or at its halves, is told of one that fails."""
+        try:
+            yield
+        except BaseException:
+            for one in resolutions:
+                self._uncertain.setdefault(one.project_id, set()).update(one.unknown)
+            self._uncertain_upto = max(self._uncertain_upto, batch.last)
+            raise
 
     def _forget_attempts(self, last: int) -> None:
         """Not before all halves of a batch that was attempted whole are stored."""
-        if last >= self._attempted_upto:
-            self._attempted.clear()
-            self._attempted_upto = 0
+        if last >= self._uncertain_upto:
+            self._uncertain.clear()
+            self._uncertain_upto = 0
 
     def _announce(self, written: Sequence[BatchChanges]) -> None:
         for part in written:
@@ -374,15 +387,10 @@ def _blocks(
 def _mirrored(encoder: EventEncoder, written: Sequence[BatchChanges]) -> Batch:
     """Persons, merges and groups as the event store mirrors them, for cohorts and insights."""
     persons = [row for part in written for row in person_rows(part.resolved)]
-    persons += [
-        gone_row(part.resolved.project_id, uuid, part.version)
-        for part in written
-        for uuid in part.repairs.gone
-    ]
     overrides = [
         Override(part.resolved.project_id, old, new, part.version)
         for part in written
-        for old, new in {**part.repairs.overrides, **part.overrides}.items()
+        for old, new in part.overrides.items()
     ]
     groups = [row for part in written for row in group_rows(part.resolved)]
     return Batch(

@@ -52,6 +52,7 @@ from fanion.runtime.change_bus import ChangeBus
 
 STAND_BY_S = 1.0  # between attempts of a standby server to take over
 LOOK_EVERY_S = 1.0  # after dead letters, and to renew the lease
+FORGET_S = 0.3  # for the next batch, whose claim deletes notes of what is mirrored
 FIRST = (0, 1)  # partitions; a log has one of them
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before any event was accepted
 
@@ -109,7 +110,16 @@ class Consumer:
         self._deduplicator = Deduplicator(events, self._retry, historical=historical)
         feed = None if live is None else LiveFeed(live, self.reader, lambda: self.ingests_all)
         self._writer = BatchWriter(
-            store, events, self.reader, self._retry, turn, now, metrics, bus, feed
+            store,
+            events,
+            self.reader,
+            self._retry,
+            turn,
+            now,
+            metrics,
+            bus,
+            membership.require_current,
+            feed,
         )
         self._letters = DeadLetterRetries(
             store.letters, self.reader, self._writer, self._deduplicator, events, now, failures
@@ -148,7 +158,7 @@ class Consumer:
                         await self._wait({stopping}, STAND_BY_S)
         finally:
             stopping.cancel()
-        await self._store.release(self._now())
+        await self._store.release(self._now(), self._writer.mirrored)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -159,7 +169,9 @@ class Consumer:
         try:
             while True:
                 coming = self.reader.next
-                await self._wait({coming, stopping}, LOOK_EVERY_S)
+                await self._wait(
+                    {coming, stopping}, FORGET_S if self._writer.mirrored else LOOK_EVERY_S
+                )
                 if stopping.done():
                     return
                 if self._membership.assignment.version != self._assignment.version:
@@ -170,6 +182,7 @@ class Consumer:
                     first = min(self.positions)
                     await self._letters.run_due(self._span({first: self.positions[first]}))
                 if not coming.done():
+                    await self._writer.forget_mirrored()
                     continue
                 entries, prepared = self.reader.take()
                 started = monotonic()
@@ -216,6 +229,7 @@ class Consumer:
         self._store.recent.clear()
         self._progress = {part: one.progress for part, one in held.items() if one.progress}
         self.positions = {part: one.at for part, one in held.items()}
+        await self._trim(self.positions)  # the previous holder may not have come to it
         claimed = {part: one.claimed for part, one in held.items() if one.claimed > one.at}
         while waiting := {part: at for part, at in claimed.items() if self.positions[part] < at}:
             after = {part: self.positions[part] for part in waiting}

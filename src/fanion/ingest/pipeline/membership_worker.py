@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from math import inf
 from time import monotonic
 from typing import Never
 
@@ -10,11 +11,14 @@ import structlog
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.ingest.pipeline.assignment import Assignment, Holding, to_keep, to_take
-from fanion.ingest.pipeline.membership_store import Group, MembershipStore
+from fanion.ingest.pipeline.membership_store import LOST_S, Group, MembershipStore
+from fanion.ingest.pipeline.position_store import NotLeaseHolder
 from fanion.runtime.background import run_loop
 
 RENEW_EVERY_S = 2.0
 LOOK_EVERY_S = 0.4  # a partition that was released is taken within a second
+# Before others may take this worker to be dead: an insert that is sent by then is not too late.
+LATE_S = 1.0
 # A batch takes seconds. A worker whose batch takes longer waits for a store that others may reach.
 STUCK_S = 30.0
 
@@ -32,7 +36,7 @@ class Membership:
         self._lanes: dict[str, int] = {}  # lane → version of the assignment that it follows
         self._working: dict[str, float] = {}  # lane → when its batch was begun
         self._task: asyncio.Task[Never] | None = None
-        self._renew_at = 0.0
+        self._renewed_at = -inf
         self._changed = asyncio.Event()
         self.assignment = Assignment()
         self.is_divided = False
@@ -64,6 +68,13 @@ class Membership:
         finally:
             del self._working[lane]
 
+    def require_current(self) -> None:
+        """No insert of a batch that another worker may be repeating, because this process was
+        paused or cut off. raises: NotLeaseHolder"""
+        silent_s = self._clock() - self._renewed_at
+        if self.is_divided and silent_s > LOST_S - LATE_S:
+            raise NotLeaseHolder(f"the membership was renewed {silent_s:.1f} s ago")
+
     async def changed_from(self, version: int) -> None:
         """Wait for another assignment."""
         while self.assignment.version == version:
@@ -83,9 +94,10 @@ class Membership:
                 return
         if self._is_stuck():
             return
-        if self._clock() >= self._renew_at:
+        if self._clock() >= self._renewed_at + RENEW_EVERY_S:
+            began = self._clock()
             await self._store.renew()
-            self._renew_at = self._clock() + RENEW_EVERY_S
+            self._renewed_at = began
         group = await self._store.group()
         self.partitions = len(group.holdings)
         if self._is_followed():

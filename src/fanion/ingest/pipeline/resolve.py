@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import islice
 from operator import is_
 from typing import Any
@@ -35,7 +34,6 @@ from fanion.persons.merge import (
     person_uuid,
 )
 
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -73,8 +71,6 @@ class ProjectState:
     """What is stored about everything that the events name.
 
     persons: by distinct id; types: group type → index; groups: by index and key
-    rewritten: of these and other persons, those that an attempt at the batch has mirrored that was
-               not committed: the mirror needs them again, as they are now
     version_floor, erasures: of persons that were deleted
     """
 
@@ -82,14 +78,13 @@ class ProjectState:
     types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
     properties: ProjectProperties = field(default_factory=lambda: ProjectProperties({}))
-    rewritten: Sequence[PersonState] = ()
     version_floor: int = 0
     erasures: Sequence[Erasure] = ()
 
     @property
     def newest_version(self) -> int:
         """The highest version of all that the batch may replace."""
-        persons = (one.version for one in (*self.persons.values(), *self.rewritten))
+        persons = (person.version for person in self.persons.values())
         groups = (group.version for group in self.groups.values())
         return max(self.version_floor, max(persons, default=0), max(groups, default=0))
 
@@ -117,6 +112,12 @@ class Resolved:
     properties: NewProperties
     erased: int = 0
     skipped: Tally = field(default_factory=Tally)
+
+    @property
+    def has_versions(self) -> bool:
+        """Whether something is to be written that has a version."""
+        changes = self.persons
+        return bool(changes.created or changes.updated or changes.merged or self.groups)
 
 
 def give_version(resolved: Resolved, version: int) -> None:
@@ -146,20 +147,17 @@ def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> Perso
     )
 
 
-def gone_row(project_id: int, uuid: UUID, version: int) -> PersonRow:
-    """Of a person that the mirror has, and that is not stored."""
-    return PersonRow(project_id, uuid, b"{}", _LONG_AGO, version, is_deleted=True, values={})
+def never_created(resolved: Resolved, names: Iterable[str]) -> dict[UUID, UUID]:
+    """Person that another attempt at the batch would have created → owner of its distinct id.
 
-
-def attempted_persons(resolved: Resolved) -> dict[UUID, str | None]:
-    """The persons that this attempt brings into the event store, with the distinct id of those that
-    it would create."""
-    changes = resolved.persons
-    found: dict[UUID, str | None] = dict.fromkeys(changes.overrides)
-    found.update(dict.fromkeys(person.uuid for person in changes.updated))
-    for name in changes.attached:
-        found[person_uuid(resolved.project_id, name)] = name
-    return found
+    names: distinct ids that had no person when that attempt began. Its events may be stored with a
+           person of their own, while by now they belong to one that another writer has created.
+    """
+    owners = resolved.owners
+    found = {
+        person_uuid(resolved.project_id, name): owners[name] for name in names if name in owners
+    }
+    return {uuid: owner.uuid for uuid, owner in found.items() if uuid != owner.uuid}
 
 
 def group_rows(resolved: Resolved) -> list[GroupRow]:
@@ -224,7 +222,6 @@ class Resolution:
         self._samples = samples
         self._newest = known.newest_version
         self._population = Population(project_id, known.persons)
-        self._population.touch(known.rewritten)
         named = named_types(self.arrived) if samples is None else samples.types
         self._new_types = new_types(known.types, named)
         self.types: Mapping[str, int] = {**known.types, **self._new_types}
@@ -233,6 +230,11 @@ class Resolution:
     @property
     def newest_version(self) -> int:
         return self._newest
+
+    @property
+    def unknown(self) -> list[str]:
+        """The distinct ids that had no person."""
+        return [name for name in distinct_ids(self.arrived) if name not in self._known.persons]
 
     @property
     def is_valid(self) -> bool:

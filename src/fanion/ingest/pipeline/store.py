@@ -1,8 +1,8 @@
 """What a batch reads from the records store, and the one transaction in which it writes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -15,6 +15,7 @@ from fanion.db.engine import Records
 from fanion.events.definitions.model import PropertyCache
 from fanion.events.definitions.property_store import load_properties, record_properties
 from fanion.events.definitions.store import record_seen
+from fanion.events.mirror_outbox_store import Unmirrored, forget_mirrored, note_unmirrored
 from fanion.groups.store import load_groups, load_types, write_groups, write_types
 from fanion.ingest.ledger.dead_letters_store import (
     DeadLetters,
@@ -46,18 +47,16 @@ from fanion.ingest.pipeline.resolve import (
     distinct_ids,
     give_version,
     identified_groups,
+    never_created,
 )
 from fanion.persons.erasure_store import load_erasures, load_floors
-from fanion.persons.merge import PersonState
 from fanion.persons.pending_identities_store import adopt_waiting
 from fanion.persons.state_store import (
     PersonsChanged,
     changed_persons,
-    load_by_uuid,
     load_states,
     overridden,
     require_current,
-    survivors_of,
     write_changes,
 )
 from fanion.persons.versions_store import Versions
@@ -70,30 +69,6 @@ from fanion.webhooks.outbox_store import count_captured
 READ_BYTES_MAX = 256 * 2**20
 
 
-# What attempts that were not committed have left in the event store: persons, by project, with the
-# distinct id for which they would have been created.
-Attempted = Mapping[int, Mapping[UUID, str | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Repairs:
-    """What the event store is told of persons that an earlier attempt has left there.
-
-    gone:      they are not stored: they were merged or deleted by another writer, or never created
-    overrides: as the records have them; of a person to itself if it is not merged
-    used:      number → version of the surviving persons
-    """
-
-    gone: Sequence[UUID] = ()
-    overrides: Mapping[UUID, UUID] = field(default_factory=dict)
-    used: Mapping[int, int] = field(default_factory=dict)
-
-    @property
-    def merged(self) -> Mapping[UUID, UUID]:
-        """What the records must have as well, so that it follows when a survivor is merged."""
-        return {old: new for old, new in self.overrides.items() if old != new}
-
-
 @dataclass(frozen=True, slots=True)
 class BatchChanges:
     """What a batch changes in one project. overrides: merged person → surviving person; version: of
@@ -102,7 +77,14 @@ class BatchChanges:
     resolved: Resolved
     overrides: Mapping[UUID, UUID]
     version: int
-    repairs: Repairs = field(default_factory=Repairs)
+
+    @property
+    def unmirrored(self) -> Unmirrored:
+        changes = self.resolved.persons
+        persons = dict.fromkeys(person.uuid for person in (*changes.created, *changes.updated))
+        persons |= dict.fromkeys(self.overrides)
+        groups = list(self.resolved.groups)
+        return Unmirrored(self.version, self.resolved.project_id, list(persons), groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,72 +128,71 @@ class IngestStore:
         async with self.records.write() as connection:
             await connection.run_sync(renew, self.consumer, self.holder, now)
 
-    async def release(self, now: datetime) -> None:
-        """Release the lease, so that another server can continue at once."""
+    async def release(self, now: datetime, mirrored: Collection[int] = ()) -> None:
+        """Release the lease, so that another server can continue at once.
+
+        mirrored: as of `claim`
+        """
         async with self.records.write() as connection:
             await connection.run_sync(release, self.consumer, self.holder, now)
+            await connection.run_sync(forget_mirrored, mirrored)
 
-    async def claim(self, span: Span, now: datetime) -> None:
+    async def claim(self, span: Span, now: datetime, mirrored: Collection[int] = ()) -> None:
         """After a crash, the entries of the span form the same batch again.
 
         The claim is flushed to the disk, and with it all that was appended before.
+        mirrored: versions of changes that the event store has been told
         raises: NotLeaseHolder
         """
         async with self.records.write() as connection:
             await connection.run_sync(advance, self._at(span, now), span.after, span.upto)
+            await connection.run_sync(forget_mirrored, mirrored)
+
+    async def forget_mirrored(self, versions: Collection[int]) -> None:
+        """versions: of changes that the event store has been told"""
+        async with self.records.write() as connection:
+            await connection.run_sync(forget_mirrored, versions)
 
     async def load(
-        self,
-        arrived: Mapping[int, Sequence[ReceivedEvent]],
-        now: datetime,
-        attempted: Attempted | None = None,
+        self, arrived: Mapping[int, Sequence[ReceivedEvent]], now: datetime
     ) -> dict[int, ProjectState]:
-        """Load what is stored about everything that the events of each project name, and about the
-        persons that earlier attempts have left in the event store.
+        """Load what is stored about everything that the events of each project name.
 
         raises: ByteBudgetExceeded, when the batch must be divided
         """
         self.properties.refresh(now)
-        left = attempted or {}
-        # The owner of a distinct id for which an attempt would have created a person.
-        names = {
-            project_id: list(
-                dict.fromkeys([*distinct_ids(events), *_attempted_names(left.get(project_id, {}))])
-            )
-            for project_id, events in arrived.items()
-        }
+        names = {project_id: distinct_ids(events) for project_id, events in arrived.items()}
         async with self.records.read() as connection:
             if self.is_shared:
                 await connection.run_sync(_evict_changed, self.recent, names)
             allowance = ByteBudget(self.read_bytes_max)
             return await connection.run_sync(
-                _load, arrived, names, self.recent, self.properties, allowance, left
+                _load, arrived, names, self.recent, self.properties, allowance
             )
 
     async def changes(
-        self,
-        resolved: Resolved,
-        newest: int,
-        attempted: Mapping[UUID, str | None] | None = None,
+        self, resolved: Resolved, newest: int, uncertain: Collection[str] = ()
     ) -> BatchChanges:
         """The changes with their version, drawn after all that they are based on was read. The
         overrides are those of this batch, and earlier ones whose surviving person it merges.
 
         newest:    the highest version of what was read
-        attempted: what earlier attempts have left of the project in the event store
+        uncertain: distinct ids for which another attempt at the batch may have stored events with
+                   a person that it would have created
         """
         changes = resolved.persons.overrides
         earlier: Mapping[UUID, tuple[UUID, int]] = {}
-        repairs = Repairs()
-        if changes or attempted:
+        if changes:
             async with self.records.read() as connection:
                 earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
-                repairs = await connection.run_sync(_repairs, resolved, attempted or {})
         newest = max(newest, max((version for _, version in earlier.values()), default=0))
+        overrides = {old: changes[new] for old, (new, _) in earlier.items()}
+        overrides |= never_created(resolved, uncertain) | dict(changes)
+        if not (overrides or resolved.has_versions):
+            return BatchChanges(resolved, overrides, newest)
         version = await self.versions.draw(newest)
         give_version(resolved, version)
-        overrides = {old: changes[new] for old, (new, _) in earlier.items()} | dict(changes)
-        return BatchChanges(resolved, overrides, version, repairs)
+        return BatchChanges(resolved, overrides, version)
 
     async def write(
         self,
@@ -254,15 +235,6 @@ class IngestStore:
         await self._write(partial(_checked, written=written, write=write))
         self._remember(written)
 
-    async def repair(self, written: Sequence[BatchChanges], now: datetime) -> None:
-        """Write persons again of which the event store has been told, without a batch.
-
-        raises: PersonsChanged
-        """
-        write = partial(_write_parts, written=written, tally=Tally(), now=now)
-        await self._write(partial(_checked, written=written, write=write))
-        self._remember(written)
-
     async def _write(self, write: Callable[[Connection], None]) -> None:
         """raises: PersonsChanged, also where another writer was first to create something"""
         try:
@@ -284,7 +256,7 @@ class IngestStore:
     ) -> None:
         """Store an envelope, or a piece of one, as a dead letter, and advance past it.
 
-        progress:  as of `writing`
+        progress:  as of `write`
         raises: NotLeaseHolder
         """
         async with self.records.write() as connection:
@@ -335,9 +307,7 @@ def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
     found: dict[int, int] = {}
     for part in written:
         changed = part.resolved.persons.expected
-        used = part.repairs.used.items()
         created = {person.id for person in part.resolved.persons.created}
-        found.update({number: version for number, version in used if number not in changed})
         for person in part.resolved.owners.values():
             if person.id is not None and person.id not in changed and person.id not in created:
                 found[person.id] = person.version
@@ -351,7 +321,6 @@ def _load(
     recent: PersonCache,
     properties: PropertyCache,
     allowance: ByteBudget,
-    attempted: Attempted,
 ) -> dict[int, ProjectState]:
     floors = load_floors(connection, list(arrived))
     recent.clear_if_deleted(floors)
@@ -362,75 +331,19 @@ def _load(
         read = load_states(connection, project_id, unread, allowance)
         persons |= recent.canonical(read)
         types = load_types(connection, project_id)
-        left = _load_attempted(connection, project_id, attempted, allowance)
-        known = {person.id: person for person in persons.values()}
         found[project_id] = ProjectState(
             persons,
             types,
             load_groups(connection, project_id, identified_groups(events, types), allowance),
             load_properties(connection, project_id, _names(events), properties),
-            _each_once(
-                [known.get(person.id, person) for person in left],
-                (persons.get(name) for name in _attempted_names(attempted.get(project_id, {}))),
-            ),
             floors.get(project_id, 0),
             erasures.get(project_id, ()),
         )
     return found
 
 
-def _attempted_names(attempted: Mapping[UUID, str | None]) -> list[str]:
-    return [name for name in attempted.values() if name is not None]
-
-
-def _each_once(
-    left: Iterable[PersonState], owners: Iterable[PersonState | None]
-) -> list[PersonState]:
-    found = {person.id: person for person in (*left, *owners) if person is not None}
-    return list(found.values())
-
-
-def _load_attempted(
-    connection: Connection, project_id: int, attempted: Attempted, allowance: ByteBudget
-) -> list[PersonState]:
-    """Those that are stored, and the survivors of those that were merged. All of them are written
-    again: so a writer that has read them before conflicts, and draws a higher version."""
-    uuids = list(attempted.get(project_id, ()))
-    survivors = survivors_of(connection, project_id, uuids).values()
-    return load_by_uuid(connection, project_id, list({*uuids, *survivors}), allowance)
-
-
 def _names(events: Sequence[ReceivedEvent]) -> set[str]:
     return {event.prepared.name for event in events}
-
-
-def _repairs(
-    connection: Connection, resolved: Resolved, attempted: Mapping[UUID, str | None]
-) -> Repairs:
-    """Events that an earlier attempt has stored with a person that was never created count for the
-    one of the distinct id."""
-    changes = resolved.persons
-    kept = {person.uuid for person in (*changes.created, *changes.updated)}
-    merged = {one.person.uuid for one in changes.merged}
-    gone = [uuid for uuid in attempted if uuid not in kept and uuid not in merged]
-    survivors = survivors_of(connection, resolved.project_id, gone)
-    allowance = ByteBudget(READ_BYTES_MAX)
-    survived = load_by_uuid(
-        connection, resolved.project_id, list(set(survivors.values())), allowance
-    )
-    overrides = {uuid: uuid for uuid in attempted if uuid in kept}
-    for uuid in gone:
-        name = attempted[uuid]
-        owner = None if name is None else resolved.owners.get(name)
-        if uuid in survivors:
-            overrides[uuid] = survivors[uuid]
-        elif owner is not None:
-            overrides[uuid] = owner.uuid
-    # A survivor of the records that this batch merges is followed to the end.
-    ends = {**changes.overrides}
-    overrides = {old: ends.get(new, new) for old, new in overrides.items() if old not in ends}
-    used = {person.id: person.version for person in survived if person.id is not None}
-    return Repairs(gone, overrides, used)
 
 
 def _write(
@@ -465,8 +378,7 @@ def _write_parts(
     for part in sorted(written, key=lambda one: one.resolved.project_id):
         resolved = part.resolved
         project_id = resolved.project_id
-        overrides = {**part.repairs.merged, **part.overrides}
-        write_changes(connection, project_id, resolved.persons, overrides, part.version)
+        write_changes(connection, project_id, resolved.persons, part.overrides, part.version)
         write_types(connection, project_id, resolved.new_types)
         if not write_groups(connection, project_id, resolved.groups, resolved.expected_groups):
             raise PersonsChanged("groups were changed since they were read")
@@ -479,6 +391,7 @@ def _write_parts(
             adopt_waiting(connection, part.resolved.project_id, list(attached))
     names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
     record_seen(connection, names, now)
+    note_unmirrored(connection, (part.unmirrored for part in written))
     write_tally(connection, joined(tally, *(part.resolved.skipped for part in written)))
 
 

@@ -1,7 +1,10 @@
-"""One source of the versions of persons, groups and overrides."""
+"""One source of the versions of persons, groups and overrides, and notes of those that the event
+store's mirror lacks."""
 
 import sqlalchemy as sa
 from alembic import op
+
+from fanion.db.columns import Json
 
 revision = "0019"
 down_revision = "0018"
@@ -29,6 +32,14 @@ def upgrade() -> None:
         sa.Column("version", Id, autoincrement=True, nullable=False),
         sa.PrimaryKeyConstraint("version", name=op.f("pk_mirror_versions")),
         sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "mirror_outbox",
+        sa.Column("version", Id, autoincrement=False, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("persons", sa.LargeBinary(), nullable=False),
+        sa.Column("groups", Json(), nullable=False),
+        sa.PrimaryKeyConstraint("version", name=op.f("pk_mirror_outbox")),
     )
     connection = op.get_bind()
     first = connection.scalar(sa.text(_GREATEST)) + _MARGIN

@@ -1,0 +1,124 @@
+"""Sends to the event store's mirror what processes have committed and not sent: they ended, or it
+was out of reach."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Never
+from uuid import UUID
+
+import msgspec
+import structlog
+from sqlalchemy import Connection
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.events.event import (
+    EventRejected,
+    EventStoreUnavailable,
+    GroupRow,
+    Override,
+    PersonRow,
+)
+from fanion.events.mirror_outbox_store import (
+    Unmirrored,
+    forget_mirrored,
+    read_unmirrored,
+    unmirrored_versions,
+)
+from fanion.events.storage.store import EventStore
+from fanion.groups.model import group_row
+from fanion.groups.store import load_groups
+from fanion.persons.state_store import PORTION_IDS, load_by_uuid, load_overrides
+from fanion.properties.size import ByteBudget
+from fanion.runtime.background import run_loop
+
+# A note that is found twice is one that its process has left.
+EVERY_S: Final = 5.0
+# Of the properties that are read at a time.
+BYTES_MAX: Final = 256 * 2**20
+
+_encode = msgspec.json.Encoder().encode
+Group = tuple[int, str]
+
+
+@dataclass(slots=True)
+class MirrorWorker:
+    records: Records
+    events: EventStore
+    _found: frozenset[int] = field(default=frozenset())
+
+    async def run(self) -> Never:
+        """Until cancelled."""
+        failures = EventStoreUnavailable, RecordsUnavailable
+        await run_loop(self.look, EVERY_S, "changes_not_mirrored", failures)
+
+    async def look(self) -> None:
+        """Send what was there at the last look already.
+
+        raises: EventStoreUnavailable, RecordsUnavailable
+        """
+        async with self.records.read() as connection:
+            found = await connection.run_sync(unmirrored_versions)
+        left = [version for version in found if version in self._found]
+        self._found = frozenset(found)
+        for version in left:
+            await self._send(version)
+        if left:
+            structlog.get_logger().info("changes_mirrored", changes=len(left))
+
+    async def _send(self, version: int) -> None:
+        """As the records are now, which may be newer than the note."""
+        async with self.records.read() as connection:
+            note = await connection.run_sync(read_unmirrored, version)
+        if note is None:
+            return
+        try:
+            for start in range(0, len(note.persons), PORTION_IDS):
+                await self._send_persons(note, note.persons[start : start + PORTION_IDS])
+            for start in range(0, len(note.groups), PORTION_IDS):
+                await self._send_groups(note, note.groups[start : start + PORTION_IDS])
+        except EventRejected:
+            # It would be refused each time; the next change of the person or group is sent anew.
+            structlog.get_logger().exception("change_not_mirrored", project=note.project_id)
+        async with self.records.write() as connection:
+            await connection.run_sync(forget_mirrored, [version])
+
+    async def _send_persons(self, note: Unmirrored, uuids: Sequence[UUID]) -> None:
+        async with self.records.read() as connection:
+            persons, overrides = await connection.run_sync(_read_persons, note, uuids)
+        encoder = self.events.encoder
+        await self.events.insert(
+            await asyncio.to_thread(encoder.batch, (), persons, overrides), token=""
+        )
+
+    async def _send_groups(self, note: Unmirrored, places: Sequence[Group]) -> None:
+        async with self.records.read() as connection:
+            groups = await connection.run_sync(_read_groups, note, places)
+        await self.events.mirror_groups(groups)
+
+
+def _read_persons(
+    connection: Connection, note: Unmirrored, uuids: Sequence[UUID]
+) -> tuple[list[PersonRow], list[Override]]:
+    stored = load_by_uuid(connection, note.project_id, uuids, ByteBudget(BYTES_MAX))
+    rows = [
+        PersonRow(
+            note.project_id,
+            person.uuid,
+            _encode(person.properties),
+            person.created_at,
+            person.version,
+            values=person.properties,
+        )
+        for person in stored
+    ]
+    gone = {*uuids}.difference(person.uuid for person in stored)
+    rows += [PersonRow.gone(note.project_id, uuid, note.version) for uuid in gone]
+    return rows, load_overrides(connection, note.project_id, uuids)
+
+
+def _read_groups(
+    connection: Connection, note: Unmirrored, places: Sequence[Group]
+) -> list[GroupRow]:
+    found = load_groups(connection, note.project_id, places, ByteBudget(BYTES_MAX))
+    return [group_row(note.project_id, *place, group) for place, group in found.items()]
