@@ -34,7 +34,8 @@ FLAGS = (
 
 
 def find_chromium() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """The one without a window of its own takes a third less of the processor."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
 

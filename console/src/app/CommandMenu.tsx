@@ -47,10 +47,14 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
               placeholder={words.commandPlaceholder}
               className="w-full border-line border-b bg-transparent px-4 py-3 outline-none"
             />
-            <Cmdk.List className="max-h-[50vh] overflow-y-auto p-2">
-              <Cmdk.Empty className="px-3 py-6 text-center text-ink-3">
-                {isSearching ? words.commandLoading : words.commandEmpty}
-              </Cmdk.Empty>
+            {/* Beside the list, whose children are options alone. */}
+            <Cmdk.Empty className="px-3 py-6 text-center text-ink-3">
+              {isSearching ? words.commandLoading : words.commandEmpty}
+            </Cmdk.Empty>
+            <Cmdk.List
+              aria-busy={isSearching}
+              className="max-h-[50vh] overflow-y-auto p-2"
+            >
               {groupsOf(commands).map(([group, entries]) => (
                 <Cmdk.Group
                   key={group}
