@@ -4,8 +4,10 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import func, select
 
 from fanion.db.engine import Records
+from fanion.db.schema.events import ingestion_counts
 from fanion.ingest.ledger.model import Example, Tally, minute_of
 from fanion.ingest.ledger.store import HOURS_KEPT, MINUTES_KEPT, Ledger, write_tally
 from tests.support.management import NOW, Clock
@@ -16,9 +18,9 @@ MINUTE = minute_of(NOW)
 ALWAYS = (NOW - timedelta(days=400), NOW + timedelta(days=400))
 
 
-async def write(records: Records, tally: Tally) -> None:
+async def write(records: Records, tally: Tally, slot: int = 0) -> None:
     async with records.write() as connection:
-        await connection.run_sync(write_tally, tally)
+        await connection.run_sync(write_tally, tally, slot)
 
 
 def counted(**outcomes: int) -> Tally:
@@ -45,6 +47,30 @@ async def test_counts_of_many_batches_add_up(records: Records) -> None:
         (1, 1, "stored", 6),
     ]
     assert await rows(ledger, 2) == [(2, 0, "stored", 5)]
+
+
+async def test_counts_of_several_servers_add_up_before_and_after_they_are_in_the_ledger(
+    records: Records,
+) -> None:
+    clock = Clock()
+    ledger = Ledger(records, clock.now)
+    for slot in (0, 1, 33):
+        await write(records, counted(stored=3, no_name=1), slot)
+    await write(records, counted(stored=-4), 1)
+    before = await rows(ledger)
+
+    await ledger.roll_up()
+    during = await counts_of_servers(records)
+    clock.move(minutes=1)
+    await ledger.roll_up()
+
+    assert before == await rows(ledger) == [(1, 0, "no_name", 3), (1, 0, "stored", 5)]
+    assert (during, await counts_of_servers(records)) == (4, 0)
+
+
+async def counts_of_servers(records: Records) -> int:
+    [(number,)] = await records.fetch(select(func.count()).select_from(ingestion_counts))
+    return int(number)
 
 
 async def test_what_is_written_goes_with_its_transaction(records: Records) -> None:

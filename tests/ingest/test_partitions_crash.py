@@ -38,7 +38,8 @@ GROUP BY holder
 _WAITING = "SELECT EXISTS (SELECT FROM accept_log_entries) OR EXISTS (SELECT FROM accept_log)"
 _COUNTED = """
 SELECT COALESCE(SUM(items), 0)
-  FROM ingestion_ledger
+  FROM (SELECT project_id, outcome, items FROM ingestion_ledger
+         UNION ALL SELECT project_id, outcome, items FROM ingestion_counts) AS counted
  WHERE project_id = $1 AND outcome = ANY($2)
 """
 _NUMBERS = """

@@ -6,6 +6,7 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
+    Integer,
     PrimaryKeyConstraint,
     String,
     Table,
@@ -66,6 +67,19 @@ ingestion_ledger = Table(
     Column("outcome", String(40), nullable=False),
     Column("items", BigInteger, nullable=False),
     PrimaryKeyConstraint("project_id", "minute", "outcome"),
+)
+
+# The same, of several servers that ingest: each writes rows of its own, which are added to the
+# ledger when their minute is over. slot: the first partition of a batch, which one server holds.
+ingestion_counts = Table(
+    "ingestion_counts",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("minute", BigInteger, nullable=False),
+    Column("outcome", String(40), nullable=False),
+    Column("slot", Integer, nullable=False),
+    Column("items", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project_id", "minute", "outcome", "slot"),
 )
 
 # The newest items of a project that met each outcome but being stored: a list, newest first.

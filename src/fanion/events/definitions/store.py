@@ -16,6 +16,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    text,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -49,6 +50,25 @@ class Marks:
 
 # ── For ingestion ────────────────────────────────────────────────────────────────────────
 
+_UPDATE_FREE = text("""
+  WITH named AS (
+         SELECT definition.id, definition.project_id, definition.name
+           FROM event_definitions AS definition
+           JOIN UNNEST(CAST(:projects AS bigint[]), CAST(:names AS text[]))
+                AS asked (project_id, name)
+          USING (project_id, name)),
+       free AS (
+         SELECT id
+           FROM event_definitions
+          WHERE id IN (SELECT id FROM named)
+            FOR UPDATE SKIP LOCKED),
+       seen AS (
+         UPDATE event_definitions
+            SET last_seen_at = CAST(:now AS timestamptz)
+          WHERE id IN (SELECT id FROM free))
+SELECT project_id, name FROM named
+""")
+
 
 def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: datetime) -> None:
     """Create a definition for each new (project id, name) and update last_seen_at of the others.
@@ -56,7 +76,7 @@ def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: d
     now:    the server's clock, not the events' own times
     source: capture.md section 6
     """
-    rows: list[dict[str, Any]] = [
+    rows: list[Mapping[str, Any]] = [
         {
             "id": uuid4(),
             "project_id": project_id,
@@ -70,8 +90,24 @@ def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: d
         # In one order, so that two consumers cannot deadlock.
         for project_id, name in sorted(set(names))
     ]
+    if connection.dialect.name == "postgresql":
+        rows = _update_free(connection, rows, now)
     if rows:
         connection.execute(_upsert(connection.dialect), rows)
+
+
+def _update_free(
+    connection: Connection, rows: Sequence[Mapping[str, Any]], now: datetime
+) -> list[Mapping[str, Any]]:
+    """Update the definitions that no other transaction has locked; returns the rows of those that
+    do not exist. A server that has locked one stores events of it just now, as this one does."""
+    asked = {
+        "projects": [row["project_id"] for row in rows],
+        "names": [row["name"] for row in rows],
+        "now": now,
+    }
+    known = {(row.project_id, row.name) for row in connection.execute(_UPDATE_FREE, asked)}
+    return [row for row in rows if (row["project_id"], row["name"]) not in known]
 
 
 def _upsert(dialect: Dialect) -> Any:

@@ -1,16 +1,28 @@
 """The ledger in the records store: counts of all accepted items by outcome."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Never
 
 from msgspec import Struct, convert, to_builtins
-from sqlalchemy import Connection, delete, select, tuple_
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Select,
+    Table,
+    cast,
+    delete,
+    func,
+    select,
+    text,
+    tuple_,
+    union_all,
+)
 
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.db.schema.events import ingestion_examples, ingestion_ledger
+from fanion.db.schema.events import ingestion_counts, ingestion_examples, ingestion_ledger
 from fanion.ingest.ledger.model import (
     DEAD_LETTER,
     DISCARDED,
@@ -35,31 +47,46 @@ ROLL_UP_EVERY_S = 600.0
 ROLL_UP_ROWS = 5_000  # a transaction; ingestion waits for one of them at most
 
 _HOUR = 60  # minutes
+NO_SLOT = 0
+# Of the advisory locks of examples, one for each project.
+_EXAMPLES_LOCK = 1_179_602_498
+_TRY_LOCK = text("""
+SELECT project, PG_TRY_ADVISORY_XACT_LOCK(:class, HASHINT8(project)) AS is_locked
+  FROM UNNEST(CAST(:projects AS bigint[])) AS asked (project)
+""")
 _row = ingestion_ledger.c
 _example = ingestion_examples.c
 _KEY = tuple_(_row.project_id, _row.minute, _row.outcome)
 
 
-def write_tally(connection: Connection, tally: Tally) -> None:
-    """To be called in the transaction that writes the batch, to be committed with it."""
-    _add(connection, tally.counts)
+def write_tally(connection: Connection, tally: Tally, slot: int = NO_SLOT) -> None:
+    """To be called in the transaction that writes the batch, to be committed with it.
+
+    slot: a partition that this server alone holds: batches of several servers in one project do not
+          wait for each other
+    """
+    _add(connection, tally.counts, slot)
     if tally.examples:
         _put_examples(connection, tally.examples)
 
 
-def _add(connection: Connection, counts: Mapping[tuple[int, int, str], int]) -> None:
+def _add(
+    connection: Connection, counts: Mapping[tuple[int, int, str], int], slot: int = NO_SLOT
+) -> None:
+    own = {} if slot == NO_SLOT else {"slot": slot}
     rows = [
-        {"project_id": project_id, "minute": minute, "outcome": outcome, "items": items}
+        {"project_id": project_id, "minute": minute, "outcome": outcome, "items": items, **own}
         # In one order, so that two servers cannot deadlock.
         for (project_id, minute, outcome), items in sorted(counts.items())
         if items
     ]
     if rows:
-        statement = upsert(connection.dialect, ingestion_ledger)
-        added = ingestion_ledger.c["items"] + statement.excluded["items"]
+        table = ingestion_counts if own else ingestion_ledger
+        statement = upsert(connection.dialect, table)
+        added = table.c["items"] + statement.excluded["items"]
         connection.execute(
             statement.on_conflict_do_update(
-                index_elements=["project_id", "minute", "outcome"], set_={"items": added}
+                index_elements=list(table.primary_key), set_={"items": added}
             ),
             rows,
         )
@@ -68,6 +95,10 @@ def _add(connection: Connection, counts: Mapping[tuple[int, int, str], int]) -> 
 def _put_examples(
     connection: Connection, examples: Mapping[tuple[int, str], Sequence[Example]]
 ) -> None:
+    projects = _not_locked(connection, sorted({project_id for project_id, _ in examples}))
+    examples = {place: some for place, some in examples.items() if place[0] in projects}
+    if not examples:
+        return
     known = _stored_examples(connection, examples)
     rows = [
         {
@@ -85,6 +116,15 @@ def _put_examples(
         ),
         rows,
     )
+
+
+def _not_locked(connection: Connection, projects: Sequence[int]) -> Collection[int]:
+    """Those whose examples no other server is writing just now: these have newer ones in a moment,
+    and nothing waits for examples."""
+    if connection.dialect.name == "sqlite":
+        return projects
+    locked = connection.execute(_TRY_LOCK, {"class": _EXAMPLES_LOCK, "projects": list(projects)})
+    return {row.project for row in locked if row.is_locked}
 
 
 def _stored_examples(
@@ -122,14 +162,19 @@ class Ledger:
         self, start: datetime, end: datetime, project_id: int | None = None
     ) -> list[LedgerCount]:
         """Of the minutes in [start, end), in their order; project_id: None for all projects."""
+        found = union_all(
+            *(
+                _counted(table, start, end, project_id)
+                for table in (ingestion_ledger, ingestion_counts)
+            )
+        ).subquery()
+        row, items = found.c, func.sum(found.c["items"])
         statement = (
-            select(_row.project_id, _row.minute, _row.outcome, _row["items"])
-            .where(_row.minute >= minute_of(start), _row.minute < _end(end))
-            .where(_row["items"] != 0)
-            .order_by(_row.minute, _row.project_id, _row.outcome)
+            select(row.project_id, row.minute, row.outcome, cast(items, BigInteger))
+            .group_by(row.project_id, row.minute, row.outcome)
+            .having(items != 0)
+            .order_by(row.minute, row.project_id, row.outcome)
         )
-        if project_id is not None:
-            statement = statement.where(_row.project_id == project_id)
         rows: Sequence[Any] = await self._records.fetch(statement)
         return [LedgerCount(*row) for row in rows]
 
@@ -145,10 +190,13 @@ class Ledger:
         await run_loop(self.roll_up, ROLL_UP_EVERY_S, "ledger_not_rolled_up", (RecordsUnavailable,))
 
     async def roll_up(self) -> None:
-        """Sum up minutes older than MINUTES_KEPT by hour, and delete hours older than HOURS_KEPT.
+        """Add up what several servers have counted of minutes that are over, sum up minutes older
+        than MINUTES_KEPT by hour, and delete hours older than HOURS_KEPT.
 
         raises: RecordsUnavailable
         """
+        while await self._some(_add_up_some, minute_of(self._now())):
+            pass
         before = _hour(minute_of(self._now() - MINUTES_KEPT))
         forgotten = minute_of(self._now() - HOURS_KEPT)
         while await self._some(_roll_up_some, before):
@@ -169,6 +217,38 @@ def _end(moment: datetime) -> int:
 
 def _hour(minute: int) -> int:
     return minute - minute % _HOUR
+
+
+def _counted(
+    table: Table, start: datetime, end: datetime, project_id: int | None
+) -> Select[tuple[int, int, str, int]]:
+    column = table.c
+    statement = select(column.project_id, column.minute, column.outcome, column["items"]).where(
+        column.minute >= minute_of(start), column.minute < _end(end)
+    )
+    return statement if project_id is None else statement.where(column.project_id == project_id)
+
+
+def _add_up_some(connection: Connection, before: int, rows_max: int) -> int:
+    """Into the ledger. A row that a batch is being counted in is left to the next round."""
+    count = ingestion_counts.c
+    key = tuple_(*ingestion_counts.primary_key)
+    chosen = (
+        select(*ingestion_counts.primary_key)
+        .where(count.minute < before)
+        .limit(rows_max)
+        .with_for_update(skip_locked=True)
+    )
+    taken = connection.execute(
+        delete(ingestion_counts)
+        .where(key.in_(chosen))
+        .returning(count.project_id, count.minute, count.outcome, count["items"])
+    ).all()
+    summed: Counter[tuple[int, int, str]] = Counter()
+    for project_id, minute, outcome, items in taken:
+        summed[project_id, minute, outcome] += items
+    _add(connection, summed)
+    return len(taken)
 
 
 def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:

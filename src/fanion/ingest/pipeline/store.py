@@ -354,7 +354,7 @@ def _write(
     progress: EnvelopeProgress | None,
 ) -> None:
     complete(connection, holder, progress)
-    _write_parts(connection, written, tally, holder.now)
+    _write_parts(connection, written, tally, holder)
     if holder.lane != HISTORICAL:  # imports cause no alerts
         projects = {part.resolved.project_id for part in written}
         count_captured(connection, projects, partial(_counts, written), holder.now)
@@ -369,12 +369,16 @@ def _settle(
 ) -> None:
     require_held(connection, holder)
     tally = joined(tally, delete_retried(connection, letter))
-    _write_parts(connection, written, tally, holder.now)
+    _write_parts(connection, written, tally, holder)
 
 
 def _write_parts(
-    connection: Connection, written: Sequence[BatchChanges], tally: Tally, now: datetime
+    connection: Connection,
+    written: Sequence[BatchChanges],
+    tally: Tally,
+    holder: PositionHolder,
 ) -> None:
+    now = holder.now
     for part in sorted(written, key=lambda one: one.resolved.project_id):
         resolved = part.resolved
         project_id = resolved.project_id
@@ -392,7 +396,8 @@ def _write_parts(
     names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
     record_seen(connection, names, now)
     note_unmirrored(connection, (part.unmirrored for part in written))
-    write_tally(connection, joined(tally, *(part.resolved.skipped for part in written)))
+    skipped = (part.resolved.skipped for part in written)
+    write_tally(connection, joined(tally, *skipped), min(holder.span.after))
 
 
 def _counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
