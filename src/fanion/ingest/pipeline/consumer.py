@@ -69,6 +69,7 @@ class Consumer:
     projects, geoip, preparer: as for BatchReader
     turn, bus:                as for BatchWriter
     live:                     is shown what is stored; None for imports
+    clock:                    steady, in seconds
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class Consumer:
         geoip: GeoIp | None = None,
         preparer: Preparer | None = None,
         live: LiveEvents | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._accepted = log
+        self._clock = clock
         self._store = store
         self._is_shared = store.is_shared
         self._now = now
@@ -96,7 +99,7 @@ class Consumer:
         self.historical = historical
         failures = metrics.store_errors.labels("ingestion")
         self._retry = StoreRetry(failures)
-        self._throttle = Throttle(metrics.hot.answered, monotonic())
+        self._throttle = Throttle(metrics.hot.answered, clock())
         self.reader = BatchReader(
             log,
             projects,
@@ -105,6 +108,7 @@ class Consumer:
             self._retry,
             self._throttle,
             events,
+            clock,
             historical=historical,
         )
         self._deduplicator = Deduplicator(events, self._retry, historical=historical)
@@ -122,7 +126,14 @@ class Consumer:
             feed,
         )
         self._letters = DeadLetterRetries(
-            store.letters, self.reader, self._writer, self._deduplicator, events, now, failures
+            store.letters,
+            self.reader,
+            self._writer,
+            self._deduplicator,
+            events,
+            now,
+            failures,
+            clock,
         )
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
@@ -185,7 +196,7 @@ class Consumer:
                     await self._writer.forget_mirrored()
                     continue
                 entries, prepared = self.reader.take()
-                started = monotonic()
+                started = self._clock()
                 with self._membership.working(self._store.consumer):
                     await self._ingest(entries, prepared)
                 self.reader.resume()
@@ -214,7 +225,7 @@ class Consumer:
             self._renew_at = now + RENEW_EVERY
 
     async def _rest(self, stopping: asyncio.Task[bool], started: float, oldest: datetime) -> None:
-        ended = monotonic()
+        ended = self._clock()
         lag_s = (self._now() - oldest).total_seconds()
         answered = self._metrics.hot.answered
         rest_s = self._throttle.rest_s(answered, ended, ended - started, lag_s)

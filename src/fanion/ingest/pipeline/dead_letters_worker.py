@@ -26,6 +26,7 @@ class DeadLetterRetries:
 
     reader, writer, deduplicator: the consumer's
     failures:                     counts failures of stores
+    clock:                        steady, in seconds
     """
 
     def __init__(
@@ -37,7 +38,9 @@ class DeadLetterRetries:
         events: EventStore,
         now: Callable[[], datetime],
         failures: Counter,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
+        self._clock = clock
         self._letters = letters
         self._reader = reader
         self._writer = writer
@@ -55,7 +58,7 @@ class DeadLetterRetries:
         span:   of a partition that this server holds, without entries
         raises: NotLeaseHolder
         """
-        if monotonic() < self._look_at:
+        if self._clock() < self._look_at:
             return
         try:
             async with aclosing(self._letters.marked()) as marked:
@@ -65,7 +68,7 @@ class DeadLetterRetries:
             self._failures.inc()
             self._log.warning("retries_wait", reason=str(error))
         finally:
-            self._look_at = monotonic() + EVERY_S
+            self._look_at = self._clock() + EVERY_S
 
     async def _retry(self, letter: MarkedLetter, span: Span) -> None:
         try:

@@ -5,7 +5,7 @@ Throttles ingestion while the request rate is high, so that requests keep the in
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -90,9 +90,11 @@ class BatchReader:
         retry: StoreRetry,
         throttle: Throttle,
         events: EventStore,
+        clock: Callable[[], float] = monotonic,
         *,
         historical: bool,
     ) -> None:
+        self._clock = clock
         self._accepted = log
         self._projects = projects
         self._geoip = geoip
@@ -146,7 +148,7 @@ class BatchReader:
 
     def resume(self) -> None:
         """The current batch is stored."""
-        self._stored_at = monotonic()
+        self._stored_at = self._clock()
         self._may_prepare.set()
         self._idle.set()
 
@@ -210,10 +212,10 @@ class BatchReader:
     async def _linger(self, after: Positions, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
         """A small batch waits for the previous one, and grows meanwhile."""
         linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
-        if self._idle.is_set() and monotonic() >= self._stored_at + linger_s:
+        if self._idle.is_set() and self._clock() >= self._stored_at + linger_s:
             return entries
         await self._idle.wait()
-        await asyncio.sleep(max(0.0, self._stored_at + linger_s - monotonic()))
+        await asyncio.sleep(max(0.0, self._stored_at + linger_s - self._clock()))
         return await self.read(after)
 
     async def _try_prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
