@@ -126,11 +126,12 @@ def test_groups_become_columns_and_new_types_take_the_next_index() -> None:
     grouped = event(properties={"$groups": {"company": "acme", "team": "a"}})
     run = run_of(entry(1, grouped))
 
-    events, resolved = resolve(run, ProjectState({}, {"company": 0}, {}))
+    resolution = Resolution(1, run.arrived[1], ProjectState({}, {"company": 0}, {}))
+    events = list(resolution.events())
 
+    assert resolution.new_types == {"team": 1}
     properties = msgspec.json.decode(events[0].properties)
     assert (properties["$group_0"], properties["$group_1"]) == ("acme", "a")
-    assert resolved.new_types == {"team": 1}
 
 
 def test_a_group_described_twice_is_written_once() -> None:
@@ -144,7 +145,6 @@ def test_a_group_described_twice_is_written_once() -> None:
 
     _, resolved = resolve(run_of(entry(1, *described)), NOTHING)
 
-    assert resolved.new_types == {"company": 0}
     ((place, group),) = resolved.groups.items()
     assert place == (0, "acme")
     assert group.properties == {"plan": "pro", "size": 3}

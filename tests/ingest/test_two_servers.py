@@ -138,6 +138,8 @@ class Ingester:
     async def resolved(self, *items: Json, uncertain: Sequence[str] = ()) -> BatchChanges:
         known = await self.known(*items)
         resolution = Resolution(PROJECT, self._arrived(*items), known)
+        if resolution.new_types:
+            await self.store.create_types({PROJECT: resolution.new_types})
         list(resolution.events())
         resolved = resolution.outcome()
         return await self.store.changes(resolved, resolution.newest_version, uncertain)
@@ -273,13 +275,10 @@ async def test_of_two_batches_that_create_one_group_type_index_the_second_is_rep
     records: Records,
 ) -> None:
     one, other = Ingester(records), Ingester(records)
-    first = await one.resolved(described("company", "acme", plan="free"))
-    second = await other.resolved(described("team", "red", plan="pro"))
-    await one.write(first)
-    other.position = one.position
+    await one.store.create_types({PROJECT: {"company": 0}})
 
     with pytest.raises(PersonsChanged):
-        await other.write(second)
+        await other.store.create_types({PROJECT: {"team": 0}})
     await other.ingest(described("team", "red", plan="pro"))
 
     types = (await other.known(seen("ann"))).types
@@ -446,6 +445,24 @@ async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_n
     person = await pair.home.person("bob")
     assert person["id"] != gone["id"]
     assert await pair.names(person_id=person["id"]) == ["x", "y", "z"]
+
+
+@pytest.mark.postgresql
+async def test_a_group_type_has_its_index_before_an_event_is_stored_with_it(
+    pair: ServerPair,
+) -> None:
+    """Else another type could get it, while the event stays as it is."""
+    met: list[Json] = []
+
+    async def look() -> httpx.Response:
+        answer = await pair.other.get("/groups_types/")
+        met.extend(answer.json())
+        return answer
+
+    grouped = {"event": "x", "distinct_id": "ann", "properties": {"$groups": {"team": "red"}}}
+    await pair.append_while([grouped, *named("ann", "y", "z")], happens=look)
+
+    assert [(one["group_type"], one["group_type_index"]) for one in met] == [("team", 0)]
 
 
 @pytest.mark.postgresql

@@ -210,6 +210,7 @@ class BatchWriter:
         resolutions = await self._resolutions(batch, now)
         if not all(one.is_valid for one in resolutions):
             return False
+        await self._create_types(resolutions)
         encoder = self._events.encoder
         token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
         with self._attempt(batch, resolutions):
@@ -236,6 +237,7 @@ class BatchWriter:
     ) -> None:
         started = perf_counter()
         resolutions = await self._resolutions(batch, self._now())
+        await self._create_types(resolutions)
         encoder = self._events.encoder
         token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
         blocks = await asyncio.to_thread(tuple, _blocks(encoder, batch, resolutions))
@@ -260,6 +262,12 @@ class BatchWriter:
             self._is_above_mirror = True
         known = await self._store.load(batch.arrived, now)
         return await asyncio.to_thread(_resolutions, batch, known)
+
+    async def _create_types(self, resolutions: Sequence[Resolution]) -> None:
+        if types := {one.project_id: one.new_types for one in resolutions if one.new_types}:
+            await self._store.create_types(types)
+            for project_id in types:
+                self._bus.publish(Topic.GROUP_TYPES, project_id)
 
     async def _written(self, resolutions: Sequence[Resolution]) -> list[BatchChanges]:
         resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
@@ -307,8 +315,6 @@ class BatchWriter:
     def _announce(self, written: Sequence[BatchChanges]) -> None:
         for part in written:
             self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
-            if part.resolved.new_types:
-                self._bus.publish(Topic.GROUP_TYPES, part.resolved.project_id)
 
     async def _show(
         self,

@@ -92,7 +92,7 @@ class ProjectState:
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """arrived: the events that are stored
-    persons, new_types and groups: to be written
+    persons and groups: to be written
     owners:     the persons of all named distinct ids, after the batch
     expected_groups: versions of all stored groups that the events describe
     names:      of the events stored
@@ -105,7 +105,6 @@ class Resolved:
     arrived: Sequence[ReceivedEvent]
     persons: Changes
     owners: Mapping[str, PersonState]
-    new_types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
     expected_groups: Mapping[tuple[int, str], int]
     names: frozenset[str]
@@ -206,6 +205,7 @@ class Resolution:
     samples: of a batch that the preparer process has prepared
     arrived: the events that are stored
     types:   of groups (type → index), the new ones included
+    new_types: those to be written before an event that carries their indices is stored
     """
 
     def __init__(
@@ -223,8 +223,8 @@ class Resolution:
         self._newest = known.newest_version
         self._population = Population(project_id, known.persons)
         named = named_types(self.arrived) if samples is None else samples.types
-        self._new_types = new_types(known.types, named)
-        self.types: Mapping[str, int] = {**known.types, **self._new_types}
+        self.new_types = new_types(known.types, named)
+        self.types: Mapping[str, int] = {**known.types, **self.new_types}
         self._given = arrived
 
     @property
@@ -266,7 +266,6 @@ class Resolution:
             self.arrived,
             changes,
             self._population.persons(),
-            self._new_types,
             groups,
             {place: group.version for place, group in self._known.groups.items()},
             frozenset(by_name),

@@ -170,6 +170,15 @@ class IngestStore:
                 _load, arrived, names, self.recent, self.properties, allowance
             )
 
+    async def create_types(self, types: Mapping[int, Mapping[str, int]]) -> None:
+        """Create group types, before events are stored that carry their indices: whatever becomes
+        of the batch, no other type gets one of them.
+
+        types: by project, type → index
+        raises: PersonsChanged, where another writer was first
+        """
+        await self._write(partial(_create_types, types=types))
+
     async def changes(
         self, resolved: Resolved, newest: int, uncertain: Collection[str] = ()
     ) -> BatchChanges:
@@ -383,11 +392,8 @@ def _write_parts(
         resolved = part.resolved
         project_id = resolved.project_id
         write_changes(connection, project_id, resolved.persons, part.overrides, part.version)
-        write_types(connection, project_id, resolved.new_types)
         if not write_groups(connection, project_id, resolved.groups, resolved.expected_groups):
             raise PersonsChanged("groups were changed since they were read")
-        if resolved.new_types:
-            move_flag_version(connection, project_id)
         record_properties(connection, project_id, resolved.properties, now)
     # After all persons are locked, so that flag evaluation and ingestion cannot deadlock.
     for part in written:
@@ -398,6 +404,12 @@ def _write_parts(
     note_unmirrored(connection, (part.unmirrored for part in written))
     skipped = (part.resolved.skipped for part in written)
     write_tally(connection, joined(tally, *skipped), min(holder.span.after))
+
+
+def _create_types(connection: Connection, types: Mapping[int, Mapping[str, int]]) -> None:
+    for project_id, of_project in sorted(types.items()):
+        write_types(connection, project_id, of_project)
+        move_flag_version(connection, project_id)
 
 
 def _counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
