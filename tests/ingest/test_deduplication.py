@@ -1,7 +1,7 @@
 """What was sent twice counts once, also when the server dies in the middle of storing it."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -10,8 +10,13 @@ from uuid import UUID
 
 import pytest
 from msgspec import json
+from sqlalchemy import update
 
 from fanion.accept_log.port import Envelope, LogEntry
+from fanion.accept_log.postgres_partitions import PARTITIONS
+from fanion.db.engine import Records
+from fanion.db.schema.tables import log_positions
+from fanion.events.event import Event
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import (
     DeadLetterFilter,
@@ -19,8 +24,14 @@ from fanion.ingest.ledger.dead_letters_store import (
     insert_dead_letter,
 )
 from fanion.ingest.ledger.store import Ledger, totals_of
+from fanion.ingest.pipeline.batch import prepare_batch
+from fanion.ingest.pipeline.consumer import Consumer
+from fanion.ingest.pipeline.membership_store import MembershipStore
+from fanion.ingest.pipeline.resolve import stored_event
+from fanion.projects.model import IngestionSettings
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 from tests.support.application import Home, Json, Site, open_home, open_site
+from tests.support.awaited import until_soon
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
@@ -114,6 +125,60 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
     assert person["properties"] == {"last": 2}
     assert len(stored) == 2
     assert counted == (4, 1, 0)
+
+
+@pytest.mark.postgresql
+async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothing(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """Of partitions that this server had before, lost and got back."""
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        [live, _] = site.running.ingestion.consumers
+        await home.capture(item(1))
+        await take_all(site.records, "another")
+        await until_soon(held_by(live, 0), "the server still holds partitions")
+        stored = prepared(envelope(project_id, 1, item(2)))
+        await events.insert(events.encoder.batch(stored), "of another server")
+        await give_back_all(site.records, "another")
+        await until_soon(held_by(live, PARTITIONS), "the server gets no partitions back")
+
+        await site.log.append(envelope(project_id, 2, item(2)))
+        await site.ingested()
+
+        person = await home.person("ann")
+        counted = await counts(home)
+
+    assert person["properties"] == {"last": 1}
+    assert counted == (1, 1, 0)
+
+
+async def take_all(records: Records, holder: str) -> None:
+    store = MembershipStore(records, holder)
+    await store.renew()
+    taken = update(log_positions).where(log_positions.c.partition > 0)
+    async with records.write() as connection:
+        await connection.execute(taken.values(holder=holder, epoch=log_positions.c.epoch + 1))
+
+
+async def give_back_all(records: Records, holder: str) -> None:
+    await MembershipStore(records, holder).leave()
+
+
+def held_by(consumer: Consumer, number: int) -> Callable[[], Awaitable[bool]]:
+    async def holds() -> bool:
+        return len(consumer.positions) == number
+
+    return holds
+
+
+def prepared(sent: Envelope) -> list[Event]:
+    """Of a person that nobody has heard of."""
+    run = prepare_batch([LogEntry(99, sent)], lambda _: IngestionSettings())
+    [arrived] = run.arrived.values()
+    return [stored_event(sent.project_id, one, UUID(int=1), {}) for one in arrived]
 
 
 async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(

@@ -165,7 +165,8 @@ class Consumer:
                     except Reassigned:
                         continue
                     except NotLeaseHolder:
-                        self.positions = {}
+                        # Another server may store what this one does not know until it recalls.
+                        self.positions, self._recalled = {}, frozenset()
                         await self._wait({stopping}, STAND_BY_S)
         finally:
             stopping.cancel()
