@@ -4,13 +4,15 @@ whatever happens in between."""
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import msgspec
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from fanion.accept_log.port import Envelope
-from fanion.db.schema.tables import dead_letters
+from fanion.db.engine import Records
+from fanion.db.schema.tables import dead_letters, person_distinct_ids, persons
 from fanion.events.event import EventRejected
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
@@ -23,6 +25,7 @@ from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
 # Twice the same id, in two pieces.
+OTHER = UUID("018e0000-0000-7000-8000-00000000000b")
 REPEATED = "018e0000-0000-7000-8000-00000000000a"
 
 
@@ -126,6 +129,49 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
             assert await names(home) == sorted([*ALL_BUT_THE_REPEATED, "later"])
             assert (await home.person("ann"))["properties"] == {"n": 8}
             assert await counts(home) == (9, 1, 0)
+
+
+@pytest.mark.every_engine
+async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_there_is_by_then(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """Its first piece was stored with a person that was never created."""
+    deadly = cast(EventStore, Deadly(events))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        async with (
+            open_site(records_url, deadly, tmp_path) as site,
+            open_home(site, project_id) as first,
+        ):
+            limit(site)
+            body = {"api_key": first.token, "batch": ITEMS}
+            assert (await first.public.post("/batch/", json=body)).status_code == 200
+            key = first.key
+            await site.running_out()
+            await create_person(site.records, project_id, "ann")
+    async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
+        limit(site)
+        api = site.client(key, f"/api/projects/{project_id}")
+        async with api, site.client() as public:
+            home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
+            await home.capture({"event": "later", "distinct_id": "ann"})
+
+            of_ann = await home.events(person_id=str(OTHER))
+            assert sorted(one["event"] for one in of_ann) == [*ALL_BUT_THE_REPEATED, "later"]
+
+
+async def create_person(records: Records, project_id: int, distinct_id: str) -> None:
+    """As another server does."""
+    person = {"project_id": project_id, "uuid": OTHER, "properties": {}, "is_identified": False}
+    async with records.write() as connection:
+        made = await connection.execute(
+            insert(persons).values(**person, created_at=NOW, version=1, email=None)
+        )
+        [number] = made.inserted_primary_key or ()
+        await connection.execute(
+            insert(person_distinct_ids).values(
+                project_id=project_id, distinct_id=distinct_id, person_id=number
+            )
+        )
 
 
 async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(

@@ -9,6 +9,7 @@ from sqlalchemy import select, text
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
 from fanion.events.definitions.model import PropertyCache
+from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.membership_store import MembershipStore
 from fanion.ingest.pipeline.membership_worker import STUCK_S, Membership
 from fanion.ingest.pipeline.person_cache import PersonCache
@@ -124,6 +125,18 @@ async def test_a_worker_whose_batch_is_stuck_is_followed_by_the_others(records: 
 
     assert of_b == PARTITIONS
     assert rest == [32, 32]
+
+
+async def test_what_was_claimed_stays_so_when_the_batch_is_halved(records: Records) -> None:
+    a = Worker(records, "a")
+    await settle(a)
+    await a.claim({1: 5, 2: 4})
+
+    await a.claim({1: 2})
+    half = Span({1: 0}, {1: 2}, a.epochs)
+    await a.lane().write([], Tally(), half, NOW)
+
+    assert await positions(records) == {"live/1": (2, 5), "live/2": (0, 4)}
 
 
 async def test_partitions_are_given_up_only_when_both_lanes_have_let_go(records: Records) -> None:

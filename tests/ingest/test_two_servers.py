@@ -20,6 +20,7 @@ from fanion.events.definitions.model import PropertyCache
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import PersonCache
@@ -117,6 +118,23 @@ async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
     for lane in (LIVE, HISTORICAL):
         with pytest.raises(NotLeaseHolder):
             await one[lane].claim(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
+
+
+@pytest.mark.every_engine
+async def test_what_was_claimed_stays_so_when_the_batch_is_halved(records: Records) -> None:
+    """An attempt at the whole batch may have stored events of its second half."""
+    store = lanes(records, "one")[LIVE]
+    await store.acquire(NOW)
+    await store.claim(Span(START, {0: 5}, {}), NOW)
+
+    first = Span(START, {0: 2}, {})
+    await store.claim(first, NOW)
+    halved = await store.acquire(NOW)
+    await store.write([], Tally(), first, NOW)
+    half_done = await store.acquire(NOW)
+
+    assert (halved.at, halved.claimed) == (0, 5)
+    assert (half_done.at, half_done.claimed) == (2, 5)
 
 
 # ── Versions of persons ──────────────────────────────────────────────────────────────────

@@ -225,7 +225,8 @@ class BatchWriter:
                 await inserting.stored()
             await self._store.write(written, tally, span, self._now(), progress)
         await self._mirror(written, mirrored)
-        self._forget_attempts(batch.last)
+        if progress is None:
+            self._forget_attempts(batch.last)
         self._reader.types = {one.project_id: one.types for one in resolutions}
         self._announce(written)
         self._count(batch, perf_counter() - started)
@@ -307,7 +308,7 @@ class BatchWriter:
             raise
 
     def _forget_attempts(self, last: int) -> None:
-        """Not before all halves of a batch that was attempted whole are stored."""
+        """Not before all halves, or pieces, of a batch that was attempted whole are stored."""
         if last >= self._uncertain_upto:
             self._uncertain.clear()
             self._uncertain_upto = 0

@@ -280,14 +280,14 @@ class Consumer:
         """Returns when every entry is stored or has become a dead letter. is_repeated: as of
         `BatchWriter.write`"""
         if first := self._first_started(entries):
-            await self._ingest(entries[:first], None)
-            await self._ingest(entries[first:], None)
+            await self._ingest(entries[:first], None, is_repeated=is_repeated)
+            await self._ingest(entries[first:], None, is_repeated=is_repeated)
             return
         is_unchecked = len(entries) == 1 and prepared is None
         if await self._needs_pieces(entries[0], is_unchecked=is_unchecked):
-            await self._ingest_in_pieces(entries[0])
+            await self._ingest_in_pieces(entries[0], is_repeated=is_repeated)
             if rest := entries[1:]:
-                await self._ingest(rest, None)
+                await self._ingest(rest, None, is_repeated=is_repeated)
             return
         try:
             batch = await self._without_stored(entries, prepared)
@@ -303,11 +303,11 @@ class Consumer:
                 await self._done(entries)
                 return
             half = len(entries) // 2
-            await self._ingest(entries[:half], None)
-            await self._ingest(entries[half:], None)
+            await self._ingest(entries[:half], None, is_repeated=is_repeated)
+            await self._ingest(entries[half:], None, is_repeated=is_repeated)
             return
         if not stored:
-            await self._ingest(entries, None)
+            await self._ingest(entries, None, is_repeated=is_repeated)
             return
         await self._deduplicator.remember(batch)
         await self._done(entries)
@@ -339,7 +339,7 @@ class Consumer:
             return True
         return is_unchecked and await self.reader.is_too_large(entry)
 
-    async def _ingest_in_pieces(self, entry: LogEntry) -> None:
+    async def _ingest_in_pieces(self, entry: LogEntry, *, is_repeated: bool) -> None:
         """Each piece in a transaction of its own, which records the progress in the envelope."""
         start, span = self._started(entry), self._span({entry.partition: entry.id})
         earlier = await asyncio.to_thread(named_before, entry, start)
@@ -348,7 +348,7 @@ class Consumer:
             after = None if following is None else EnvelopeProgress(entry.id, following.start)
             try:
                 batch = await self._new_in_piece(piece, earlier)
-                await self._writer.write(batch, span, after)
+                await self._writer.write(batch, span, after, is_repeated=is_repeated)
                 await self._deduplicator.remember(batch)
             except NotLeaseHolder:
                 raise

@@ -82,8 +82,7 @@ class BloomFilter:
     def __init__(self, ids_max: int = IDS_MAX) -> None:
         self._ids_max = ids_max
         self._count = 0
-        self._new = np.zeros(1 << (_BITS - 3), dtype=np.uint8)
-        self._old = np.zeros_like(self._new)
+        self._new = self._old = np.zeros(1 << (_BITS - 3), dtype=np.uint8)
 
     def find(self, uuids: Sequence[UUID]) -> list[UUID]:
         """Those that may have been added; all others were not."""

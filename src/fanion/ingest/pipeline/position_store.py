@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, select, text, update
+from sqlalchemy import Connection, Row, Update, case, select, text, update
 
 from fanion.accept_log.port import AcceptLog, Backlog, Positions
 from fanion.db.bulk import upsert
@@ -22,12 +22,13 @@ LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of i
 LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 # `held_until` is never null: a lease that is released expires at once.
+_claimed = log_positions.c.claimed
 _LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
 
 # Each row is a fence: it moves only under the lease's epoch, and from the position assumed.
 _MOVE = text("""
 UPDATE log_positions AS held
-   SET position = moved.position, claimed = moved.claimed
+   SET position = moved.position, claimed = GREATEST(held.claimed, moved.claimed)
   FROM UNNEST(CAST(:consumers AS text[]), CAST(:epochs AS bigint[]), CAST(:assumed AS bigint[]),
               CAST(:positions AS bigint[]), CAST(:claimed AS bigint[]))
        AS moved (consumer, epoch, assumed, position, claimed)
@@ -135,7 +136,7 @@ class EnvelopeProgress:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """at: the last completed id; claimed: the last id of the current batch, or the same
+    """at: the last completed id; claimed: the last id of all that was begun, or the same
     progress: in the next envelope, if some of its items are stored
     """
 
@@ -252,7 +253,10 @@ def advance(
     connection: Connection, holder: PositionHolder, done: Positions, claimed: Positions
 ) -> None:
     """Only for the lease holder, and only from the positions that it assumes: otherwise another
-    server has continued from there, and what this batch would write is written already."""
+    server has continued from there, and what this batch would write is written already.
+
+    What was claimed stays so when a batch is halved: an attempt may have stored events of it all.
+    """
     assumed = holder.span.after
     if 0 in assumed:
         _advance_single(connection, holder, done[0], claimed[0])
@@ -278,7 +282,11 @@ def _advance_single(
     moved = connection.execute(
         _of(holder.lane)
         .where(_LEASE.is_held_by(holder.holder), log_positions.c.position == assumed)
-        .values(position=position, claimed=claimed, **_LEASE.taken(holder.now + LEASE_DURATION))
+        .values(
+            position=position,
+            claimed=case((_claimed > claimed, _claimed), else_=claimed),
+            **_LEASE.taken(holder.now + LEASE_DURATION),
+        )
     )
     if moved.rowcount != 1:
         raise NotLeaseHolder(f"the lane is no longer at position {assumed}")
