@@ -166,7 +166,8 @@ async def create_person(records: Records, project_id: int, distinct_id: str) -> 
         made = await connection.execute(
             insert(persons).values(**person, created_at=NOW, version=1, email=None)
         )
-        [number] = made.inserted_primary_key or ()
+        assert made.inserted_primary_key is not None
+        [number] = made.inserted_primary_key
         await connection.execute(
             insert(person_distinct_ids).values(
                 project_id=project_id, distinct_id=distinct_id, person_id=number

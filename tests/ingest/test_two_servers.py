@@ -15,7 +15,12 @@ from sqlalchemy import delete, select, update
 
 from fanion.accept_log.port import START, Envelope, LogEntry
 from fanion.db.engine import Records
-from fanion.db.schema.tables import log_positions, person_distinct_ids, persons
+from fanion.db.schema.tables import (
+    log_positions,
+    person_distinct_ids,
+    person_overrides,
+    persons,
+)
 from fanion.events.definitions.model import PropertyCache
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.native_encoder import NativeEncoder
@@ -33,6 +38,7 @@ from fanion.ingest.pipeline.position_store import (
 )
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
+from fanion.persons.merge import person_uuid
 from fanion.persons.state_store import PersonsChanged
 from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
@@ -326,6 +332,32 @@ async def test_two_batches_cannot_create_one_distinct_id_for_two_persons(
 
     with pytest.raises(PersonsChanged):
         await other.write(second)
+
+
+@pytest.mark.every_engine
+async def test_a_person_that_is_merged_while_it_gets_an_override_takes_it_along(
+    records: Records, ingester: Ingester
+) -> None:
+    """bob was never a person of his own, but an attempt has stored events of one."""
+    merge = {
+        "event": "$merge_dangerously",
+        "distinct_id": "zoe",
+        "properties": {"alias": "ann"},
+    }
+    other = Ingester(records)
+    await ingester.ingest(seen("zoe"))
+    repeated = await ingester.resolved(seen("bob"), uncertain=["bob"])
+    merged = await other.resolved(merge)
+    await ingester.write(repeated)
+    other.position = ingester.position
+
+    with pytest.raises(PersonsChanged):
+        await other.write(merged)
+    await other.ingest(merge)
+
+    rows = await records.fetch(select(person_overrides.c.old_person, person_overrides.c.new_person))
+    ann, bob, zoe = (person_uuid(PROJECT, name) for name in ("ann", "bob", "zoe"))
+    assert {row.old_person: row.new_person for row in rows} == {ann: zoe, bob: zoe}
 
 
 # ── While a run is in hand ───────────────────────────────────────────────────────────────

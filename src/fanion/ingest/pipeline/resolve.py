@@ -1,7 +1,7 @@
 """Resolves one project's part of a batch: events with their persons, and what to write."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import is_
 from typing import Any
@@ -157,6 +157,21 @@ def never_created(resolved: Resolved, names: Iterable[str]) -> dict[UUID, UUID]:
         person_uuid(resolved.project_id, name): owners[name] for name in names if name in owners
     }
     return {uuid: owner.uuid for uuid, owner in found.items() if uuid != owner.uuid}
+
+
+def with_owners_changed(resolved: Resolved, owners: Iterable[UUID]) -> Resolved:
+    """The persons of these ids count as changed, since they get an override: a batch that merges
+    one of them at the same time, and has not read the override, conflicts with this one."""
+    changes = resolved.persons
+    wanted = {*owners}.difference(one.uuid for one in (*changes.created, *changes.updated))
+    found = {one.uuid: one for one in resolved.owners.values() if one.uuid in wanted}
+    expected = {one.id: one.version for one in found.values() if one.id is not None}
+    changes = replace(
+        changes,
+        updated=(*changes.updated, *found.values()),
+        expected={**changes.expected, **expected},
+    )
+    return replace(resolved, persons=changes)
 
 
 def group_rows(resolved: Resolved) -> list[GroupRow]:

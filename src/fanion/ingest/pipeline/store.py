@@ -48,6 +48,7 @@ from fanion.ingest.pipeline.resolve import (
     give_version,
     identified_groups,
     never_created,
+    with_owners_changed,
 )
 from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.pending_identities_store import adopt_waiting
@@ -196,7 +197,9 @@ class IngestStore:
                 earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
         newest = max(newest, max((version for _, version in earlier.values()), default=0))
         overrides = {old: changes[new] for old, (new, _) in earlier.items()}
-        overrides |= never_created(resolved, uncertain) | dict(changes)
+        if absent := never_created(resolved, uncertain):
+            resolved = with_owners_changed(resolved, absent.values())
+        overrides |= absent | dict(changes)
         if not (overrides or resolved.has_versions):
             return BatchChanges(resolved, overrides, newest)
         version = await self.versions.draw(newest)
