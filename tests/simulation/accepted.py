@@ -1,0 +1,101 @@
+"""An accept log in memory, with partitions."""
+
+import asyncio
+from collections.abc import Sequence
+
+from fanion.accept_log.port import AcceptLog, Backlog, Envelope, LogEntry, Positions
+from fanion.ingest.partitioning import cut
+from tests.simulation.network import Link, Network
+
+FEW = 6
+
+
+class Accepted:
+    """What every process reads."""
+
+    def __init__(self, network: Network, partitions: int) -> None:
+        self.network = network
+        self.partitions = partitions
+        self.entries: list[LogEntry] = []
+        self._last = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def append(self, envelope: Envelope) -> list[LogEntry]:
+        """One entry for each partition, in one transaction."""
+        added = []
+        for partition, piece in cut(envelope, self.partitions):
+            self._last += 1
+            added.append(LogEntry(self._last, piece, 0, partition))
+        self.entries += added
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+        return added
+
+    def behind(self, after: Positions, historical: bool) -> list[LogEntry]:
+        return [
+            one
+            for one in self.entries
+            if one.partition in after
+            and one.id > after[one.partition]
+            and one.envelope.historical == historical
+        ]
+
+    def trim(self, upto: Positions, historical: bool) -> None:
+        self.entries = [
+            one
+            for one in self.entries
+            if one.envelope.historical != historical or one.id > upto.get(one.partition, 0)
+        ]
+
+    def appended(self) -> "asyncio.Future[None]":
+        waiting: asyncio.Future[None] = self.network.loop.create_future()
+        self._waiting.append(waiting)
+        return waiting
+
+
+class SimulatedLog(AcceptLog):
+    """A process's connection to it."""
+
+    def __init__(self, accepted: Accepted) -> None:
+        self._accepted = accepted
+        self.link = Link(accepted.network, OSError)
+
+    async def read(
+        self,
+        after: Positions,
+        envelopes_max: int,
+        bytes_max: int,
+        *,
+        historical: bool = False,
+        upto: Positions | None = None,
+    ) -> Sequence[LogEntry]:
+        return await self.link.call(self._read, after, historical, upto)
+
+    def _read(
+        self, after: Positions, historical: bool, upto: Positions | None
+    ) -> Sequence[LogEntry]:
+        found = self._accepted.behind(after, historical)
+        if upto is not None:
+            return [one for one in found if one.id <= upto[one.partition]]
+        return found[: self._accepted.network.random.randint(1, FEW)]
+
+    async def trim(self, upto: Positions, *, historical: bool = False) -> None:
+        await self.link.call(self._accepted.trim, upto, historical)
+
+    async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
+        raise NotImplementedError
+
+    async def appended(self, after: Positions, *, historical: bool = False) -> None:
+        while not await self.link.call(self._accepted.behind, after, historical):
+            await self._accepted.appended()
+
+    def append_for(self, completion: object, envelope: Envelope) -> None:
+        raise NotImplementedError
+
+    async def append(self, envelope: Envelope) -> int:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError

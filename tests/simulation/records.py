@@ -1,0 +1,205 @@
+"""A records store in memory that takes the statements of PostgreSQL, each transaction at one
+instant: SQLite, and its own rendering of what only PostgreSQL knows."""
+
+import json
+import re
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Connection, Engine, Executable, Row, TextClause, create_engine, event, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.pool import StaticPool
+
+from fanion.db.engine import Parameters, Records, RecordsUnavailable
+from fanion.db.schema import (
+    accounts,
+    activity,
+    cohorts,
+    events,
+    flags,
+    insights,
+    organizations,
+    persons,
+    servers,
+    tables,
+    webhooks,
+)
+from fanion.ingest.pipeline.position_store import LANES, consumer_of
+from tests.simulation.network import Link, Network
+
+T = TypeVar("T")
+# All of them, so that every table is known.
+SCHEMA = (
+    *(accounts, activity, cohorts, events, flags, insights, organizations),
+    *(persons, servers, tables, webhooks),
+)
+
+_RENDERINGS = (
+    (r"INTERVAL '(\d+) s'", r"\1"),
+    (r"BOOL_OR\(", "MAX("),
+    (r"FOR UPDATE SKIP LOCKED", ""),
+    (r"SELECT\s+FROM", "SELECT 1 FROM"),
+    (r"= ANY\(CAST\(:(\w+) AS [^)]*\)\)", r"IN (SELECT value FROM json_each(:\1))"),
+    (r"= ANY\(:(\w+)\)", r"IN (SELECT value FROM json_each(:\1))"),
+)
+_UNNEST = re.compile(r"UNNEST\(((?:CAST\(:\w+ AS [^)]*\),?\s*)+)\)\s+AS (\w+) \(([^)]*)\)")
+
+
+class Database:
+    """The one of all processes, empty again."""
+
+    def __init__(self, network: Network, partitions: int) -> None:
+        self._network = network
+        self._engine, self._file = _engine()
+        _template().backup(self._file)
+        self._file.execute("PRAGMA foreign_keys = ON")
+        self._drawn = 0
+        functions: tuple[tuple[str, int, Callable[..., Any]], ...] = (
+            ("CLOCK_TIMESTAMP", 0, network.loop.time),
+            ("nextval", 1, self._next),
+            ("setval", 2, self._set),
+            ("GREATEST", -1, max),
+            ("pg_advisory_xact_lock", -1, lambda *_: 0),
+        )
+        for name, arguments, function in functions:
+            self._file.create_function(name, arguments, function)
+        rows = [(consumer_of(lane, n), n) for lane in LANES for n in range(1, partitions + 1)]
+        self._file.executemany(
+            "INSERT INTO log_positions (consumer, partition, position, claimed, holder, held_until)"
+            " VALUES (?, ?, 0, 0, '', '1970-01-01 00:00:00.000000')",
+            rows,
+        )
+        self._is_open = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        assert not self._is_open, "a process waits for something else within a transaction"
+        self._is_open = True
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        finally:
+            self._is_open = False
+
+    def held(self) -> dict[str, tuple[Any, ...]]:
+        found = self.rows("SELECT consumer, position, claimed, holder, epoch FROM log_positions")
+        return {row[0]: row[1:] for row in found}
+
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """For the checker."""
+        return self._file.execute(statement, values).fetchall()
+
+    def _next(self, _: str) -> int:
+        self._drawn += 1
+        return self._drawn
+
+    def _set(self, _: str, number: int) -> int:
+        self._drawn = number
+        return number
+
+
+class SimulatedRecords(Records):
+    """A process's connections to it."""
+
+    def __init__(self, database: Database, network: Network) -> None:
+        self.dialect = "postgresql"
+        self.link = Link(network, RecordsUnavailable)
+        self._database = database
+
+    @asynccontextmanager
+    async def read(self) -> AsyncGenerator[AsyncConnection]:
+        await self.link.request()
+        with self._database.transaction() as connection:
+            yield cast(AsyncConnection, _AtOnce(connection))
+        await self.link.answer()
+
+    @asynccontextmanager
+    async def write(self) -> AsyncGenerator[AsyncConnection]:
+        await self.link.request()
+        before = self._database.held()
+        with self._database.transaction() as connection:
+            yield cast(AsyncConnection, _AtOnce(connection))
+        for name, row in self._database.held().items():
+            if row != before.get(name):
+                self.link.network.note(f"{name}: {_shown(before.get(name))} → {_shown(row)}")
+        await self.link.answer()
+
+    async def fetch(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Sequence[Row[Any]]:
+        async with self.read() as connection:
+            return (await connection.execute(statement, parameters)).all()
+
+
+def _shown(row: tuple[Any, ...] | None) -> str:
+    if row is None:
+        return "nothing"
+    position, claimed, holder, epoch = row
+    return f"at {position}, claimed {claimed}, of {holder or 'none'} in epoch {epoch}"
+
+
+class _AtOnce:
+    """Connection that does not wait, so that a transaction is done at one instant."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def run_sync(self, work: Callable[..., T], *args: Any) -> T:
+        return work(self._connection, *args)
+
+    async def execute(self, *args: Any) -> Any:
+        return self._connection.execute(*args)
+
+
+def _render(
+    _: Connection, statement: Any, many: Any, parameters: Any, __: Any
+) -> tuple[Any, Any, Any]:
+    if not isinstance(statement, TextClause):
+        return statement, many, parameters
+    return _rendered(statement), many, _with_lists(parameters)
+
+
+@cache
+def _rendered(statement: TextClause) -> TextClause:
+    found = _UNNEST.sub(_zipped, statement.text)
+    for pattern, instead in _RENDERINGS:
+        found = re.sub(pattern, instead, found)
+    return statement if found == statement.text else text(found)
+
+
+def _zipped(found: re.Match[str]) -> str:
+    """Lists of equal length as a table."""
+    lists = re.findall(r":(\w+) AS", found[1])
+    columns = [name.strip() for name in found[3].split(",")]
+    parts = [f"json_each(:{one}) AS l{number}" for number, one in enumerate(lists)]
+    named = ", ".join(f"l{number}.value AS {name}" for number, name in enumerate(columns))
+    same = " AND ".join(f"l{number}.key = l0.key" for number in range(1, len(lists))) or "1"
+    return f"(SELECT {named} FROM {', '.join(parts)} WHERE {same}) AS {found[2]}"
+
+
+def _with_lists(parameters: Any) -> Any:
+    return {
+        name: json.dumps(value) if isinstance(value, list) else value
+        for name, value in parameters.items()
+    }
+
+
+@cache
+def _engine() -> tuple[Engine, sqlite3.Connection]:
+    """For one database after another: its compiled statements stay."""
+    file = sqlite3.connect(":memory:", isolation_level=None)
+    engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool)
+    event.listen(engine, "begin", lambda one: one.exec_driver_sql("BEGIN"))
+    event.listen(engine, "before_execute", _render, retval=True)
+    return engine, file
+
+
+@cache
+def _template() -> sqlite3.Connection:
+    file = sqlite3.connect(":memory:", isolation_level=None)
+    engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool)
+    tables.metadata.create_all(engine)
+    return file
