@@ -8,19 +8,15 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, delete, func, insert, select, text
 
-from fanion.db.drivers import parse_url
 from fanion.db.engine import open_records
 from fanion.db.migrate import (
     FOLDER,
     NEWEST,
-    _engine,
-    alembic_config,
     migrate,
     oldest_program,
     schema_is_current,
@@ -37,6 +33,7 @@ from fanion.projects.auth.secret_keys_store import SecretKeyOwner, SecretKeyStor
 from fanion.projects.store import ProjectStore
 from tests.support.awaited import until_soon
 from tests.support.postgres import SQLITE, Postgres
+from tests.support.undivided import make_undivided, migrate_from_the_first_version
 
 pytestmark = pytest.mark.every_engine
 
@@ -54,8 +51,13 @@ async def empty_url(
     await server.drop_database(name)
 
 
-async def test_a_migrated_database_equals_the_tables(empty_url: str) -> None:
-    await migrate(empty_url)
+async def test_a_migrated_database_equals_the_tables(empty_url: str, engine: str) -> None:
+    """On PostgreSQL one that was set up before persons had partitions: a new one has the schema
+    that such a one gets by `fanion persons partition`."""
+    if engine == SQLITE:
+        await migrate(empty_url)
+    else:
+        await make_undivided(empty_url)
 
     records = await open_records(empty_url)
     async with records.read() as connection:
@@ -231,14 +233,7 @@ FIRST_ROWS = (
 
 
 async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> None:
-    engine = _engine(parse_url(empty_url))
-    async with engine.begin() as connection:
-        await connection.run_sync(lambda one: command.upgrade(alembic_config(one), "0001"))
-        for statement in FIRST_ROWS:
-            await connection.execute(text(statement))
-    await engine.dispose()
-
-    await migrate(empty_url)
+    await migrate_from_the_first_version(empty_url, *FIRST_ROWS)
 
     records = await open_records(empty_url)
     [key] = await records.fetch(select(personal_api_keys))
@@ -256,20 +251,16 @@ async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> No
 async def test_a_new_database_on_postgresql_has_partitions_and_a_used_one_does_not(
     empty_url: str, is_used: bool, partitions: int
 ) -> None:
-    engine = _engine(parse_url(empty_url))
-    async with engine.begin() as connection:
-        await connection.run_sync(lambda one: command.upgrade(alembic_config(one), "0001"))
-        if is_used:
-            await connection.execute(text(FIRST_ROWS[0]))
-    await engine.dispose()
-
-    await migrate(empty_url)
+    await migrate_from_the_first_version(empty_url, *FIRST_ROWS[:1] if is_used else ())
 
     records = await open_records(empty_url)
     [row] = await records.fetch(select(func.max(log_positions.c.partition)))
+    of_persons = "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'persons'::regclass"
     is_divided = records.dialect == "postgresql"
+    persons = (await records.fetch(text(of_persons)))[0][0] if is_divided else partitions
     await records.close()
     assert (row[0] or 0) == (partitions if is_divided else 0)
+    assert persons == partitions
 
 
 @pytest.mark.every_engine

@@ -21,6 +21,7 @@ from fanion.cohorts.csv_import import no_ids, read_csv
 from fanion.cohorts.model import IdKind, ImportQuery, MembersImport, PendingImport
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports, cohorts
+from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Unavailable
 
@@ -28,6 +29,7 @@ _cohort = cohorts.c
 _import = cohort_imports.c
 _part = cohort_import_parts.c
 _person = persons.c
+_key = person_keys.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
 
@@ -144,15 +146,15 @@ def by_person_id(project_id: int, ids: Sequence[UUID]) -> PersonLookup:
     """A merged person stands for the one it was merged into."""
     mine = _override.project_id == project_id
     became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
-    own = _person.project_id == project_id
+    own = _key.project_id == project_id
     merged = select(_override.old_person).join(
-        persons, (_person.uuid == _override.new_person) & own
+        person_keys, (_key.uuid == _override.new_person) & own
     )
     return PersonLookup(
         ids,
-        select(_person.id).where(own, or_(_person.uuid.in_(ids), _person.uuid.in_(became))),
+        select(_key.person_id).where(own, or_(_key.uuid.in_(ids), _key.uuid.in_(became))),
         (
-            select(_person.uuid).where(own, _person.uuid.in_(ids)),
+            select(_key.uuid).where(own, _key.uuid.in_(ids)),
             merged.where(mine, _override.old_person.in_(ids)),
         ),
     )

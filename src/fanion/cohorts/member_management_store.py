@@ -25,6 +25,7 @@ from fanion.cohorts.model import StoredCohort
 from fanion.cohorts.store import FlagChecks, get_cohort, record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
+from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_overrides, persons
 from fanion.errors import Invalid, NotFound, Unavailable
 from fanion.persons.list_store import (
@@ -53,6 +54,7 @@ NAMED_MAX = 20
 _cohort = cohorts.c
 _member = cohort_people.c
 _person = persons.c
+_key = person_keys.c
 _override = person_overrides.c
 
 # From the UUIDs that were sent to the ids of the persons.
@@ -152,7 +154,8 @@ class MemberChangesStore:
             raise Invalid("No valid users to add to cohort", attr="person_ids")
         person_ids = sorted(set(found.values()))
         target, before = _next(cohort), _count(connection, cohort, person_ids)
-        add_persons(connection, target, select(_person.id).where(_person.id.in_(person_ids)))
+        who = select(_key.person_id).where(_key.person_id.in_(person_ids))
+        add_persons(connection, target, who)
         change = Change(type="Cohort", action="created", field="members", after=_named(found))
         self._publish(connection, author, cohort, len(person_ids) - before, change)
         return [one for one in uuids if one not in found]
@@ -219,11 +222,11 @@ def _persons(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> 
     became = {row.old_person: row.new_person for row in connection.execute(overrides)}
     wanted = {one: became.get(one, one) for one in uuids}
     rows = connection.execute(
-        select(_person.uuid, _person.id).where(
-            _person.project_id == project_id, _person.uuid.in_(set(wanted.values()))
+        select(_key.uuid, _key.person_id).where(
+            _key.project_id == project_id, _key.uuid.in_(set(wanted.values()))
         )
     )
-    numbers = {row.uuid: row.id for row in rows}
+    numbers = {row.uuid: row.person_id for row in rows}
     return {one: numbers[uuid] for one, uuid in wanted.items() if uuid in numbers}
 
 

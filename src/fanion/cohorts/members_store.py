@@ -26,7 +26,8 @@ from fanion.cohorts.import_store import drop_imports
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
-from fanion.db.schema.tables import ID, person_distinct_ids, persons
+from fanion.db.schema.persons import person_keys
+from fanion.db.schema.tables import ID, person_distinct_ids
 
 # Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
 MEMBERS_MAX = 2_000
@@ -34,7 +35,7 @@ MEMBERS_MAX = 2_000
 _cohort = cohorts.c
 _import = cohort_imports.c
 _member = cohort_people.c
-_person = persons.c
+_key = person_keys.c
 _link = person_distinct_ids.c
 
 _MEMBERSHIPS = (
@@ -92,12 +93,12 @@ async def stream_members(
 ) -> AsyncGenerator[Sequence[tuple[bytes, int]]]:
     """Batches of (UUID as bytes, id of the person), in the order of the bytes."""
     statement = (
-        select(_person.uuid, _person.id)
-        .join(cohort_people, _member.person_id == _person.id)
+        select(_key.uuid, _key.person_id)
+        .join(cohort_people, _member.person_id == _key.person_id)
         .join(cohorts, _cohort.id == _member.cohort_id)
         .where(_cohort.id == cohort_id, _cohort.project_id == project_id)
-        .where(_person.project_id == project_id, is_seen(_cohort.version))
-        .order_by(_person.uuid)
+        .where(_key.project_id == project_id, is_seen(_cohort.version))
+        .order_by(_key.uuid)
     )
     async with records.read() as connection:
         rows = await connection.stream(statement)

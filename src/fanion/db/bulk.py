@@ -61,9 +61,16 @@ def update_rows(
     connection: Connection, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> None:
     """Set the other columns where the first one has this value, which no two rows share."""
-    for count, values in _portions(connection.dialect, table, columns, rows):
-        statement = _update(connection.dialect, table, columns, count)
-        connection.exec_driver_sql(statement, values)
+    dialect = connection.dialect
+    if dialect.name == "postgresql":
+        statement = _update_of_lists(dialect, table, columns)
+        for start in range(0, len(rows), _ROWS_MAX):
+            some = rows[start : start + _ROWS_MAX]
+            lists = _by_column(dialect, table, columns, some)
+            connection.exec_driver_sql(statement, (*lists, len(some)))
+        return
+    for count, values in _portions(dialect, table, columns, rows):
+        connection.exec_driver_sql(_update(table, columns, count), values)
 
 
 def as_bound(connection: Connection, table: Table, column: str, values: Values) -> Values:
@@ -82,11 +89,19 @@ def _portions(
         count = min(_ROWS_MAX, 1 << (waiting.bit_length() - 1))
         some = rows[start : start + count]
         start += count
-        by_column: list[Values] = []
-        for name, values in zip(columns, zip(*some, strict=True), strict=True):
-            process = _processor(dialect, table, name)
-            by_column.append(values if process is None else [process(value) for value in values])
+        by_column = _by_column(dialect, table, columns, some)
         yield count, tuple(chain.from_iterable(zip(*by_column, strict=True)))
+
+
+def _by_column(
+    dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
+) -> list[Values]:
+    """The values of each column, as the driver takes them."""
+    found: list[Values] = []
+    for name, values in zip(columns, zip(*rows, strict=True), strict=True):
+        process = _processor(dialect, table, name)
+        found.append(values if process is None else [process(value) for value in values])
+    return found
 
 
 @cache
@@ -102,14 +117,28 @@ def _insert(dialect: Dialect, table: Table, columns: tuple[str, ...], rows: int)
 
 
 @lru_cache(maxsize=64)
-def _update(dialect: Dialect, table: Table, columns: tuple[str, ...], rows: int) -> str:
-    if dialect.name == "sqlite":
-        marks = ["{}"] * len(columns)
-    else:
-        marks = [f"CAST({{}} AS {table.c[name].type.compile(dialect)})" for name in columns]
+def _update(table: Table, columns: tuple[str, ...], rows: int) -> str:
+    """SQLite's."""
+    brackets = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
+    return _update_from(table, columns, f"(VALUES {brackets}) AS new")
+
+
+@cache
+def _update_of_lists(dialect: Dialect, table: Table, columns: tuple[str, ...]) -> str:
+    """PostgreSQL's: one statement, planned once. By the limit it expects few rows and finds each by
+    the index: of a table with partitions it might otherwise read all."""
+    lists = ", ".join(
+        f"(SELECT CAST(${number} AS {table.c[name].type.compile(dialect)}[]))"
+        for number, name in enumerate(columns, 1)
+    )
+    names = ", ".join(f"column{number}" for number in range(1, len(columns) + 1))
+    given = f"SELECT * FROM UNNEST({lists}) AS given ({names}) LIMIT ${len(columns) + 1}"
+    return _update_from(table, columns, f"({given}) AS new")
+
+
+def _update_from(table: Table, columns: tuple[str, ...], new: str) -> str:
     key, *others = (f"{name} = new.column{number}" for number, name in enumerate(columns, 1))
-    values = f"(VALUES {_brackets(dialect, marks, rows)}) AS new"
-    return f"UPDATE {table.name} SET {', '.join(others)} FROM {values} WHERE {table.name}.{key}"
+    return f"UPDATE {table.name} SET {', '.join(others)} FROM {new} WHERE {table.name}.{key}"
 
 
 def _brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:

@@ -24,6 +24,7 @@ from fanion.persons.state_store import (
     STATE_COLUMNS,
     PersonsChanged,
     email_of,
+    ids_by_uuid,
     read_state,
     require_unchanged,
 )
@@ -148,7 +149,7 @@ def _find(
                 _override.project_id == project_id, _override.old_person == person
             )
         )
-        wanted = _person.uuid == (became or person)
+        wanted = _person.id.in_(ids_by_uuid(project_id, [became or person]))
     row = connection.execute(
         select(*STATE_COLUMNS).where(_person.project_id == project_id, wanted)
     ).first()

@@ -15,7 +15,8 @@ from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.store import EventStore
-from fanion.persons.store import Person, person_rows, with_distinct_ids
+from fanion.persons.state_store import ids_by_uuid, of_ids
+from fanion.persons.store import PERSON_COLUMNS, Person, with_distinct_ids
 from fanion.properties.cohort_sql import Bindings, property_condition
 from fanion.properties.filters import Property
 
@@ -29,6 +30,7 @@ PORTION_ROWS_MIN = 100
 
 _person = persons.c
 _link = person_distinct_ids.c
+_ROWS = of_ids(*PERSON_COLUMNS)
 
 
 class PersonKey(Protocol):
@@ -130,9 +132,9 @@ async def in_portions(
     start, rows = 0, PORTION_ROWS_MIN
     while start < len(keys):
         some = keys[start : start + rows]
-        statement = person_rows(project_id).where(_person.id.in_([key.id for key in some]))
         async with records.read() as connection:
-            read = (await connection.execute(statement)).all()
+            asked = {"project_id": project_id, "ids": [key.id for key in some]}
+            read = (await connection.execute(_ROWS[records.dialect], asked)).all()
             by_id = {row.id: row for row in read}
             ordered = [by_id[key.id] for key in some if key.id in by_id]
             found = await with_distinct_ids(connection, project_id, ordered, distinct_ids_max)
@@ -200,7 +202,7 @@ async def place_of(records: Records, project_id: int, person: UUID | None) -> Pl
     """None if the person was deleted."""
     if person is None:
         return None
-    statement = keys_of(project_id).where(_person.uuid == person)
+    statement = keys_of(project_id).where(_person.id.in_(ids_by_uuid(project_id, [person])))
     async with records.read() as connection:
         found = (await connection.execute(statement)).first()
     return None if found is None else (found.created_at, found.id)

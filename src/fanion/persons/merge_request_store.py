@@ -13,7 +13,7 @@ from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound
 from fanion.persons.merge import is_legal_id
-from fanion.persons.state_store import STATE_COLUMNS
+from fanion.persons.state_store import STATE_COLUMNS, ids_by_uuid
 
 # Merged into another one by one request. Their properties are read together.
 PERSONS_MAX = 20
@@ -147,7 +147,7 @@ def _find(connection: Connection, project_id: int, person: PersonId) -> _Found |
                 _override.project_id == project_id, _override.old_person == person
             )
         )
-        wanted = _person.uuid == (became or person)
+        wanted = _person.id.in_(ids_by_uuid(project_id, [became or person]))
     row = connection.execute(
         select(_person.id, _person.uuid).where(_person.project_id == project_id, wanted)
     ).first()

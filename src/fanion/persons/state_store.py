@@ -7,17 +7,27 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
     Connection,
+    Executable,
+    Select,
+    TableValuedAlias,
     Text,
     bindparam,
     delete,
+    func,
+    literal_column,
     select,
     text,
+    true,
     type_coerce,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from fanion.db.bulk import IDS_MAX, as_bound, insert_rows, put_rows, update_rows
 from fanion.db.engine import RecordsUnavailable
+from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.events.event import Override
 from fanion.persons.merge import Changes, Merged, PersonState
@@ -33,6 +43,7 @@ PORTION_CHARS = 16 * 2**20
 _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
+_key = person_keys.c
 _decode = msgspec.json.Decoder().decode
 
 # As text, whose length is the size; decoded once for all distinct ids of a person.
@@ -45,12 +56,57 @@ STATE_COLUMNS = (
     _person.created_at,
     _person.version,
 )
-STATES = (
-    select(_link.distinct_id, *STATE_COLUMNS)
-    .select_from(person_distinct_ids.join(persons, _person.id == _link.person_id))
-    .where(_link.project_id == bindparam("project_id"))
-    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
-)
+
+_ONE = literal_column("1")  # as a parameter it would have PostgreSQL plan each execution anew
+
+
+def of_distinct_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
+    """By dialect: a distinct id and these columns of its person. Binds `project_id` and
+    `distinct_ids`, a list without repetitions."""
+    in_project = _link.project_id == bindparam("project_id")
+    listed = _link.distinct_id.in_(bindparam("distinct_ids", expanding=True))
+    wanted = _wanted("distinct_ids", Text)
+    person = select(*columns).where(_person.id == _link.person_id).limit(_ONE).lateral("person")
+    return {
+        "sqlite": (
+            select(_link.distinct_id, *columns)
+            .select_from(person_distinct_ids.join(persons, _person.id == _link.person_id))
+            .where(in_project, listed)
+        ),
+        "postgresql": (
+            select(_link.distinct_id, *person.c)
+            .select_from(wanted.join(person_distinct_ids, _link.distinct_id == wanted.c.value))
+            .join(person, true())
+            .where(in_project)
+        ),
+    }
+
+
+def of_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
+    """By dialect: these columns of persons of a project. Binds `project_id` and `ids`, a list."""
+    mine = select(*columns).where(_person.project_id == bindparam("project_id"))
+    wanted = _wanted("ids", BigInteger)
+    person = mine.where(_person.id == wanted.c.value).limit(_ONE).lateral("person")
+    return {
+        "sqlite": mine.where(_person.id.in_(bindparam("ids", expanding=True))),
+        "postgresql": select(*person.c).select_from(wanted.join(person, true())),
+    }
+
+
+def _wanted(name: str, kind: type[Any]) -> TableValuedAlias:
+    """The rows of a list, on PostgreSQL, where `persons` has partitions: what is joined to them
+    LATERAL looks, for each of them, into its one partition. A list that is not bound in a SELECT of
+    its own would be planned anew by each execution, for all partitions."""
+    given = select(bindparam(name, type_=ARRAY(kind))).scalar_subquery()
+    return func.unnest(given).table_valued("value", name="wanted").render_derived()
+
+
+def ids_by_uuid(project_id: int, uuids: Any) -> Select[Any]:
+    """The ids of the persons with these UUIDs: a sequence, a parameter or a SELECT."""
+    return select(_key.person_id).where(_key.project_id == project_id, _key.uuid.in_(uuids))
+
+
+STATES = of_distinct_ids(*STATE_COLUMNS)
 _OVERRIDDEN = (
     select(_override.old_person, _override.new_person, _override.version)
     .where(_override.project_id == bindparam("project_id"))
@@ -64,22 +120,37 @@ _OVERRIDES = (
 _BY_UUID = (
     select(*STATE_COLUMNS)
     .where(_person.project_id == bindparam("project_id"))
-    .where(_person.uuid.in_(bindparam("persons", expanding=True)))
+    .where(
+        _person.id.in_(
+            select(_key.person_id)
+            .where(_key.project_id == bindparam("project_id"))
+            .where(_key.uuid.in_(bindparam("persons", expanding=True)))
+        )
+    )
 )
-_VERSIONS = (
-    select(_person.id, _person.version)
-    .where(_person.id.in_(bindparam("persons", expanding=True)))
-    .order_by(_person.id)
-    .with_for_update()
-)
+# Locked in the order in which the ids are given.
+_VERSIONS: Mapping[str, Executable] = {
+    "postgresql": text(
+        """
+  SELECT person.id, person.version
+    FROM UNNEST((SELECT CAST(:persons AS bigint[]))) AS used (id)
+   CROSS JOIN LATERAL (SELECT id, version FROM persons WHERE id = used.id FOR UPDATE) AS person
+"""
+    ),
+    "sqlite": (
+        select(_person.id, _person.version).where(
+            _person.id.in_(bindparam("persons", expanding=True))
+        )
+    ),
+}
 # Versions only grow: if the number of persons and the sum of
 # their versions are unchanged, so is each version.
 _SUM = {
     "postgresql": text(
         """
-  SELECT COUNT(*) AS persons, COALESCE(SUM(version), 0) AS versions
-    FROM persons
-   WHERE id = ANY(CAST(:ids AS bigint[]))
+  SELECT COUNT(*) AS persons, COALESCE(SUM(person.version), 0) AS versions
+    FROM UNNEST((SELECT CAST(:ids AS bigint[]))) AS used (id)
+   CROSS JOIN LATERAL (SELECT version FROM persons WHERE id = used.id LIMIT 1) AS person
 """
     ),
     "sqlite": text(
@@ -93,16 +164,35 @@ _SUM = {
 _CHANGED = text(
     """
   SELECT used.id, used.version
-    FROM UNNEST(CAST(:ids AS bigint[]), CAST(:versions AS bigint[])) AS used (id, version)
-    LEFT JOIN persons ON persons.id = used.id
-   WHERE persons.version IS DISTINCT FROM used.version
+    FROM UNNEST((SELECT CAST(:ids AS bigint[])), (SELECT CAST(:versions AS bigint[])))
+         AS used (id, version)
+    LEFT JOIN LATERAL (SELECT version FROM persons WHERE id = used.id LIMIT 1) AS person ON TRUE
+   WHERE person.version IS DISTINCT FROM used.version
 """
 )
 _CREATED = ("project_id", "uuid", "properties", "is_identified", "created_at", "version", "email")
 _UPDATED = ("id", "properties", "is_identified", "created_at", "version", "email")
 _ATTACHED = ("project_id", "distinct_id", "person_id")
 _OVERRIDE, _OVERRIDING = ("project_id", "old_person"), ("new_person", "version")
-_REMOVE = delete(persons).where(_person.id.in_(bindparam("gone", expanding=True)))
+# By the limit PostgreSQL expects few rows, and finds each by the index of its partition.
+_REMOVE: Mapping[str, Executable] = {
+    "postgresql": text(
+        """
+  DELETE FROM persons
+        USING (SELECT id FROM UNNEST((SELECT CAST(:gone AS bigint[]))) AS given (id)
+                LIMIT CARDINALITY(CAST(:gone AS bigint[]))) AS gone
+        WHERE persons.id = gone.id
+"""
+    ),
+    "sqlite": delete(persons).where(_person.id.in_(bindparam("gone", expanding=True))),
+}
+# Rows of other tables refer to the key, and are written under a shared lock on it.
+_LOCK_KEYS = (
+    select(_key.person_id)
+    .where(_key.person_id.in_(bindparam("gone", expanding=True)))
+    .order_by(_key.person_id)
+    .with_for_update()
+)
 
 
 class PersonsChanged(RecordsUnavailable):
@@ -125,7 +215,9 @@ def load_states(
     while start < len(distinct_ids):
         some = distinct_ids[start : start + ids]
         chars = 0
-        rows = connection.execute(STATES, {"project_id": project_id, "distinct_ids": some})
+        rows = connection.execute(
+            STATES[connection.dialect.name], {"project_id": project_id, "distinct_ids": some}
+        )
         for distinct_id, *columns in rows:
             person = known.get(columns[0])
             if person is None:
@@ -221,18 +313,20 @@ def _create(connection: Connection, project_id: int, created: Sequence[PersonSta
 
 def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
     moves = [(one.person.id, one.into.id) for one in merged]  # to the survivors of the whole batch
+    for some in in_chunks(moves):
+        connection.execute(_LOCK_KEYS, {"gone": [gone for gone, _ in some]})
     update_rows(connection, person_distinct_ids, ("person_id", "person_id"), moves)
     named = [{"gone": gone, "survivor": survivor} for gone, survivor in moves]
     move_continuity_identities(connection, named)
     move_memberships(connection, named)
     for some in in_chunks(moves):
-        connection.execute(_REMOVE, {"gone": [gone for gone, _ in some]})
+        connection.execute(_REMOVE[connection.dialect.name], {"gone": [gone for gone, _ in some]})
 
 
 def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
     """Lock these persons, id → version, until the transaction ends. raises: PersonsChanged"""
     for ids in in_chunks(sorted(expected)):
-        versions = connection.execute(_VERSIONS, {"persons": ids})
+        versions = connection.execute(_VERSIONS[connection.dialect.name], {"persons": ids})
         if {row.id: row.version for row in versions} != {one: expected[one] for one in ids}:
             raise PersonsChanged("persons were changed since they were read")
 
@@ -263,7 +357,7 @@ def changed_persons(
 def _are_as_used(connection: Connection, used: Collection[tuple[int, int]]) -> bool:
     if not used:
         return True
-    ids: Any = [number for number, _ in used]
+    ids: Any = list({number for number, _ in used})
     if connection.dialect.name == "sqlite":
         ids = msgspec.json.encode(ids).decode()
     found = connection.execute(_SUM[connection.dialect.name], {"ids": ids}).one()

@@ -11,7 +11,6 @@ import msgspec
 from sqlalchemy import (
     Row,
     Select,
-    bindparam,
     func,
     select,
 )
@@ -23,8 +22,10 @@ from fanion.persons.state_store import (
     PORTION_IDS,
     PROPERTIES_TEXT,
     STATES,
+    ids_by_uuid,
     in_chunks,
     next_portion,
+    of_distinct_ids,
 )
 
 # Decoding more than this takes more than 1 to 2 ms, which is too long for the event loop.
@@ -33,7 +34,13 @@ _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
 _decode = msgspec.json.Decoder().decode
-_joined = person_distinct_ids.join(persons, _person.id == _link.person_id)
+PERSON_COLUMNS = (
+    _person.id,
+    _person.uuid,
+    PROPERTIES_TEXT,
+    _person.is_identified,
+    _person.created_at,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +60,7 @@ class Person:
 
 # ── For flags ────────────────────────────────────────────────────────────────────────────
 
-_PROPERTIES = (
-    select(_link.project_id, _link.distinct_id, _person.properties)
-    .select_from(_joined)
-    .where(_link.project_id == bindparam("project_id"))
-    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
-)
+_PROPERTIES = of_distinct_ids(_person.properties)
 
 
 async def stored_properties(
@@ -70,8 +72,9 @@ async def stored_properties(
         by_project.setdefault(project_id, []).append(distinct_id)
     found: dict[tuple[int, str], Mapping[str, Any]] = {}
     for project_id, ids in by_project.items():
-        rows = await records.fetch(_PROPERTIES, {"project_id": project_id, "distinct_ids": ids})
-        found.update({(row.project_id, row.distinct_id): row.properties for row in rows})
+        asked = {"project_id": project_id, "distinct_ids": list(dict.fromkeys(ids))}
+        rows = await records.fetch(_PROPERTIES[records.dialect], asked)
+        found.update({(project_id, row.distinct_id): row.properties for row in rows})
     return found
 
 
@@ -81,13 +84,13 @@ async def stored_properties(
 async def get_person(records: Records, project_id: int, person: UUID | int) -> Person | None:
     """person: its UUID or id. A merged person is replaced by its survivor."""
     async with records.read() as connection:
-        statement = person_rows(project_id)
+        statement = select(*PERSON_COLUMNS).where(_person.project_id == project_id)
         if isinstance(person, UUID):
             survivor = select(_override.new_person).where(
                 _override.project_id == project_id, _override.old_person == person
             )
             became = (await connection.execute(survivor)).scalar()
-            statement = statement.where(_person.uuid == (became or person))
+            statement = statement.where(_person.id.in_(ids_by_uuid(project_id, [became or person])))
         else:
             statement = statement.where(_person.id == person)
         rows = (await connection.execute(statement)).all()
@@ -107,7 +110,7 @@ async def persons_of(
         some = wanted[start : start + ids]
         async with records.read() as connection:
             asked = {"project_id": project_id, "distinct_ids": some}
-            rows = (await connection.execute(STATES, asked)).all()
+            rows = (await connection.execute(STATES[records.dialect], asked)).all()
         chars = sum(len(row.text) for row in rows)
         if chars <= DECODED_ON_LOOP_CHARS_MAX:
             found.update(_with_properties(rows, names))
@@ -137,19 +140,13 @@ def _with_properties(rows: Sequence[Row[Any]], names: Collection[str]) -> dict[s
     }
 
 
-def person_rows(project_id: int) -> Select[Any]:
-    return select(
-        _person.id, _person.uuid, PROPERTIES_TEXT, _person.is_identified, _person.created_at
-    ).where(_person.project_id == project_id)
-
-
 async def with_distinct_ids(
     connection: AsyncConnection,
     project_id: int,
     rows: Sequence[Row[Any]],
     distinct_ids_max: int | None = None,
 ) -> list[Person]:
-    """rows: of `person_rows`; distinct_ids_max: of each person, None for all of them"""
+    """rows: of PERSON_COLUMNS; distinct_ids_max: of each person, None for all of them"""
     ids: dict[int, list[str]] = {row.id: [] for row in rows}
     for some in in_chunks(list(ids)):
         for person_id, distinct_id in await connection.execute(

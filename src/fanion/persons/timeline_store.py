@@ -9,7 +9,7 @@ from sqlalchemy import Connection, or_, select
 
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.persons.state_store import PROPERTIES_TEXT
+from fanion.persons.state_store import PROPERTIES_TEXT, ids_by_uuid
 
 # Of a person with more, or with longer ones, the events are found by person.
 DISTINCT_IDS_MAX = 300
@@ -48,7 +48,7 @@ def find_person(
                 _override.project_id == project_id, _override.old_person == person
             )
         )
-        wanted = _person.uuid == (became or person)
+        wanted = _person.id.in_(ids_by_uuid(project_id, [became or person]))
     row = connection.execute(
         select(_person.id, _person.uuid, PROPERTIES_TEXT).where(
             _person.project_id == project_id, wanted

@@ -42,13 +42,14 @@ from fanion.cohorts.store import CRITERIA
 from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.cohorts import AWAITED, cohort_imports, cohort_people, cohorts
-from fanion.db.schema.tables import persons
+from fanion.db.schema.persons import person_keys
+from fanion.persons.state_store import ids_by_uuid
 
 _cohort = cohorts.c
 _LEASE = Lease(_cohort.lease_until, _cohort.lease)
 _import = cohort_imports.c
 _member = cohort_people.c
-_person = persons.c
+_key = person_keys.c
 _CLAIMED = (
     *CRITERIA,
     _cohort.project_id,
@@ -94,9 +95,7 @@ class CohortLeaseStore:
 
         At most MEMBERS_MAX together. raises: LeaseLost
         """
-        who = select(_person.id).where(
-            _person.project_id == claim.project_id, _person.uuid.in_(added)
-        )
+        who = ids_by_uuid(claim.project_id, added)
         async with self._holding(claim, now) as connection:
             if removed:
                 await connection.run_sync(remove_persons, claim, removed)
@@ -262,7 +261,8 @@ def _copy(
     ).all()
     if not person_ids:
         return None
-    add_persons(connection, claim, select(_person.id).where(_person.id.in_(person_ids)))
+    who = select(_key.person_id).where(_key.person_id.in_(person_ids))
+    add_persons(connection, claim, who)
     last: int = person_ids[-1]
     return last
 

@@ -1,6 +1,6 @@
 """Tables of persons that were deleted."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, LargeBinary, Table
+from sqlalchemy import BigInteger, Boolean, Column, Index, LargeBinary, MetaData, Table, Uuid
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
@@ -52,4 +52,15 @@ person_erasures = Table(
     Column("finished_at", UtcDateTime, nullable=True),
     Index(None, "project_id"),
     sqlite_autoincrement=True,
+)
+
+# The person of each UUID. A view of `persons`, except where that has partitions: there it is a
+# table, with the constraints that partitions cannot have (db/person_partitions). So no migration
+# compares it with this.
+person_keys = Table(
+    "person_keys",
+    MetaData(),
+    Column("person_id", ID, primary_key=True),
+    Column("project_id", ID, nullable=False),
+    Column("uuid", Uuid, nullable=False),
 )

@@ -16,7 +16,8 @@ from sqlalchemy import Row, Text, cast, func, select, type_coerce
 from fanion.cohorts.members_store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
-from fanion.db.schema.tables import groups, persons
+from fanion.db.schema.persons import person_keys
+from fanion.db.schema.tables import groups
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.store import INPUTS_MAX, EventStore
@@ -150,8 +151,8 @@ class BlastRadius:
     async def _upload(self, cohort_id: int, version: int, run: UUID) -> None:
         """As one text: with a row for each of 100,000 members it took twice as long."""
         page = (
-            select(cast(persons.c.uuid, Text).label("uuid"), _member.person_id)
-            .join(persons, persons.c.id == _member.person_id)
+            select(cast(person_keys.c.uuid, Text).label("uuid"), _member.person_id)
+            .join(person_keys, person_keys.c.person_id == _member.person_id)
             .where(_member.cohort_id == cohort_id, is_seen(version))
             .order_by(_member.person_id)
             .limit(INPUTS_MAX)

@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Row, Select, Text, func, literal, select, 
 
 from fanion.cohorts.members_store import memberships
 from fanion.db.engine import Records
+from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import groups, person_distinct_ids, persons
 from fanion.flags.engine.conditions import Reads
 from fanion.flags.engine.hashing import sha1
@@ -33,6 +34,7 @@ PAGE_CHARS = 8 * 2**20
 KEYS_MAX = 20_000
 
 _person = persons.c
+_key = person_keys.c
 _link = person_distinct_ids.c
 _group = groups.c
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -146,15 +148,17 @@ def _persons(
     project_id: int, after: UUID | None, limit: int, *, with_properties: bool
 ) -> Select[Any]:
     """Each with the first of its distinct ids; null for one that has none."""
-    properties = type_coerce(_person.properties, Text) if with_properties else literal("{}")
-    page = select(_person.id, _person.uuid, properties.label("text"))
-    page = page.where(_person.project_id == project_id)
+    page = select(_key.person_id, _key.uuid).where(_key.project_id == project_id)
     if after is not None:
-        page = page.where(_person.uuid > after)
-    some = page.order_by(_person.uuid).limit(limit).subquery().c
-    first = select(func.min(_link.distinct_id)).where(_link.person_id == some.id)
-    columns = some.uuid, some.text, first.scalar_subquery().label("distinct_id")
-    return select(*columns).order_by(some.uuid)
+        page = page.where(_key.uuid > after)
+    some = page.order_by(_key.uuid).limit(limit).subquery()
+    first = select(func.min(_link.distinct_id)).where(_link.person_id == some.c.person_id)
+    distinct_id = first.scalar_subquery().label("distinct_id")
+    if not with_properties:
+        return select(some.c.uuid, literal("{}").label("text"), distinct_id).order_by(some.c.uuid)
+    text = type_coerce(_person.properties, Text).label("text")
+    joined = some.join(persons, _person.id == some.c.person_id)
+    return select(some.c.uuid, text, distinct_id).select_from(joined).order_by(some.c.uuid)
 
 
 def _person_subjects(

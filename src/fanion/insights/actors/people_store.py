@@ -15,6 +15,7 @@ from fanion.insights.actors.result import ActorBody, group_actor, person_actor
 from fanion.insights.actors.service import Actor
 from fanion.persons.api import person_body
 from fanion.persons.list_store import PersonKey, in_portions, keys_of, read_keys
+from fanion.persons.state_store import ids_by_uuid
 from fanion.persons.store import Person
 
 # Of each person; a merged one may have thousands.
@@ -82,7 +83,9 @@ async def _keys(
 ) -> dict[UUID | str, PersonKey]:
     found: dict[UUID | str, PersonKey] = {}
     for start in range(0, len(uuids), IDS_MAX):
-        some = keys_of(project_id).where(persons.c.uuid.in_(uuids[start : start + IDS_MAX]))
+        some = keys_of(project_id).where(
+            persons.c.id.in_(ids_by_uuid(project_id, uuids[start : start + IDS_MAX]))
+        )
         found.update({key.uuid: key for key in await read_keys(records, some)})
     return found
 

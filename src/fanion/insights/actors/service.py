@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import select
 
 from fanion.db.engine import Records
-from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.db.schema.persons import person_keys
+from fanion.db.schema.tables import person_distinct_ids
 from fanion.errors import Invalid
 from fanion.events.storage.filters_sql import group_rows
 from fanion.insights.actors.newer_query import Order
@@ -167,8 +168,8 @@ class ActorFinder:
         """The person with this UUID, and the one with this distinct id."""
         link = person_distinct_ids.c
         owner = (
-            select(persons.c.uuid)
-            .join(person_distinct_ids, link.person_id == persons.c.id)
+            select(person_keys.c.uuid)
+            .join(person_distinct_ids, link.person_id == person_keys.c.person_id)
             .where(link.project_id == project_id, link.distinct_id == search)
         )
         found = [row.uuid for row in await self.records.fetch(owner)]

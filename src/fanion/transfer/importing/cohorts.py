@@ -20,7 +20,8 @@ from fanion.cohorts.store import change_cohort, create_cohort
 from fanion.cohorts.validation import begun_work, created_values
 from fanion.db.bulk import IDS_MAX
 from fanion.db.schema.cohorts import cohort_people, cohorts
-from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.db.schema.persons import person_keys
+from fanion.db.schema.tables import person_distinct_ids
 from fanion.errors import Invalid
 from fanion.transfer.document import CohortEntry
 from fanion.transfer.importing.target import ImportTarget, differing
@@ -28,7 +29,7 @@ from fanion.transfer.references import numbered
 from fanion.transfer.report import listed_names
 from fanion.transfer.snapshot import cohort_entry
 
-_link, _person = person_distinct_ids.c, persons.c
+_link, _key = person_distinct_ids.c, person_keys.c
 
 
 _FIELDS = ("name", "description", "filters", "groups", "is_static")
@@ -122,8 +123,8 @@ def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, U
     found: dict[str, UUID] = {}
     for start in range(0, len(distinct_ids), IDS_MAX):
         rows = target.connection.execute(
-            select(_link.distinct_id, _person.uuid)
-            .join(persons, _person.id == _link.person_id)
+            select(_link.distinct_id, _key.uuid)
+            .join(person_keys, _key.person_id == _link.person_id)
             .where(_link.project_id == target.project_id)
             .where(_link.distinct_id.in_(distinct_ids[start : start + IDS_MAX]))
         )
@@ -133,8 +134,8 @@ def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, U
 
 def _members(target: ImportTarget, cohort_id: int) -> set[UUID]:
     rows = target.connection.scalars(
-        select(_person.uuid)
-        .join(cohort_people, cohort_people.c.person_id == _person.id)
+        select(_key.uuid)
+        .join(cohort_people, cohort_people.c.person_id == _key.person_id)
         .join(cohorts, cohorts.c.id == cohort_people.c.cohort_id)
         .where(cohorts.c.id == cohort_id, is_seen(cohorts.c.version))
     )
