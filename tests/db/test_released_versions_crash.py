@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -69,7 +71,12 @@ def check_they_serve_together(released: RealServer, present: RealServer) -> None
         old, new = (stack.enter_context(_client(one, keys)) for one in (released, present))
         check_changes_are_seen(keys, changed_by=new, seen_by=old)
         check_changes_are_seen(keys, changed_by=old, seen_by=new)
-        check_it_ingests(keys, old, new)
+        check_it_ingests(keys, old, new, "ada")
+
+        assert present.command("persons", "partition") == "The persons have partitions now.\n"
+        check_it_ingests(keys, old, new, "ada")
+        check_it_ingests(keys, old, new, "ben")
+        check_it_merges_and_deletes(keys, old, new)
 
         assert released.stop() == 0
         released.start()
@@ -103,17 +110,56 @@ def _flags(keys: Keys, client: httpx.Client) -> object:
     return answer.json()["featureFlags"]
 
 
-def check_it_ingests(keys: Keys, old: httpx.Client, new: httpx.Client) -> None:
+def check_it_ingests(keys: Keys, old: httpx.Client, new: httpx.Client, name: str) -> None:
     """The released version, which was there first."""
-    event = {"event": "signed up", "distinct_id": "ada", "properties": {"$set": {"plan": "pro"}}}
+    plan = f"plan {uuid4()}"
+    event = {"event": "signed up", "distinct_id": name, "properties": {"$set": {"plan": plan}}}
     captured = old.post("/capture/", json={"api_key": keys.project_api_key, **event})
     assert captured.status_code == 200, captured.text
 
-    def plans() -> list[object]:
-        answer = new.get(f"/api/projects/{keys.project_id}/persons/?distinct_id=ada")
-        return [person["properties"].get("plan") for person in answer.json()["results"]]
+    def plans(client: httpx.Client) -> list[object]:
+        return [person["properties"].get("plan") for person in _persons(keys, client, name)]
 
-    until(lambda: plans() == ["pro"], "the person is not there")
+    until(lambda: plans(new) == [plan], "the person is not there")
+    assert plans(old) == [plan]
+
+
+def check_it_merges_and_deletes(keys: Keys, old: httpx.Client, new: httpx.Client) -> None:
+    """The released version, where persons have partitions that it does not know of."""
+    [ada], [ben] = _persons(keys, new, "ada"), _persons(keys, new, "ben")
+    merge = {
+        "event": "$identify",
+        "distinct_id": "ada",
+        "properties": {"$anon_distinct_id": "visitor"},
+    }
+    alias = {
+        "event": "$merge_dangerously",
+        "distinct_id": "ada",
+        "properties": {"alias": "ben"},
+    }
+    for event in (merge, alias):
+        captured = old.post("/capture/", json={"api_key": keys.project_api_key, **event})
+        assert captured.status_code == 200, captured.text
+    until(
+        lambda: [one["id"] for one in _persons(keys, new, "ben")] == [ada["id"]],
+        "the persons are not merged",
+    )
+    found = old.get(f"/api/projects/{keys.project_id}/persons/{ada['uuid']}/")
+    assert sorted(found.json()["distinct_ids"]) == ["ada", "ben", "visitor"]
+    assert ben["id"] != ada["id"]
+
+    gone = old.delete(f"/api/projects/{keys.project_id}/persons/{ada['uuid']}/")
+    assert gone.status_code in (202, 204), gone.text
+    assert _persons(keys, new, "ada") == _persons(keys, old, "ben") == []
+
+
+def _persons(keys: Keys, client: httpx.Client, distinct_id: str) -> list[dict[str, Any]]:
+    answer = client.get(
+        f"/api/projects/{keys.project_id}/persons/", params={"distinct_id": distinct_id}
+    )
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
 
 
 def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from fanion.cli.output import (
     time_text,
     with_records,
 )
+from fanion.cli.persons import persons
 from fanion.cli.serve import HELP, HELP_OPTIONS, serve
 from fanion.cli.transfer import export_project, import_project
 from fanion.cli.users import roles, users
@@ -92,6 +93,7 @@ app.add_typer(users, name="users")
 app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(log, name="log")
+app.add_typer(persons, name="persons")
 
 Email = Annotated[str | None, typer.Option(help="A user's e-mail; the first user by default.")]
 

@@ -1,0 +1,94 @@
+"""Real servers go on capturing and ingesting while the persons are divided, and the command that
+does so is killed."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fanion.accept_log.postgres import open_partitions
+from fanion.db.person_partitions import IS_DIVIDED
+from tests.ingest.test_partitions_crash import Site, has_accepted
+from tests.support.awaited import until_soon
+from tests.support.postgres import Postgres
+from tests.support.undivided import make_undivided
+
+pytestmark = pytest.mark.postgresql
+
+PERSONS = 30_000  # a few seconds of copying
+_MORE = f"""
+INSERT INTO persons (project_id, uuid, properties, is_identified, created_at, version)
+SELECT 77, gen_random_uuid(), '{{}}', FALSE, NOW(), 1 FROM GENERATE_SERIES(1, {PERSONS})
+"""
+_COPIED = "SELECT copied FROM persons_partitioning"
+_IS_BEGUN = "SELECT to_regclass('persons_partitioning') IS NOT NULL"
+_COUNTS = """
+SELECT (SELECT COUNT(*) FROM persons WHERE project_id = 77) AS persons,
+       (SELECT COUNT(*) FROM person_keys WHERE project_id = 77) AS keys
+"""
+
+
+@pytest.fixture
+async def database(postgres: Postgres) -> str:
+    """Dropped with the PostgreSQL of the tests."""
+    url = postgres.url(await postgres.create_database())
+    await make_undivided(url)
+    await open_partitions(url)
+    return url
+
+
+@pytest.fixture
+def site(tmp_path: Path, database: str) -> Iterator[Site]:
+    site = Site(tmp_path, database)
+    try:
+        yield site
+    finally:
+        for server in site.servers:
+            server.close()
+
+
+async def test_persons_are_divided_while_servers_run_although_the_command_is_killed(
+    site: Site,
+) -> None:
+    first, second = site.add(), site.add()
+    first.start()
+    second.start()
+    await site.shared_by(2)
+    await site.asked(_MORE)
+    sending = asyncio.create_task(site.send_while(lambda: [first, second]))
+    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+
+    killed = first.begin("persons", "partition")
+    await until_soon(lambda: has_copied(site), "nothing is copied")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    await until_soon(lambda: is_free(site), "the killed command's session does not end")
+    accepted = site.accepted
+    await until_soon(lambda: has_accepted(site, accepted + 100), "nothing more is accepted")
+    said = await asyncio.to_thread(first.command, "persons", "partition")
+    accepted = site.accepted
+    await until_soon(lambda: has_accepted(site, accepted + 200), "nothing more is accepted")
+    site.is_sending = False
+    await sending
+
+    await site.check()
+    assert said == "The persons have partitions now.\n"
+    assert await asyncio.to_thread(first.command, "persons", "partition") == (
+        "The persons have partitions already.\n"
+    )
+    assert (await site.asked(IS_DIVIDED))[0][0]
+    assert tuple((await site.asked(_COUNTS))[0]) == (PERSONS, PERSONS)
+
+
+async def has_copied(site: Site) -> bool:
+    if not (await site.asked(_IS_BEGUN))[0][0]:
+        return False
+    return any(row["copied"] > 0 for row in await site.asked(_COPIED))
+
+
+async def is_free(site: Site) -> bool:
+    question = "SELECT NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = "
+    low = 7238414923 % 2**32
+    return bool((await site.asked(f"{question}{low})"))[0][0])

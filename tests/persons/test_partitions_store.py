@@ -1,0 +1,506 @@
+"""Persons in PostgreSQL: what partitions guarantee, and the move to them while others write."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+from sqlalchemy import Connection, insert, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from fanion.activity.model import Author
+from fanion.db.engine import Records, open_records
+from fanion.db.person_partitions import IS_DIVIDED, NEW, NEW_KEYS, OLD, PARTITIONS
+from fanion.db.schema.cohorts import cohort_people, cohorts
+from fanion.db.schema.flags import flag_continuity
+from fanion.db.schema.persons import person_keys
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.persons import partitions_store
+from fanion.persons.erasure_store import begin_erasure
+from fanion.persons.merge import Changes, Merged, PersonState
+from fanion.persons.partitions_store import (
+    CannotPartition,
+    cancel_partitioning,
+    partition_persons,
+)
+from fanion.persons.state_store import load_states, write_changes
+from fanion.properties.size import ByteBudget
+from tests.support.awaited import until_soon
+from tests.support.management import NOW
+from tests.support.postgres import Postgres
+from tests.support.undivided import make_undivided
+
+pytestmark = pytest.mark.postgresql
+
+PROJECTS = (1, 2)
+COHORT = 7
+
+
+@pytest.fixture
+async def undivided_url(postgres: Postgres) -> AsyncIterator[str]:
+    name = await postgres.create_database()
+    await make_undivided(postgres.url(name))
+    yield postgres.url(name)
+    await postgres.drop_database(name)
+
+
+@pytest.fixture
+async def undivided(undivided_url: str) -> AsyncIterator[Records]:
+    records = await open_records(undivided_url)
+    yield records
+    await records.close()
+
+
+def author(project_id: int) -> Author:
+    return Author(project_id=project_id, organization_id=UUID(int=1), user_id=None, now=NOW)
+
+
+@dataclass
+class Writer:
+    """Changes persons of its own, as ingestion and the API do, and remembers what must be stored.
+
+    stored: UUID → number in its properties and distinct ids; gone: UUIDs of deleted persons
+    """
+
+    records: Records
+    project_id: int
+    chance: random.Random
+    name: str
+    version: int = 0
+    stored: dict[UUID, tuple[int, set[str]]] = field(default_factory=dict)
+    merged: dict[UUID, UUID] = field(default_factory=dict)
+    gone: set[UUID] = field(default_factory=set)
+    is_writing: bool = True
+
+    async def write(self) -> None:
+        while self.is_writing:
+            await self.write_once()
+
+    async def write_once(self) -> None:
+        actions: list[Callable[[], Any]] = [self.create]
+        if len(self.stored) > 3:
+            actions += [self.update, self.update, self.merge, self.erase, self.create_again]
+        await self.chance.choice(actions)()
+
+    async def create(self, count: int = 3) -> None:
+        await self._create([UUID(int=self.chance.getrandbits(128)) for _ in range(count)])
+
+    async def create_again(self) -> None:
+        """As a deleted person whose distinct id is seen again: its UUID is derived from that."""
+        if self.gone:
+            await self._create([self.gone.pop()])
+
+    async def _create(self, uuids: Sequence[UUID]) -> None:
+        self.version += 1
+        created = [PersonState(None, one, {"n": 0}, False, NOW, self.version) for one in uuids]
+        names = {f"{self.name}-{one.uuid}": one for one in created}
+        await self._change(Changes(tuple(created), (), names, (), {}))
+        self.stored |= {one.uuid: (0, {name}) for name, one in names.items()}
+
+    async def update(self) -> None:
+        [person] = await self._some(1)
+        number = self.chance.randrange(10**9)
+        person.properties["n"] = number
+        expected = self._next([person])
+        await self._change(Changes((), (person,), {}, (), {}, expected))
+        self.stored[person.uuid] = number, self.stored[person.uuid][1]
+
+    async def merge(self) -> None:
+        gone, into = await self._some(2)
+        expected = self._next([gone, into])
+        overrides = {gone.uuid: into.uuid}
+        changes = Changes((), (into,), {}, (Merged(gone, into),), overrides, expected)
+        await self._change(changes)
+        number, names = self.stored[into.uuid]
+        self.stored[into.uuid] = number, names | self.stored.pop(gone.uuid)[1]
+        self.merged[gone.uuid] = into.uuid
+
+    async def erase(self) -> None:
+        [person] = await self._some(1)
+        assert person.id is not None
+        async with self.records.write() as connection:
+            erasure = await connection.run_sync(_erase, self.project_id, person.id)
+        assert erasure is not None
+        del self.stored[person.uuid]
+        self.gone.add(person.uuid)
+
+    def _next(self, some: Sequence[PersonState]) -> dict[int, int]:
+        expected = {one.id: one.version for one in some if one.id is not None}
+        self.version += 1
+        for one in some:
+            one.version = self.version
+        return expected
+
+    async def _some(self, count: int) -> list[PersonState]:
+        uuids = self.chance.sample(sorted(self.stored), count)
+        names = [min(self.stored[uuid][1]) for uuid in uuids]
+        async with self.records.read() as connection:
+            found = await connection.run_sync(
+                load_states, self.project_id, names, ByteBudget(2**30)
+            )
+        return [found[name] for name in names]
+
+    async def _change(self, changes: Changes) -> None:
+        async with self.records.write() as connection:
+            await connection.run_sync(
+                write_changes, self.project_id, changes, changes.overrides, self.version
+            )
+
+
+def _erase(connection: Connection, project_id: int, person_id: int) -> object:
+    return begin_erasure(connection, author(project_id), person_id, 0, with_events=False)
+
+
+def writers(records: Records, count: int = 4) -> list[Writer]:
+    return [
+        Writer(records, PROJECTS[number % 2], random.Random(number), f"w{number}")
+        for number in range(count)
+    ]
+
+
+@asynccontextmanager
+async def writing(some: Sequence[Writer]) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(one.write()) for one in some]
+    try:
+        yield
+    finally:
+        for one in some:
+            one.is_writing = False
+        await asyncio.gather(*tasks)
+        for one in some:
+            one.is_writing = True
+
+
+async def check(records: Records, some: Sequence[Writer]) -> None:
+    """Exactly what the writers have stored is there, in all tables."""
+    rows = await records.fetch(select(persons.c.id, persons.c.uuid, persons.c.properties))
+    links = await records.fetch(select(person_distinct_ids))
+    keys = await records.fetch(select(person_keys))
+    names: dict[int, set[str]] = {}
+    for link in links:
+        names.setdefault(link.person_id, set()).add(link.distinct_id)
+    expected = {uuid: value for one in some for uuid, value in one.stored.items()}
+    assert len(rows) == len(expected)
+    assert {row.uuid: (row.properties["n"], names[row.id]) for row in rows} == expected
+    assert {(key.person_id, key.uuid) for key in keys} == {(row.id, row.uuid) for row in rows}
+    overrides = await records.fetch(select(person_overrides.c.old_person))
+    assert {row.old_person for row in overrides} <= {old for one in some for old in one.merged}
+
+
+async def asked(records: Records, question: str) -> Any:
+    [row] = await records.fetch(text(question))
+    return row[0]
+
+
+# ── A new installation ───────────────────────────────────────────────────────────────────
+
+
+async def test_one_project_is_spread_over_all_partitions(records: Records) -> None:
+    [writer] = writers(records, 1)
+
+    await writer.create(2_000)
+
+    counted = await records.fetch(
+        text("SELECT tableoid, COUNT(*) AS persons FROM persons GROUP BY tableoid")
+    )
+    assert len(counted) == PARTITIONS == 64
+    assert max(row.persons for row in counted) < 2_000 / 20
+
+
+async def test_a_uuid_is_unique_in_its_project(records: Records) -> None:
+    uuid = uuid4()
+    await _put(records, 1, uuid)
+    await _put(records, 2, uuid)
+
+    with pytest.raises(IntegrityError, match="unique"):
+        await _put(records, 1, uuid)
+
+
+async def _put(records: Records, project_id: int, uuid: UUID) -> int:
+    row = {"properties": {}, "is_identified": False, "created_at": NOW, "version": 1}
+    statement = insert(persons).values(project_id=project_id, uuid=uuid, **row)
+    async with records.write() as connection:
+        added: int = (await connection.execute(statement.returning(persons.c.id))).scalar_one()
+    return added
+
+
+async def _execute(records: Records, statement: str) -> None:
+    async with records.write() as connection:
+        await connection.execute(text(statement))
+
+
+async def test_a_distinct_id_needs_its_person_and_a_person_with_one_stays(
+    records: Records,
+) -> None:
+    person_id = await _put(records, 1, uuid4())
+    await _execute(records, f"INSERT INTO person_distinct_ids VALUES (1, 'a', {person_id})")
+
+    with pytest.raises(IntegrityError, match="foreign key"):
+        await _execute(records, f"INSERT INTO person_distinct_ids VALUES (1, 'b', {person_id + 1})")
+    with pytest.raises(IntegrityError, match="foreign key"):
+        await _execute(records, f"DELETE FROM persons WHERE id = {person_id}")
+
+    assert await asked(records, "SELECT COUNT(*) FROM persons") == 1
+    assert await asked(records, "SELECT COUNT(*) FROM person_keys") == 1
+
+
+async def test_a_deleted_person_takes_memberships_and_identities_along(records: Records) -> None:
+    kept, deleted = [await _put(records, 1, uuid4()) for _ in range(2)]
+    await _join_cohort(records, [kept, deleted])
+
+    await _execute(records, f"DELETE FROM persons WHERE id = {deleted}")
+
+    for table in (cohort_people, flag_continuity):
+        assert [row.person_id for row in await records.fetch(select(table))] == [kept]
+
+
+async def _join_cohort(records: Records, person_ids: Sequence[int]) -> None:
+    cohort = {
+        "id": COHORT,
+        "project_id": 1,
+        "description": "",
+        "groups": [],
+        "deleted": False,
+        "is_static": True,
+        "is_calculating": False,
+        "errors_calculating": 0,
+        "version": 1,
+        "requested": 1,
+        "created_at": NOW,
+    }
+    members = [
+        {"cohort_id": COHORT, "person_id": one, "project_id": 1, "added": 1, "removed": 2**62}
+        for one in person_ids
+    ]
+    kept = [
+        {"project_id": 1, "person_id": one, "flag_key": "f", "hash_key": "h"} for one in person_ids
+    ]
+    async with records.write() as connection:
+        await connection.execute(insert(cohorts).values(cohort))
+        await connection.execute(insert(cohort_people), members)
+        await connection.execute(insert(flag_continuity), kept)
+
+
+async def test_what_a_person_is_known_by_does_not_change(records: Records) -> None:
+    await _put(records, 1, uuid4())
+
+    with pytest.raises(DBAPIError, match="do not change"):
+        await _execute(records, "UPDATE persons SET uuid = gen_random_uuid()")
+
+
+# ── The move ─────────────────────────────────────────────────────────────────────────────
+
+# Everything but the numbers that PostgreSQL gives to objects.
+_SCHEMA = (
+    """
+    SELECT c.relname::text, c.relkind::text, a.attname::text, a.attnum - (
+             SELECT COUNT(*) FROM pg_attribute AS d
+              WHERE d.attrelid = c.oid AND d.attisdropped AND d.attnum < a.attnum),
+           format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(v.adbin, v.adrelid)
+      FROM pg_class AS c
+      JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+ LEFT JOIN pg_attrdef AS v ON v.adrelid = c.oid AND v.adnum = a.attnum
+     WHERE c.relnamespace = 'public'::regnamespace
+    """,
+    "SELECT conrelid::regclass::text, conname::text, pg_get_constraintdef(oid), convalidated "
+    "FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
+    "SELECT indexdef, tablename::text FROM pg_indexes WHERE schemaname = 'public'",
+    "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
+    "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    "SELECT pg_get_serial_sequence('persons', 'id')",
+    "SELECT inhrelid::regclass::text, pg_get_expr(relpartbound, oid) FROM pg_inherits "
+    "JOIN pg_class ON oid = inhrelid WHERE relkind = 'r'",
+)
+
+
+async def schema_of(url: str) -> list[list[tuple[Any, ...]]]:
+    connection = await asyncpg.connect(url)
+    try:
+        return [
+            sorted((tuple(row) for row in await connection.fetch(question)), key=repr)
+            for question in _SCHEMA
+        ]
+    finally:
+        await connection.close()
+
+
+async def test_a_divided_installation_has_the_schema_of_a_new_one(
+    undivided_url: str, postgres_url: str
+) -> None:
+    assert await partition_persons(undivided_url)
+
+    assert await schema_of(undivided_url) == await schema_of(postgres_url)
+    assert not await partition_persons(undivided_url)
+
+
+async def test_nothing_is_lost_or_doubled_while_others_write(
+    undivided: Records, undivided_url: str
+) -> None:
+    some = writers(undivided)
+    for one in some:
+        await one.create(500)
+    created = await asked(undivided, "SELECT MAX(id) FROM persons")
+    copied: list[int] = []
+
+    async with writing(some):
+        assert await partition_persons(undivided_url, lambda end, *_: copied.append(end), 50)
+        divided_at = [one.version for one in some]
+        await until_soon(lambda: _have_written(some, divided_at), "nobody writes any more")
+
+    await check(undivided, some)
+    assert len(copied) > created / 100
+    assert await asked(undivided, IS_DIVIDED)
+
+
+async def _have_written(some: Sequence[Writer], since: Sequence[int]) -> bool:
+    return all(one.version > before + 20 for one, before in zip(some, since, strict=True))
+
+
+class Interrupted(Exception):
+    pass
+
+
+STEPS = ("_copy", "_refer", "_compare", "_until_free", "_swap", "_clear")
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_an_interrupted_move_goes_on(
+    undivided: Records, undivided_url: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends before a step. Everything works as before meanwhile."""
+    some = writers(undivided)
+    for one in some:
+        await one.create(100)
+
+    async def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    with monkeypatch.context() as patched, pytest.raises(Interrupted):
+        patched.setattr(partitions_store, step, interrupt)
+        await partition_persons(undivided_url)
+    for one in some:
+        for _ in range(40):
+            await one.write_once()
+    await check(undivided, some)
+    with_rest = await partition_persons(undivided_url)
+
+    await check(undivided, some)
+    assert with_rest
+    assert not await partition_persons(undivided_url)
+    for table in (NEW, NEW_KEYS, OLD, "persons_partitioning"):
+        assert await asked(undivided, f"SELECT to_regclass('{table}') IS NULL")
+
+
+async def test_a_move_that_is_interrupted_while_it_copies_goes_on_from_there(
+    undivided: Records, undivided_url: str
+) -> None:
+    some = writers(undivided)
+    for one in some:
+        await one.create(100)
+    first: list[int] = []
+    second: list[int] = []
+
+    def stop(end: int, upto: int, count: int) -> None:
+        first.append(end)
+        if len(first) == 3:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        await partition_persons(undivided_url, stop, 50)
+    assert await partition_persons(undivided_url, lambda end, *_: second.append(end), 50)
+
+    assert first == [50, 100, 150]
+    assert second[0] == 200
+    await check(undivided, some)
+
+
+async def test_a_move_that_is_cancelled_leaves_nothing(
+    undivided: Records, undivided_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = writers(undivided)
+    for one in some:
+        await one.create(10)
+    before = await schema_of(undivided_url)
+
+    async def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    with monkeypatch.context() as patched, pytest.raises(Interrupted):
+        patched.setattr(partitions_store, "_compare", interrupt)
+        await partition_persons(undivided_url)
+
+    assert await cancel_partitioning(undivided_url)
+    assert not await cancel_partitioning(undivided_url)
+    assert _without_functions(await schema_of(undivided_url)) == _without_functions(before)
+    await check(undivided, some)
+    assert await partition_persons(undivided_url)
+    with pytest.raises(CannotPartition, match="already"):
+        await cancel_partitioning(undivided_url)
+
+
+def _without_functions(schema: list[list[tuple[Any, ...]]]) -> list[list[tuple[Any, ...]]]:
+    """Three that no trigger calls stay."""
+    return [part for part in schema if not any("CREATE OR REPLACE" in str(row) for row in part)]
+
+
+async def test_a_reader_that_began_before_sees_all_persons_to_its_end(
+    undivided: Records, undivided_url: str
+) -> None:
+    """The tables change places behind it, and others write meanwhile."""
+    some = writers(undivided)
+    for one in some:
+        await one.create(50)
+    everyone = await asked(undivided, "SELECT COUNT(*) FROM persons")
+
+    async with writing(some):
+        async with undivided.read() as reader:
+            await reader.execute(text("SELECT 1 FROM person_overrides"))
+            moving = asyncio.create_task(partition_persons(undivided_url))
+            await until_soon(lambda: _is_referred(undivided), "the copy does not end")
+            before = [one.version for one in some]
+            await until_soon(lambda: _have_written(some, before), "nobody writes any more")
+            seen = await reader.scalar(text("SELECT COUNT(*) FROM persons"))
+            assert not moving.done()
+        assert await moving
+
+    assert seen == everyone
+    await check(undivided, some)
+
+
+async def _is_referred(records: Records) -> bool:
+    question = "SELECT COUNT(*) = 3 FROM pg_constraint WHERE conname LIKE 'new_fk_%'"
+    is_added: bool = await asked(records, question)
+    return is_added
+
+
+async def test_a_copy_that_differs_is_not_used(
+    undivided: Records, undivided_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [writer] = writers(undivided, 1)
+    await writer.create(10)
+
+    async def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    with monkeypatch.context() as patched, pytest.raises(Interrupted):
+        patched.setattr(partitions_store, "_refer", interrupt)
+        await partition_persons(undivided_url)
+    await _execute(undivided, f"UPDATE {NEW} SET version = 9 WHERE id = 3")
+
+    with pytest.raises(CannotPartition, match="differs"):
+        await partition_persons(undivided_url)
+    await check(undivided, [writer])
+
+
+async def test_only_one_process_moves_them(undivided_url: str) -> None:
+    other = await asyncpg.connect(undivided_url)
+    await other.execute("SELECT pg_advisory_lock(7238414923)")
+
+    with pytest.raises(CannotPartition, match="Another process"):
+        await partition_persons(undivided_url)
+    await other.close()
