@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from fanion.activity.model import Author
-from fanion.db.engine import Records, open_records
+from fanion.db.engine import Records, open_records, unopened_records
 from fanion.db.person_partitions import IS_DIVIDED, NEW, NEW_KEYS, OLD, PARTITIONS
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.flags import flag_continuity
@@ -28,7 +28,8 @@ from fanion.persons.partitions_store import (
     cancel_partitioning,
     partition_persons,
 )
-from fanion.persons.state_store import load_states, write_changes
+from fanion.persons.state_store import STATES, changed_persons, load_states, write_changes
+from fanion.persons.store import stored_properties
 from fanion.properties.size import ByteBudget
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
@@ -208,8 +209,8 @@ async def test_one_project_is_spread_over_all_partitions(records: Records) -> No
     counted = await records.fetch(
         text("SELECT tableoid, COUNT(*) AS persons FROM persons GROUP BY tableoid")
     )
-    assert len(counted) == PARTITIONS == 64
-    assert max(row.persons for row in counted) < 2_000 / 20
+    assert len(counted) == PARTITIONS
+    assert max(row.persons for row in counted) < 2 * 2_000 / PARTITIONS
 
 
 async def test_a_uuid_is_unique_in_its_project(records: Records) -> None:
@@ -291,6 +292,50 @@ async def test_what_a_person_is_known_by_does_not_change(records: Records) -> No
 
     with pytest.raises(DBAPIError, match="do not change"):
         await _execute(records, "UPDATE persons SET uuid = gen_random_uuid()")
+
+
+async def test_statements_of_ingestion_are_planned_once(postgres_url: str) -> None:
+    """Not at each execution, for all partitions: PostgreSQL does so five times, then compares."""
+    records = unopened_records(postgres_url, connections=1)
+    [writer] = writers(records, 1)
+    await writer.create(3_000)
+    await _execute(records, "ANALYZE")
+
+    for _ in range(8):
+        await writer.create()
+        await writer.update()
+        await writer.merge()
+        [person] = await writer._some(1)
+        await stored_properties(records, [(1, min(writer.stored[person.uuid][1]))])
+        numbers = await records.fetch(select(persons.c.id, persons.c.version).limit(2))
+        async with records.read() as connection:
+            used = {(row.id, row.version - 1) for row in numbers}  # changed since then
+            await connection.run_sync(changed_persons, used)
+
+    planned = await records.fetch(
+        text(
+            "SELECT statement, custom_plans FROM pg_prepared_statements "
+            "WHERE statement ~* 'unnest' AND statement ~ 'persons'"
+        )
+    )
+    await records.close()
+    kinds = ("FOR UPDATE", "SUM(", "DISTINCT FROM", "DELETE", "UPDATE persons", "LATERAL")
+    assert all(any(kind in row.statement for row in planned) for kind in kinds)
+    assert [row.statement for row in planned if row.custom_plans > 5] == []
+
+
+async def test_persons_are_looked_up_in_their_partitions_alone(records: Records) -> None:
+    [writer] = writers(records, 1)
+    await writer.create(300)
+    names = [min(names) for _, names in writer.stored.values()][:3]
+
+    async with records.write() as connection:
+        sql = str(STATES["postgresql"].compile(dialect=connection.dialect))
+        plan = await connection.exec_driver_sql(f"EXPLAIN (ANALYZE) {sql}", (names, 1))
+        lines = [line for (line,) in plan if "Scan" in line and " persons_" in line]
+
+    assert len(lines) == PARTITIONS
+    assert 1 <= sum("never executed" not in line for line in lines) <= len(names)
 
 
 # ── The move ─────────────────────────────────────────────────────────────────────────────

@@ -56,8 +56,8 @@ STATE_COLUMNS = (
     _person.created_at,
     _person.version,
 )
-
-_ONE = literal_column("1")  # as a parameter it would have PostgreSQL plan each execution anew
+# As a parameter it would have PostgreSQL plan each execution anew.
+_ONE = literal_column("1", BigInteger)
 
 
 def of_distinct_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:

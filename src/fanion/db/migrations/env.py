@@ -10,8 +10,8 @@ of old rows are yours to fill. Say in `oldest_program` which older programs may 
 store; as it is written, none. Migrations only go forward. SQLite drops the triggers of a table that
 is rebuilt: those of revision 0018 are to be made again then, and the view `person_keys` when
 `persons` is. In PostgreSQL `persons` has partitions or not, and may be about to be given some: a
-revision that changes it refuses to while a table `persons_partitioned` exists. The contract suite then checks on both
-engines that a migrated database equals the tables.
+revision that changes it refuses to while a table `persons_partitioned` exists. The contract suite
+then checks on both engines that a migrated database equals the tables.
 """
 
 from typing import Any, Literal
