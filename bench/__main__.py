@@ -18,6 +18,7 @@ from bench import (
     insights,
     load,
     log_partitions,
+    person_partitions,
     sustained,
     walk,
 )
@@ -32,6 +33,7 @@ CASES = {
     "sustained": sustained.run,
     "backlog": backlog.run,
     "log-partitions": log_partitions.run,
+    "person-partitions": person_partitions.run,
     "event-list": event_list.run,
     "cohorts": cohorts.run,
     "cohort-service": cohort_service.run,

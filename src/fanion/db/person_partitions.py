@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-PARTITIONS: Final = 16  # each statement about persons opens all of them
+# Each statement about many persons opens all of them.
+PARTITIONS: Final = 16
 
 VIEW: Final = "CREATE VIEW person_keys AS SELECT id AS person_id, project_id, uuid FROM persons"
 IS_DIVIDED: Final = "SELECT relkind = 'p' FROM pg_class WHERE oid = 'persons'::regclass"

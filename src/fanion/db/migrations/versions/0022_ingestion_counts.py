@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0021"
-down_revision = "0020"
+revision = "0022"
+down_revision = "0021"
 oldest_program = "0005"
 
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
