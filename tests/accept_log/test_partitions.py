@@ -67,6 +67,19 @@ async def test_a_batch_is_cut_into_one_envelope_a_partition(log: PostgresLog) ->
     assert last == entries[-1].id
 
 
+async def test_an_append_is_one_round_trip(
+    log: PostgresLog, connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    await log.append(envelope(BODY))
+    await log.append(envelope(BODY))
+
+    [last] = await connection.fetch(
+        "SELECT query FROM pg_stat_activity"
+        " WHERE application_name = 'fanion accept log' AND datname = CURRENT_DATABASE()"
+    )
+    assert "INSERT INTO accept_log_entries" in last["query"]
+
+
 async def test_a_batch_is_appended_in_one_transaction(
     log: PostgresLog, connection: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:

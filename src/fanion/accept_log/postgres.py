@@ -178,6 +178,7 @@ async def open_postgres_log(
             max_size=connections,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
+            reset=_leave,
             server_settings={
                 "application_name": "fanion accept log",
                 "jit": "off",
@@ -208,6 +209,11 @@ async def open_partitions(url: str) -> bool:
             return True
         finally:
             await connection.close()
+
+
+async def _leave(_: Any) -> None:
+    """Nothing here leaves anything in the session of a connection. To reset it would be a second
+    round trip for each group of appends, before they are answered."""
 
 
 def _plain(url: str) -> str:
