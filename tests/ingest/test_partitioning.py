@@ -97,3 +97,20 @@ def test_distinct_ids_are_spread_evenly() -> None:
     found = [partition_of({"distinct_id": f"user-{n}"}) for n in range(6_400)]
 
     assert max(found.count(partition) for partition in range(1, PARTITIONS + 1)) < 160
+
+
+@pytest.mark.parametrize(
+    ("project", "distinct_id", "partition"),
+    [
+        (1, "user-1", 34),
+        (2, "user-1", 3),
+        (1, "", 64),
+        (1, "ü\0", 34),
+        (1, 5, 48),
+        (1, "x" * 1000, 50),
+    ],
+)
+def test_a_distinct_id_stays_in_its_partition_in_every_version(
+    project: int, distinct_id: object, partition: int
+) -> None:
+    assert partition_of({"distinct_id": distinct_id}, project) == partition

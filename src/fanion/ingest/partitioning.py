@@ -37,19 +37,19 @@ def cut(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
 
     An envelope whose items all go to one partition, or that cannot be read, stays as it is.
     """
+    of_project = crc32(f"{envelope.project_id}:".encode())
     try:
         items = _items(envelope.body)
         if isinstance(items, _Item):
-            return [(_partition(envelope.project_id, items, partitions), envelope)]
+            return [(_partition(of_project, items, partitions), envelope)]
         found: dict[int, list[Raw]] = {}
         for item in items:
-            number = _partition(envelope.project_id, _decode_item(item), partitions)
+            number = _partition(of_project, _decode_item(item), partitions)
             found.setdefault(number, []).append(item)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         found = {}
     if len(found) < 2:
-        number = next(iter(found), _place(envelope.project_id, "", partitions))
-        return [(number, envelope)]
+        return [(next(iter(found), _place(of_project, "", partitions)), envelope)]
     return [
         (number, structs.replace(envelope, body=b"[" + b",".join(some) + b"]"))
         for number, some in found.items()
@@ -63,14 +63,14 @@ def _items(body: bytes) -> _Item | list[Raw]:
     return read if read.batch is None else read.batch
 
 
-def _partition(project_id: int, item: _Item, partitions: int) -> int:
-    """As `prepare.distinct_id_of` reads it."""
+def _partition(of_project: int, item: _Item, partitions: int) -> int:
+    """As `prepare.distinct_id_of` reads it. of_project: checksum that those of its ids go on"""
     properties = item.properties.distinct_id if item.properties is not None else None
     given = item.given or properties or item.distinct_id or ""
-    return _place(project_id, given, partitions)
+    return _place(of_project, given, partitions)
 
 
-def _place(project_id: int, distinct_id: Any, partitions: int) -> int:
+def _place(of_project: int, distinct_id: Any, partitions: int) -> int:
     text = distinct_id if type(distinct_id) is str else _encode(distinct_id).decode()
-    key = f"{project_id}:{text[:DISTINCT_ID_MAX]}".replace("\0", "\ufffd")
-    return crc32(key.encode(errors="surrogatepass")) % partitions + 1
+    key = text[:DISTINCT_ID_MAX].replace("\0", "\ufffd").encode("utf-8", "surrogatepass")
+    return crc32(key, of_project) % partitions + 1
