@@ -19,6 +19,7 @@ from bench import (
     load,
     log_partitions,
     person_partitions,
+    postgres_capture,
     sustained,
     walk,
 )
@@ -27,6 +28,7 @@ from bench.report import Row, show
 CASES = {
     "evaluation": evaluation.run,
     "capture": capture.run,
+    "postgres-capture": postgres_capture.run,
     "decide": decide.run,
     "flags": flags.run,
     "ingestion": ingestion.run,

@@ -9,7 +9,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.support.server import Keys, RealServer, free_port
+import httpx
+
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.server import START_S, Keys, RealServer, free_port
 
 
 @contextmanager
@@ -44,6 +48,13 @@ def whole(data: Path, **settings: str) -> RealServer:
     return RealServer(data, {"FANION_PROCESSES": "0", **settings})
 
 
+def start_web(server: RealServer) -> None:
+    """A server with the role `web`, which may have no event store."""
+    server.launch()
+    with plain_http.Client(base_url=server.url, timeout=30) as http:
+        until(lambda: _is_ready(http), "the server does not accept", START_S)
+
+
 def resident_mb(pid: int, kind: str = "VmHWM") -> float:
     """Of a server and its processes, each at its highest so far; as `VmRSS`, now. What they share
     counts in each of them."""
@@ -62,6 +73,13 @@ def children(pid: int) -> list[int]:
             if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
                 found.append(int(stat.parent.name))
     return found
+
+
+def _is_ready(http: httpx.Client) -> bool:
+    try:
+        return http.get("/_ready").is_success
+    except httpx.TransportError:
+        return False
 
 
 def _wait_open(port: int) -> None:
