@@ -23,7 +23,7 @@ from fanion.events.storage.encoder import Batch, Block, EventEncoder, even_rows
 from fanion.events.storage.store import EventStore
 from tests.simulation.network import Link, Network
 
-MUTATION_S = 2.0  # until its parts are rewritten
+MUTATION_S = 1.0  # until its parts are rewritten
 _pack = msgspec.msgpack.encode
 _COLUMNS = ("row",)
 

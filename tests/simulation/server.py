@@ -34,7 +34,7 @@ from tests.simulation.network import Network
 from tests.simulation.records import Database, SimulatedRecords
 from tests.simulation.traffic import PROJECT, STARTED_AT
 
-SQUASH_S = 12.0  # at most between two
+SQUASH_S = 5.0  # at most between two
 # Of servers that ingest larger envelopes in pieces, as a program of another version may.
 PIECES, FEW_ITEMS = 0.3, Budget(12_000)
 

@@ -42,7 +42,7 @@ class Expected:
     properties: dict[str, dict[str, Any]] = field(default_factory=dict)
     groups: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     types: set[str] = field(default_factory=set)
-    contended: dict[str, set[int]] = field(default_factory=dict)
+    contended: dict[str, set[int | None]] = field(default_factory=dict)
     _requested: list[tuple[str, int]] = field(default_factory=list)
     _parents: dict[str, str] = field(default_factory=dict)
 
@@ -60,7 +60,7 @@ class Expected:
         self.contended[distinct_id] = {value, *waiting}
 
     def request(self, distinct_id: str, value: int) -> None:
-        self.contended.setdefault(distinct_id, set()).add(value)
+        self.contended.setdefault(distinct_id, {None}).add(value)  # it may be refused
         self._requested.append((distinct_id, value))
 
     def answer(self, distinct_id: str, value: int) -> None:
@@ -164,11 +164,13 @@ class Traffic:
             properties["$unset"] = [name]
             of_person.pop(name, None)
             return
-        properties["$set"] = {name: self._numbers}
-        if not historical and distinct_id in USERS:
+        if not historical and distinct_id in USERS and self._random.random() < 0.5:
+            # Often the value that it has: then the event changes nothing.
             value = self._random.choice((1, 2))
-            properties["$set"][f"contended_{distinct_id}"] = value
+            properties["$set"] = {f"contended_{distinct_id}": value}
             self.expected.set_by_event(distinct_id, value)
+            return
+        properties["$set"] = {name: self._numbers}
         properties["$set_once"] = {first: self._numbers}
         of_person[name] = self._numbers
         of_person.setdefault(first, self._numbers)
