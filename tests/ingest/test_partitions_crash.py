@@ -23,7 +23,9 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
 
 # After a kill: 6 s of silence, and a look; after the end of a server that was asked to end: a look.
-KILLED_S, ENDED_S = 8.0, 1.0
+# 8 s and 1 s at most, on a machine that does nothing else: here with room for other tests. Less than
+# 6 s show that no silence was awaited.
+KILLED_S, ENDED_S = 30.0, 5.5
 SILENT_S = 7.0  # longer than a worker may be silent
 VISITORS = 40
 PARTITIONS = 64
