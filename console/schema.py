@@ -25,7 +25,7 @@ async def document() -> bytes:
     with TemporaryDirectory(prefix="fanion-schema-") as folder:
         settings = read_settings({}, {"data": Path(folder), "processes": 1})
         context = AppContext(settings, Metrics(), LineWriter(io.BytesIO()))
-        async with open_stores(settings) as stores:
+        async with open_stores(context) as stores:
             server = Server(build_services(context, stores), EventStore(settings.event_store_url))
             try:
                 return await _read(server_application(server).management)

@@ -27,6 +27,7 @@ from tests.support.events_engine import (
     events,
     every_events,
     every_layout,
+    own_events_url,
     project_id,
     server_events,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "every_layout",
     "home",
     "office",
+    "own_events_url",
     "postgres_office",
     "postgres_site",
     "postgres_workspace",

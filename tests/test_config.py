@@ -12,6 +12,7 @@ from fanion.config import (
     Settings,
     SettingsError,
     read_settings,
+    read_valid_settings,
 )
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 
@@ -89,6 +90,11 @@ def test_the_provider_and_its_groups_are_read() -> None:
     assert "very secret" not in repr(settings)
 
 
+UNREADABLE = [
+    f"FANION_{name} cannot be read: it is scheme://user:password@host:port/database with a port "
+    "from 1 to 65535; special characters in user and password are percent-encoded"
+    for name in ("DATABASE_URL", "EVENTS_URL")
+]
 WRONG: dict[str, tuple[dict[str, str], str]] = {
     "unknown": (
         {"FANION_PROT": "1"},
@@ -233,7 +239,117 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_EVENTS_URL": "duckdb://x"},
         "FANION_EVENTS_URL must begin with chdb:// or clickhouse:// or clickhouses://",
     ),
+    "a driver of its own": (
+        {"FANION_DATABASE_URL": "postgresql+psycopg://h/d"},
+        "FANION_DATABASE_URL must begin with sqlite:// or postgresql:// or postgres://",
+    ),
+    "a port of records": ({"FANION_DATABASE_URL": "postgresql://u:s3cret@h:54x/d"}, UNREADABLE[0]),
+    "a port that is too large": (
+        {"FANION_DATABASE_URL": "postgresql://u:s3cret@h:65536/d"},
+        UNREADABLE[0],
+    ),
+    "a password that is not encoded": (
+        {"FANION_DATABASE_URL": "postgresql://u:s3#cret@h/d"},
+        UNREADABLE[0],
+    ),
+    "a password that looks like options": (
+        {"FANION_DATABASE_URL": "postgresql://u:s3?cret@h/d"},
+        UNREADABLE[0],
+    ),
+    "a port of events": ({"FANION_EVENTS_URL": "clickhouse://u:s3cret@h:x/d"}, UNREADABLE[1]),
+    "an option of records": (
+        {"FANION_DATABASE_URL": "postgresql://h/d?sslmod=require"},
+        "FANION_DATABASE_URL has an unknown option 'sslmod'; allowed are: gsslib, host, "
+        "krbsrvname, passfile, sslmode, target_session_attrs",
+    ),
+    "a mode of TLS": (
+        {"FANION_DATABASE_URL": "postgresql://h/d?sslmode=on"},
+        "FANION_DATABASE_URL: sslmode must be one of disable, allow, prefer, require, verify-ca, "
+        "verify-full, got 'on'",
+    ),
+    "an option of SQLite": (
+        {"FANION_DATABASE_URL": "sqlite:////srv/records.db?mode=ro"},
+        "FANION_DATABASE_URL has an unknown option 'mode'; such a URL has none",
+    ),
+    "no file of records": (
+        {"FANION_DATABASE_URL": "sqlite://srv/records.db"},
+        "FANION_DATABASE_URL must name a file: sqlite:////var/lib/fanion/records.db",
+    ),
+    "a cluster": (
+        {"FANION_EVENTS_URL": "clickhouse://h/d?cluster=main"},
+        "FANION_EVENTS_URL has an unknown option 'cluster'; such a URL has none",
+    ),
+    "an option of the embedded engine": (
+        {"FANION_EVENTS_URL": "chdb:///srv/events?databas=a"},
+        "FANION_EVENTS_URL has an unknown option 'databas'; allowed are: database",
+    ),
+    "a relative folder of events": (
+        {"FANION_EVENTS_URL": "chdb://srv/events"},
+        "FANION_EVENTS_URL must name an absolute folder: chdb:///var/lib/fanion/events",
+    ),
+    "no host of events": (
+        {"FANION_EVENTS_URL": "clickhouse:///d"},
+        "FANION_EVENTS_URL must name a host: clickhouse://user:password@host:8123/database",
+    ),
+    "two databases": (
+        {"FANION_EVENTS_URL": "clickhouse://h/a/b"},
+        "FANION_EVENTS_URL must end with the name of one database, got '/a/b'",
+    ),
+    "a role on SQLite": (
+        {"FANION_ROLE": "web"},
+        "FANION_ROLE=web needs PostgreSQL in DATABASE_URL: records in SQLite are served by one "
+        "process, with all roles",
+    ),
+    "a role on an embedded event store": (
+        {"FANION_ROLE": "web,ingest", "FANION_DATABASE_URL": "postgresql://h/d"},
+        "FANION_ROLE=web, ingest needs a ClickHouse server in EVENTS_URL: an embedded event store "
+        "is opened by one process, which must then have api, jobs too",
+    ),
 }
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"FANION_DATABASE_URL": "postgres://u:p%23w@h:5432/d?sslmode=verify-full"},
+        {"FANION_DATABASE_URL": "postgresql://fanion@/d?host=/run/postgresql"},
+        {"FANION_DATABASE_URL": "postgresql://u@[::1]:1/d?target_session_attrs=primary"},
+        {"FANION_DATABASE_URL": "sqlite:///records.db"},
+        {"FANION_EVENTS_URL": "clickhouses://u:p%2Fw@h/d"},
+        {"FANION_EVENTS_URL": "clickhouse+https://h"},
+        {"FANION_EVENTS_URL": "chdb:///srv/events?database=fanion"},
+        {"FANION_ROLE": "web", "FANION_DATABASE_URL": "postgresql://h/d"},
+        {"FANION_ROLE": "api,ingest,jobs", "FANION_DATABASE_URL": "postgresql://h/d"},
+        {
+            "FANION_ROLE": "ingest",
+            "FANION_DATABASE_URL": "postgresql://h/d",
+            "FANION_EVENTS_URL": "clickhouse://h/d",
+        },
+    ],
+)
+def test_right_stores_are_taken(environment: dict[str, str]) -> None:
+    assert read_settings(environment) != Settings()
+
+
+def test_every_wrong_setting_is_named_and_the_others_are_read() -> None:
+    settings, problems = read_valid_settings(
+        {
+            "FANION_PORT": "http",
+            "FANION_PROT": "1",
+            "FANION_ROLE": "ingest",
+            "FANION_EVENTS_URL": "clickhouse://h/d?cluster=main",
+            "FANION_OIDC_CLIENT_ID": "fanion",
+            "FANION_LOG_LEVEL": "debug",
+        }
+    )
+
+    assert settings == Settings(log_level="debug")
+    assert problems.keys() == {"port", "prot", "role", "events_url", "oidc_client_id"}
+    assert problems["port"] == "FANION_PORT: expected int, got 'http'"
+
+
+def test_without_a_wrong_setting_there_are_no_problems() -> None:
+    assert read_valid_settings({"FANION_PORT": "1"}) == (Settings(port=1), {})
 
 
 @pytest.mark.parametrize("name", WRONG)

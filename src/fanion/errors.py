@@ -265,3 +265,8 @@ class SchemaTooNew(Exception):
             f"this program knows {known}. Start the newer version, or restore what was backed up "
             "before the upgrade."
         )
+
+
+class StartRefused(Exception):
+    """What a start found will not become right by waiting: a store that answers and cannot be the
+    one that is meant, or a clock that is wrong. The text is one line that names the setting."""

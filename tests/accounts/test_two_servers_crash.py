@@ -20,8 +20,10 @@ ME = "/api/users/@me/"
 
 
 @pytest.fixture
-def servers(postgres_url: str, tmp_path: Path) -> Iterator[tuple[RealServer, RealServer]]:
-    settings = {"FANION_DATABASE_URL": postgres_url, "FANION_PROCESSES": "1"}
+def servers(
+    postgres_url: str, own_events_url: str, tmp_path: Path
+) -> Iterator[tuple[RealServer, RealServer]]:
+    settings = {"FANION_DATABASE_URL": postgres_url, "FANION_EVENTS_URL": own_events_url}
     first, second = (PreloadedServer(tmp_path / name, settings) for name in ("first", "second"))
     password = tmp_path / "password"
     password.write_text(PASSWORD)

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import pytest
 
 from tests.support import plain_http
 from tests.support.awaited import until, until_soon
-from tests.support.clickhouse.server import ClickHouse
 from tests.support.live_viewer import Viewer
 from tests.support.postgres import Outage, Postgres
 from tests.support.preloaded import PreloadedServer, run_fanion
@@ -59,13 +57,8 @@ def no_events() -> dict[str, str]:
 
 
 @pytest.fixture
-def events_url(clickhouse_server: ClickHouse) -> dict[str, str]:
-    """A database of the test's own."""
-    name = f"roles_{uuid4().hex}"
-    client = clickhouse_server.client()
-    client.command(f"CREATE DATABASE {name}")
-    client.close()
-    return {"FANION_EVENTS_URL": clickhouse_server.url(name)}
+def events_url(own_events_url: str) -> dict[str, str]:
+    return {"FANION_EVENTS_URL": own_events_url}
 
 
 def ready(server: RealServer) -> tuple[int, Json]:

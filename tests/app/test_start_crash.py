@@ -185,13 +185,3 @@ def test_the_first_start_prints_its_keys_without_the_event_store(blocked: Blocke
     until(lambda: "The event store does not answer yet." in blocked.log(), "nothing is announced")
 
     assert blocked.server.stop() == 0
-
-
-@pytest.mark.parametrize("url", ["chdb://relative/folder", "clickhouse:///no-host"])
-def test_an_event_store_that_cannot_be_ends_the_server(tmp_path: Path, url: str) -> None:
-    server = PreloadedServer(tmp_path / "data", {"FANION_EVENTS_URL": url})
-
-    done = server.run("serve")
-
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert done.stderr.startswith("fanion: the event store cannot be used: ")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Table, update
 
-from fanion.cli.doctor import Finding, definitions_finding, examine
+from fanion.cli.doctor import examine
+from fanion.cli.doctor_stores import Finding, definitions_finding
 from fanion.cli.doctor_validation import (
     InvalidRow,
     find_invalid_cohorts,

@@ -5,19 +5,15 @@ import os
 import random
 import signal
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.cluster.installation import Cluster, Member
+from tests.support.faketime import RIGHT, clock_off_by
 
 Fault = Callable[[Cluster, random.Random], Awaitable[None]]
 
 CUT_S: Final = 3.0
 CLOCK_S: Final = 30
-_FAKETIME: Final = "faketime/libfaketimeMT.so.1"
-_LIBRARIES: Final = (Path("/usr/lib"), Path("/usr/local/lib"))
 
 
 async def kill_ingester(cluster: Cluster, chance: random.Random) -> None:
@@ -89,22 +85,14 @@ async def promote_standby(cluster: Cluster, chance: random.Random) -> None:
 
 async def turn_clocks(cluster: Cluster, chance: random.Random) -> None:
     """Of one ingester forwards and of the other one backwards, while one of them is killed."""
-    library = _library()
     first, second = (one for one in cluster.members if not one.serves_clients)
     for member, shift in ((first, CLOCK_S), (second, -CLOCK_S)):
         await member.stop()
-        await member.start(LD_PRELOAD=library, FAKETIME=f"{shift:+}s", DONT_FAKE_MONOTONIC="1")
+        await member.start(**clock_off_by(shift))
     await _kill(chance.choice((first, second)))
     for member in (first, second):
         await member.stop()
-        await member.start(LD_PRELOAD="", FAKETIME="+0s")
-
-
-def _library() -> str:
-    for place in _LIBRARIES:
-        if found := next(iter(place.glob(f"*/{_FAKETIME}")), None):
-            return str(found)
-    pytest.skip("no libfaketime found: install the package `faketime`")
+        await member.start(**RIGHT)
 
 
 FAULTS: Final[Mapping[str, Fault]] = {

@@ -29,17 +29,21 @@ async def url(postgres: Postgres) -> str:
 
 
 @pytest.fixture(params=COMMITS)
-def released(request: pytest.FixtureRequest, url: str, tmp_path: Path) -> Iterator[RealServer]:
+def released(
+    request: pytest.FixtureRequest, url: str, own_events_url: str, tmp_path: Path
+) -> Iterator[RealServer]:
     source = checked_out(request.param, tmp_path / "released")
-    settings = {"FANION_DATABASE_URL": url, "PYTHONPATH": str(source)}
+    settings = {"FANION_DATABASE_URL": url, "FANION_EVENTS_URL": own_events_url}
+    settings["PYTHONPATH"] = str(source)
     server = RealServer(tmp_path / "old", settings)
     yield server
     server.close()
 
 
 @pytest.fixture
-def present(url: str, tmp_path: Path) -> Iterator[RealServer]:
-    server = PreloadedServer(tmp_path / "new", {"FANION_DATABASE_URL": url})
+def present(url: str, own_events_url: str, tmp_path: Path) -> Iterator[RealServer]:
+    settings = {"FANION_DATABASE_URL": url, "FANION_EVENTS_URL": own_events_url}
+    server = PreloadedServer(tmp_path / "new", settings)
     yield server
     server.close()
 

@@ -23,8 +23,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
 
 # After a kill: 6 s of silence, and a look; after the end of a server that was asked to end: a look.
-# 8 s and 1 s at most, on a machine that does nothing else: here with room for other tests. Less than
-# 6 s show that no silence was awaited.
+# 8 s and 1 s at most, on a machine that does nothing else: here with room for other tests. Less
+# than 6 s show that no silence was awaited.
 KILLED_S, ENDED_S = 30.0, 5.5
 SILENT_S = 7.0  # longer than a worker may be silent
 VISITORS = 40
@@ -62,6 +62,7 @@ class Site:
 
     folder: Path
     database: str
+    event_store: str
     servers: list[PreloadedServer] = field(default_factory=list)
     keys: Keys = field(default_factory=lambda: Keys(0, "", ""))
     accepted: int = 0
@@ -70,7 +71,7 @@ class Site:
     is_sending: bool = True
 
     def add(self) -> PreloadedServer:
-        settings = {"FANION_DATABASE_URL": self.database}
+        settings = {"FANION_DATABASE_URL": self.database, "FANION_EVENTS_URL": self.event_store}
         server = PreloadedServer(self.folder / f"server{len(self.servers)}", settings)
         self.servers.append(server)
         if not self.keys.project_id:
@@ -138,11 +139,7 @@ class Site:
         return answer.status_code == 200
 
     async def check(self) -> None:
-        """Every accepted event was stored once, and the last of each visitor last.
-
-        Each server has an event store of its own, so that an event which is sent again after a
-        request without an answer may be no duplicate to the one that stores it.
-        """
+        """Every accepted event was stored once, and the last of each visitor last."""
 
         async def is_ingested() -> bool:
             return not (await self.asked(_WAITING))[0][0]
@@ -165,8 +162,8 @@ def is_whole(holders: dict[str, int]) -> bool:
 
 
 @pytest.fixture
-def site(tmp_path: Path, postgres_url: str) -> Iterator[Site]:
-    site = Site(tmp_path, postgres_url)
+def site(tmp_path: Path, postgres_url: str, own_events_url: str) -> Iterator[Site]:
+    site = Site(tmp_path, postgres_url, own_events_url)
     try:
         yield site
     finally:

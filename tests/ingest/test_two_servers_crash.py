@@ -1,8 +1,5 @@
-"""ServerPair real servers on one PostgreSQL: events keep their persons, and edits of persons hold.
-
-Each has an embedded event store of its own: what the one that ingests stores is looked at there.
-Hence the accept log has no partitions, as in databases that were set up by version 0.7 or older.
-"""
+"""A pair of real servers on one PostgreSQL: events keep their persons, and edits of persons hold.
+The accept log has no partitions, as in databases that were set up by version 0.7 or older."""
 
 import asyncio
 from collections.abc import Iterator
@@ -104,8 +101,8 @@ class ServerPair:
 
 
 @pytest.fixture
-def two(tmp_path: Path, postgres_url: str) -> Iterator[ServerPair]:
-    settings = {"FANION_DATABASE_URL": postgres_url}
+def two(tmp_path: Path, postgres_url: str, own_events_url: str) -> Iterator[ServerPair]:
+    settings = {"FANION_DATABASE_URL": postgres_url, "FANION_EVENTS_URL": own_events_url}
     first, second = (PreloadedServer(tmp_path / name, settings) for name in ("first", "second"))
     try:
         keys = first.setup()

@@ -40,8 +40,8 @@ async def database(postgres: Postgres) -> str:
 
 
 @pytest.fixture
-def site(tmp_path: Path, database: str) -> Iterator[Site]:
-    site = Site(tmp_path, database)
+def site(tmp_path: Path, database: str, own_events_url: str) -> Iterator[Site]:
+    site = Site(tmp_path, database, own_events_url)
     try:
         yield site
     finally:

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -72,6 +73,16 @@ def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clic
     """The stand-in; tests/support/clickhouse/README.md says what it is not."""
     with clickhouse(tmp_path_factory.mktemp("clickhouse")) as server:
         yield server
+
+
+@pytest.fixture
+def own_events_url(clickhouse_server: ClickHouse) -> str:
+    """Of a database of the test's own, which several servers may share."""
+    name = f"test_{uuid4().hex}"
+    client = clickhouse_server.client()
+    client.command(f"CREATE DATABASE {name}")
+    client.close()
+    return clickhouse_server.url(name)
 
 
 @pytest.fixture(scope="session")

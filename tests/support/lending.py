@@ -32,11 +32,12 @@ BEGIN
   FOR found IN
     SELECT oid FROM pg_class
      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-       AND relname NOT IN ('alembic_version', 'schema_compatibility')
+       AND relname NOT IN ('alembic_version', 'schema_compatibility', 'installation')
        AND pg_relation_size(oid) > 0
   LOOP
     EXECUTE format('DELETE FROM %s', found);
   END LOOP;
+  UPDATE installation SET id = gen_random_uuid(), event_store = NULL;
   PERFORM setval(seqrelid, seqstart, false) FROM pg_sequence;
 END $$
 """

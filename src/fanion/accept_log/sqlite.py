@@ -26,6 +26,7 @@ from fanion.accept_log.writer_main import (
     Write,
     WriteDone,
 )
+from fanion.errors import StartRefused
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 
@@ -114,6 +115,8 @@ def _error(failed: Failed) -> Exception:
             return LogFull(failed.reason)
         case "store":
             return OSError(failed.reason)
+        case "refused":
+            return StartRefused(failed.reason)
         case _:
             return RuntimeError(failed.reason)
 
@@ -245,6 +248,7 @@ async def open_sqlite_log(
     disk_free_bytes_min: int = DISK_FREE_BYTES_MIN,
     after: int = 0,
     shared: bool = False,
+    installation: str = "",
 ) -> SqliteLog:
     """Start the process that writes the file, which it creates when it is missing.
 
@@ -254,9 +258,10 @@ async def open_sqlite_log(
     after:               where ingestion stands: a file that was lost begins behind it, or
                          what it takes would pass for ingested
     shared:              whether other processes append too, as `SqliteAppender`
-    raises:              OSError
+    installation:        the id of the only one whose log it may be; one without any becomes its
+    raises:              OSError; StartRefused for the log of another installation
     """
-    writer = WriterProcess(Open(str(path), bytes_max, disk_free_bytes_min, after))
+    writer = WriterProcess(Open(str(path), bytes_max, disk_free_bytes_min, after, installation))
     try:
         await writer.client()
         return SqliteLog(writer, path, POLL_S if shared else None)

@@ -17,6 +17,7 @@ import msgspec
 import zstandard
 
 from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull
+from fanion.errors import StartRefused
 
 # The writer process of a server that was killed finishes its requests first.
 LOCK_WAIT_S_MAX = 10.0
@@ -71,6 +72,9 @@ DELETE FROM {lane}
       WHERE last_id IN (SELECT last_id FROM {lane} WHERE last_id <= ? ORDER BY last_id LIMIT ?)
   RETURNING envelopes, bytes
 """
+_IS_MARKED = "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'installation'"
+_MARK = "CREATE TABLE IF NOT EXISTS installation (id TEXT PRIMARY KEY)"
+
 _NEWEST = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence"
 
 _EVERY_ID = 2**63 - 1
@@ -156,10 +160,18 @@ class LogFileWriter:
     """For the one writer. Opens the file on demand, and again after a failure."""
 
     def __init__(
-        self, path: Path, bytes_max: int, disk_free_bytes_min: int, after: int = 0
+        self,
+        path: Path,
+        bytes_max: int,
+        disk_free_bytes_min: int,
+        after: int = 0,
+        installation: str = "",
     ) -> None:
-        """after: ids up to here have been used, whatever the file knows"""
+        """after:        ids up to here have been used, whatever the file knows
+        installation: the id of the only one whose file it may be; a file without any becomes its
+        """
         self._path = path
+        self._installation = installation
         self._disk_free_bytes_min = disk_free_bytes_min
         self._limits = {"live": bytes_max, "historical": bytes_max // 2}
         self._compressor = Compressor()
@@ -171,7 +183,7 @@ class LogFileWriter:
         self._bytes = {"live": 0, "historical": 0}
 
     def open(self) -> sqlite3.Connection:
-        """raises: OSError"""
+        """raises: OSError; StartRefused for the file of another installation"""
         if self._db is not None:
             return self._db
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,18 +193,33 @@ class LogFileWriter:
             db = sqlite3.connect(
                 self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
+            if self._installation:
+                _require_mark(db, self._path, self._installation)
             # Only in an empty file: setting it writes, which a full disk refuses.
             if db.execute("PRAGMA page_count").fetchone() == (0,):
                 db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             for setting in _SETTINGS:
                 db.execute(f"PRAGMA {setting}")
             self._load_counts(db)
+            self._mark(db)
         except sqlite3.Error as error:
             if db is not None:
                 db.close()
             raise OSError(f"accept log: {error}") from error
+        except StartRefused:
+            if db is not None:
+                db.close()
+            self.close()
+            raise
         self._db = db
         return db
+
+    def _mark(self, db: sqlite3.Connection) -> None:
+        """Later, if the disk is full: what it holds can be read and trimmed all the same."""
+        if self._installation:
+            with suppress(sqlite3.OperationalError):
+                db.execute(_MARK)
+                db.execute("INSERT OR IGNORE INTO installation VALUES (?)", (self._installation,))
 
     def write(self, group: LogGroup, *, historical: bool) -> int:
         """Return the last id once the group is on disk; the ids have no gap.
@@ -302,6 +329,37 @@ class LogFileWriter:
                 self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
         self._disconnect()
         return OSError(f"accept log: {error}")
+
+
+def _require_mark(db: sqlite3.Connection, path: Path, installation: str) -> None:
+    """That of the installation, or none. raises: StartRefused"""
+    if db.execute(_IS_MARKED).fetchone() == (0,):
+        return
+    owner = db.execute("SELECT id FROM installation").fetchone()
+    if owner not in (None, (installation,)):
+        raise StartRefused(
+            f"FANION_DATA and FANION_DATABASE_URL disagree: {path} has accepted events of "
+            f"installation {owner[0]}, these records belong to {installation}. Correct one of "
+            "them; if both are right, `fanion stores adopt` makes it that of these records."
+        )
+
+
+def check_mark(path: Path, installation: str) -> None:
+    """Of a file that a server may be writing. raises: OSError; StartRefused"""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            _require_mark(db, path, installation)
+    except sqlite3.Error as error:
+        raise OSError(f"accept log: {error}") from error
+
+
+def forget_mark(path: Path) -> None:
+    """Let the next installation that opens the file have it. raises: OSError"""
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as db, db:
+            db.execute("DROP TABLE IF EXISTS installation")
+    except sqlite3.Error as error:
+        raise OSError(f"accept log: {error}") from error
 
 
 def _lock_file(path: Path) -> IO[bytes]:

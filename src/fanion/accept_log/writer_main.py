@@ -16,6 +16,7 @@ import msgspec
 
 from fanion.accept_log.port import Backlog, LogFull
 from fanion.accept_log.sqlite_file import LogFileWriter, LogGroup
+from fanion.errors import StartRefused
 from fanion.processes.channel import BlockingChannel, socket_to_parent
 
 
@@ -26,6 +27,7 @@ class Open(msgspec.Struct, tag=True, array_like=True):
     bytes_max: int
     disk_free_bytes_min: int
     after: int
+    installation: str
 
 
 class AddChannel(msgspec.Struct, tag=True, array_like=True):
@@ -58,7 +60,8 @@ class BacklogIs(msgspec.Struct, tag=True, array_like=True):
 
 
 class Failed(msgspec.Struct, tag=True, array_like=True):
-    """kind: "full" for LogFull, "store" for OSError, "other" for an unexpected error"""
+    """kind: "full" for LogFull, "store" for OSError, "refused" for StartRefused, "other" for an
+    unexpected error"""
 
     kind: str
     reason: str
@@ -81,7 +84,11 @@ def serve(server: BlockingChannel) -> None:
             return
         wanted = msgspec.msgpack.decode(first.content, type=Open)
         file = LogFileWriter(
-            Path(wanted.path), wanted.bytes_max, wanted.disk_free_bytes_min, wanted.after
+            Path(wanted.path),
+            wanted.bytes_max,
+            wanted.disk_free_bytes_min,
+            wanted.after,
+            wanted.installation,
         )
         try:
             server.send(_answer(partial(_open, file)))
@@ -148,6 +155,8 @@ def _answer(work: Callable[[], Answer]) -> bytes:
         answer = Failed("full", str(error))
     except OSError as error:
         answer = Failed("store", str(error))
+    except StartRefused as error:
+        answer = Failed("refused", str(error))
     except Exception as error:
         answer = Failed("other", f"{type(error).__name__}: {error}")
     return _encode(answer)

@@ -16,6 +16,7 @@ import structlog
 from fanion.accept_log.port import AcceptLog, Appender, Backlog
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
+from fanion.app.clocks import check_records_clock
 from fanion.cohorts.members_store import memberships
 from fanion.config import Settings
 from fanion.console.build import NOT_BUILT, Build
@@ -23,6 +24,7 @@ from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.change_feed import ChangeFeed, FeedTopic
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import NEWEST, migrate
+from fanion.events.ownership_store import read_installation
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
 from fanion.flags.evaluation.counters_store import EvaluationCountStore
@@ -139,13 +141,17 @@ class Services:
 
 
 @asynccontextmanager
-async def open_stores(settings: Settings) -> AsyncGenerator[Stores]:
-    """Migrated and open. raises: RecordsUnavailable, OSError"""
-    schema = await migrate(settings.records_url)
-    if schema != NEWEST:
-        structlog.get_logger().warning("schema_newer", store="records", schema=schema, known=NEWEST)
+async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
+    """Migrated and open. raises: RecordsUnavailable, OSError, StartRefused"""
+    settings = context.settings
     records = await open_records(settings.records_url)
     try:
+        await check_records_clock(records, context.now)
+        schema = await migrate(settings.records_url)
+        if schema != NEWEST:
+            structlog.get_logger().warning(
+                "schema_newer", store="records", schema=schema, known=NEWEST
+            )
         log = await open_log(settings, records)
         try:
             yield Stores(records, log)
@@ -158,7 +164,7 @@ async def open_stores(settings: Settings) -> AsyncGenerator[Stores]:
 async def open_log(settings: Settings, records: Records) -> AcceptLog:
     """In PostgreSQL, where the records are in PostgreSQL, else in a file of its own.
 
-    raises: OSError
+    raises: OSError, RecordsUnavailable; StartRefused for the log of another installation
     """
     bytes_max = settings.accept_log_bytes_max
     if records.dialect == "postgresql":
@@ -168,6 +174,7 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
         bytes_max=bytes_max,
         after=await ingested_upto(records),
         shared=settings.answering > 1,
+        installation=str((await read_installation(records)).id),
     )
 
 

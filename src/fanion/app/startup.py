@@ -3,7 +3,7 @@ if the records store cannot be reached; capture and flags; everything."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from fanion.app.application import (
     records_check,
     unreachable_check,
 )
+from fanion.app.clocks import Clock, ahead_s, warn_of_clock
 from fanion.app.first_run import announcement, set_up_first_run
 from fanion.app.services import (
     AppContext,
@@ -31,7 +32,7 @@ from fanion.app.services import (
     prepare_offline_flags,
 )
 from fanion.config import Role
-from fanion.db.engine import RecordsUnavailable, unopened_records, wait_for_records
+from fanion.db.engine import Records, RecordsUnavailable, unopened_records, wait_for_records
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.background import BackgroundTask, Backoff, background_tasks
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
@@ -84,7 +85,7 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
             if stores is None:
                 return
         else:
-            stores = await opened.enter_async_context(open_stores(start.context.settings))
+            stores = await opened.enter_async_context(open_stores(start.context))
         public = build_services(start.context, stores)
         streams = partial(_at_stop, start.stop, public.flags.broadcaster.close)
         loops = public.flags.loops.values()
@@ -94,7 +95,7 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
                     await _serve_web(start, public)
                 else:
                     await start.http.answer_with(_opening_application(public))
-                    async with _event_store(start) as events:
+                    async with _event_store(start, public.records) as events:
                         await _serve_everything(start, public, events)
             finally:
                 start.stop.set()
@@ -180,19 +181,19 @@ async def _stores_at_last(start: ServerStart, opened: AsyncExitStack) -> Stores 
         if start.stop.is_set():
             return None
         try:
-            return await opened.enter_async_context(open_stores(start.context.settings))
+            return await opened.enter_async_context(open_stores(start.context))
         except RecordsUnavailable as error:
             structlog.get_logger().error("records_unavailable", reason=str(error))
 
 
 @asynccontextmanager
-async def _event_store(start: ServerStart) -> "AsyncGenerator[EventStore]":
+async def _event_store(start: ServerStart, records: Records) -> "AsyncGenerator[EventStore]":
     """Open, or soon: capture and flags, and the management of flags, are served without it.
 
     The embedded engine takes a second to open, without the interpreter: the rest of the server is
     loaded meanwhile.
 
-    raises: EventStoreUnavailable when there can be none; SchemaTooNew
+    raises: EventStoreUnavailable when there can be none; SchemaTooNew; StartRefused
     """
     await import_in_thread("fanion.events.storage.store")
     from fanion.events.storage.store import EventStore
@@ -200,7 +201,7 @@ async def _event_store(start: ServerStart) -> "AsyncGenerator[EventStore]":
     settings, tried = start.context.settings, asyncio.Event()
     # A lane is left for what no client waits for, and one for lists.
     events = EventStore(settings.event_store_url, settings.questions_at_once + 2)
-    opening = asyncio.create_task(_open_at_last(events, tried))
+    opening = asyncio.create_task(_open_at_last(events, records, start.context.now, tried))
 
     def ended(_: "asyncio.Task[None]") -> None:
         if not events.opened.is_set():
@@ -220,14 +221,16 @@ async def _event_store(start: ServerStart) -> "AsyncGenerator[EventStore]":
         await events.close()
 
 
-async def _open_at_last(events: "EventStore", tried: asyncio.Event) -> None:
-    """tried: is set when it has been tried once. raises: SchemaTooNew"""
+async def _open_at_last(
+    events: "EventStore", records: Records, now: Clock, tried: asyncio.Event
+) -> None:
+    """tried: is set when it has been tried once. raises: SchemaTooNew, StartRefused"""
     backoff = Backoff(OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S)
     while True:
         try:
-            await events.open()
-            return
-        except EventStoreUnavailable as error:
+            await events.open(records)
+            break
+        except (EventStoreUnavailable, RecordsUnavailable) as error:
             wait_s = backoff.next_s()
             structlog.get_logger().warning(
                 "event_store_not_open", reason=str(error), retry_s=wait_s
@@ -235,6 +238,8 @@ async def _open_at_last(events: "EventStore", tried: asyncio.Event) -> None:
         finally:
             tried.set()
         await asyncio.sleep(wait_s)
+    with suppress(EventStoreUnavailable):
+        warn_of_clock("events", await ahead_s(now, events.now))
 
 
 async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:

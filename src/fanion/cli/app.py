@@ -31,6 +31,7 @@ from fanion.cli.output import (
 )
 from fanion.cli.persons import persons
 from fanion.cli.serve import HELP, HELP_OPTIONS, serve
+from fanion.cli.stores import stores
 from fanion.cli.transfer import export_project, import_project
 from fanion.cli.users import roles, users
 from fanion.db.engine import Records
@@ -94,6 +95,7 @@ app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(log, name="log")
 app.add_typer(persons, name="persons")
+app.add_typer(stores, name="stores")
 
 Email = Annotated[str | None, typer.Option(help="A user's e-mail; the first user by default.")]
 

@@ -1,13 +1,12 @@
 """`fanion doctor`: checks settings, stores, disk, clock and versions."""
 
+import os
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 import msgspec
@@ -18,47 +17,26 @@ from rich.table import Table
 from rich.text import Text
 
 from fanion import __version__
-from fanion.cli.doctor_validation import (
-    InvalidRow,
-    find_invalid_cohorts,
-    find_invalid_flags,
-    find_invalid_insights,
+from fanion.cli.doctor_stores import Finding, RunningServer, examine_stores
+from fanion.cli.output import Data, printable, refuse, run
+from fanion.config import (
+    MAY_HOLD_PASSWORD,
+    PREFIX,
+    Settings,
+    SettingsError,
+    read_valid_settings,
 )
-from fanion.cli.output import Data, printable, run, settings_of
-from fanion.config import MAY_HOLD_PASSWORD, PREFIX, Settings
-from fanion.db.engine import Records, RecordsUnavailable, open_records
-from fanion.db.migrate import schema_is_current
-from fanion.errors import SchemaTooNew
-from fanion.events.event import EventStoreUnavailable
-from fanion.events.storage.store import open_events
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
-    FolderHolder,
-    events_folder,
     find_holder,
     find_readable_by_others,
-    records_file,
     require_data_dir,
 )
 from fanion.server.forwarded import TrustedProxies, format_networks
-from fanion.web.probes import State
 from fanion.web.proxy_warning import ignored_headers
 
 READY_S_MAX = 5.0  # a server that answers later is reported as not answering
-
-
-@dataclass(frozen=True, slots=True)
-class RunningServer:
-    """holder:  the process that has locked the folder; None when none has
-    checks:  the state of each store, as the server reports; empty without an answer
-    failure: why there was no answer
-    """
-
-    holder: FolderHolder | None = None
-    is_ready: bool = False
-    checks: Mapping[str, str] = field(default_factory=dict)
-    failure: str = ""
 
 
 class _Ready(msgspec.Struct):
@@ -85,24 +63,22 @@ async def find_server(settings: Settings) -> RunningServer:
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was released is wrong, and every event would get a wrong time.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
-INVALID_LISTED_MAX = 20  # stored flags, cohorts, or insights
 _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    what: str
-    ok: bool
-    found: str
-    advice: str = ""
+async def examine(
+    settings: Settings, now: datetime, problems: Mapping[str, str] = MappingProxyType({})
+) -> list[Finding]:
+    """problems: of settings that are wrong, by name; `settings` are the others
 
-
-async def examine(settings: Settings, now: datetime) -> list[Finding]:
-    """raises: DataDirMissing, unless both stores lie elsewhere"""
-    if not (settings.database_url and settings.events_url):
+    raises: DataDirMissing, unless both stores lie elsewhere
+    """
+    elsewhere = {"database_url", "events_url"} - problems.keys()
+    if not all(getattr(settings, name) for name in elsewhere):
         require_data_dir(settings)
     server, server_finding = await _look_for_server(settings)
     return [
+        *(Finding("settings", False, text) for text in problems.values()),
         _settings(settings),
         _addresses(settings),
         _versions(),
@@ -111,14 +87,7 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
         _permissions(settings),
         _clock(now),
         _proxies(settings),
-        await _checked("records store", _records, settings),
-        await _checked("flags", partial(_definitions, "flags", find_invalid_flags), settings),
-        await _checked("cohorts", partial(_definitions, "cohorts", find_invalid_cohorts), settings),
-        # With dashboards.
-        await _checked(
-            "insights", partial(_definitions, "insights", find_invalid_insights), settings
-        ),
-        await _checked("event store", partial(_events, server), settings),
+        *await examine_stores(settings, server, problems),
     ]
 
 
@@ -234,99 +203,14 @@ def _proxies(settings: Settings) -> Finding:
     return Finding("proxies", True, found, advice.strip())
 
 
-async def _checked(
-    what: str, check: Callable[[Settings], Awaitable[Finding]], settings: Settings
-) -> Finding:
-    try:
-        return await check(settings)
-    except SchemaTooNew as error:
-        return Finding(what, False, str(error))
-    except (RecordsUnavailable, EventStoreUnavailable, OSError, ValueError) as error:
-        advice = "Check that it runs, its URL, and that no other process holds the data folder."
-        return Finding(what, False, str(error), advice)
-
-
-async def _records(settings: Settings) -> Finding:
-    if _is_missing(records_file(settings)):
-        advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
-        return Finding("records store", False, f"{records_file(settings)} does not exist", advice)
-    records = await open_records(settings.records_url)
-    try:
-        await records.ping()
-        current = await schema_is_current(settings.records_url)
-    finally:
-        await records.close()
-    if current:
-        return Finding("records store", True, f"{records.dialect}, schema up to date")
-    return Finding(
-        "records store", False, "its schema is another version's", "Run `fanion migrate`."
-    )
-
-
-def _is_missing(path: Path | None) -> bool:
-    """Opening an embedded store would create it."""
-    return path is not None and not path.exists()
-
-
-async def _definitions(
-    what: str, find: Callable[[Records], Awaitable[Sequence[InvalidRow]]], settings: Settings
-) -> Finding:
-    """find: reads tables as this version has them"""
-    if _is_missing(records_file(settings)):
-        return Finding(what, True, "not checked: there is no records store")
-    if not await schema_is_current(settings.records_url):
-        return Finding(what, True, "not checked: the schema is another version's")
-    records = await open_records(settings.records_url)
-    try:
-        return definitions_finding(what, await find(records))
-    finally:
-        await records.close()
-
-
-def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
-    """Never a failure: what the current validation would refuse works as it is."""
-    if not invalid:
-        return Finding(what, True, "all are valid")
-    listed = [
-        f"project {one.project_id}, {one.name}: {one.why}" for one in invalid[:INVALID_LISTED_MAX]
-    ]
-    more = len(invalid) - INVALID_LISTED_MAX
-    if more > 0:
-        listed.append(f"and {more} more")
-    advice = "They work as they are. A change of one has to make it valid."
-    return Finding(what, True, "; ".join(listed), advice)
-
-
-async def _events(server: RunningServer, settings: Settings) -> Finding:
-    folder = events_folder(settings)
-    if folder is not None and server.holder is not None:
-        return _events_in_use(server)
-    if _is_missing(folder):
-        return Finding(
-            "event store", True, "does not exist yet; the first `fanion serve` creates it"
-        )
-    events = await open_events(settings.event_store_url)
-    try:
-        await events.ping()
-    finally:
-        await events.close()
-    return Finding("event store", True, "answers")
-
-
-def _events_in_use(server: RunningServer) -> Finding:
-    """Only one process can open the embedded engine."""
-    state = server.checks.get("events")
-    if state is None:
-        return Finding("event store", True, "not checked: another process uses it")
-    return Finding(
-        "event store", state == State.OK, f"{state}, according to the server that uses it"
-    )
-
-
 def doctor(data: Data = None) -> None:
     """Check settings, stores, disk, clock and versions, and advise. Exit code 1 when a check
     fails."""
-    findings = run(examine(settings_of(data=data), utc_now()))
+    try:
+        settings, problems = read_valid_settings(os.environ, {"data": data})
+    except SettingsError as error:
+        refuse(str(error))
+    findings = run(examine(settings, utc_now(), problems))
     _show(findings)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
 

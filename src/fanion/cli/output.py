@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fanion.config import Settings, SettingsError, read_settings
-from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate as migrate_records
-from fanion.errors import AppError, SchemaTooNew
+from fanion.errors import AppError, SchemaTooNew, StartRefused
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.data_dir import DataDirLocked, DataDirMissing, require_records
 from fanion.runtime.geoip import GeoIpUnreadable
@@ -72,10 +72,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         GeoIpUnreadable,
         SchemaTooNew,
         SettingsError,
+        StartRefused,
     ) as error:
         refuse(str(error))
     except AppError as error:
         refuse(error.detail)
+    except RecordsRefused as error:
+        refuse(f"FANION_DATABASE_URL: PostgreSQL answers and refuses: {error}")
     except RecordsUnavailable as error:
         refuse(f"the records store cannot be used: {error}")
     except EventStoreUnavailable as error:

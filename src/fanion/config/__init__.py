@@ -1,4 +1,5 @@
-"""What an operator may choose. `mail` reads the addresses among it, `roles` the roles."""
+"""What an operator may choose. `mail` reads the addresses among it, `stores` the URLs of both
+stores, `roles` the roles."""
 
 from fanion.config.roles import ALL, Role, roles_text
 from fanion.config.settings import (
@@ -9,6 +10,7 @@ from fanion.config.settings import (
     SettingsError,
     is_safe_url,
     read_settings,
+    read_valid_settings,
 )
 
 __all__ = [
@@ -21,5 +23,6 @@ __all__ = [
     "SettingsError",
     "is_safe_url",
     "read_settings",
+    "read_valid_settings",
     "roles_text",
 ]

@@ -1,6 +1,7 @@
 """Settings, read once in main from FANION_… variables and the flags of `fanion serve`."""
 
 import os
+import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
@@ -11,11 +12,14 @@ import msgspec
 
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 from fanion.config.roles import Role, read_roles
+from fanion.config.stores import check_events_url, check_records_url, check_stores_of_roles
 from fanion.server.forwarded import ALL_NETWORKS, Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
 # Variables with the prefix that are not settings: they configure the test suite.
 TEST_PREFIX = "FANION_TEST_"
+# Names of settings in what is said of a wrong one, that one first.
+_NAMES = re.compile(rf"\b(?:{PREFIX})?([A-Z][A-Z0-9_]+)\b")
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::", ""})
 DAYS_MAX = 36_500
 # Unless the operator wants more: each takes memory, and ingestion has one interpreter all the same.
@@ -136,8 +140,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
         _require_public_url(self.public_url)
         self._require_mail()
-        _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))
-        _require_scheme("EVENTS_URL", self.events_url, ("chdb", "clickhouse", "clickhouses"))
+        if self.database_url:
+            check_records_url(self.database_url)
+        if self.events_url:
+            check_events_url(self.events_url)
+        check_stores_of_roles(self.roles, self.database_url, self.events_url)
         self._require_oidc()
 
     def _require_oidc(self) -> None:
@@ -272,17 +279,45 @@ def read_settings(
 
     raises: SettingsError for an unknown variable or a wrong value
     """
+    return _converted(_given(environment, flags))
+
+
+def read_valid_settings(
+    environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+) -> tuple[Settings, dict[str, str]]:
+    """Without those that are wrong, and by their names what is wrong with each.
+
+    raises: SettingsError when it cannot be said which one is wrong
+    """
+    values, problems = _given(environment, flags), dict[str, str]()
+    while True:
+        try:
+            return _converted(values), problems
+        except SettingsError as error:
+            names = [word.lower() for word in _NAMES.findall(str(error))]
+            wrong = next((name for name in names if name in values), None)
+            if wrong is None:
+                raise
+            problems[wrong] = str(error)
+            del values[wrong]
+
+
+def _given(environment: Mapping[str, str], flags: Mapping[str, Any] | None) -> dict[str, Any]:
     values: dict[str, Any] = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
         if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX)
     }
+    return values | {name: value for name, value in (flags or {}).items() if value is not None}
+
+
+def _converted(values: Mapping[str, Any]) -> Settings:
+    """raises: SettingsError"""
     for name in values:
         if name not in Settings.__struct_fields__:
             raise SettingsError(
                 f"{PREFIX}{name.upper()} is not a setting; docs/configuration.md lists them all."
             )
-    values |= {name: value for name, value in (flags or {}).items() if value is not None}
     try:
         return msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
@@ -326,11 +361,6 @@ def _decode(kind: type, value: Any) -> Any:
     if kind is Path:
         return Path(value)
     raise NotImplementedError
-
-
-def _require_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
-    if url and url.partition("://")[0].partition("+")[0] not in schemes:
-        raise ValueError(f"{name} must begin with {' or '.join(f'{s}://' for s in schemes)}")
 
 
 def is_safe_url(url: str) -> bool:

@@ -42,15 +42,21 @@ _SQLITE_CODES = frozenset(
         sqlite3.SQLITE_READONLY,
     }
 )
-# SQLSTATE classes: connection, resources, operator, system; a login or a database that the
-# server refuses; then serialization, deadlock, lock wait, and a server that is read-only.
+# SQLSTATE classes: connection, resources, operator, system; then serialization, deadlock, lock
+# wait, and a server that is read-only.
 _CONFLICTS = ("40001", "40P01")
-_SQLSTATES = ("08", "53", "57", "58", "28", "3D", "55000", "40001", "40P01", "55P03", "25006")
+_SQLSTATES = ("08", "53", "57", "58", "55000", "40001", "40P01", "55P03", "25006")
+# A login, a database, or a right that the server refuses: waiting does not help.
+_REFUSALS = ("28", "3D", "42501")
 
 
 class RecordsUnavailable(Exception):
     """The store cannot be reached, is full, locked or too slow; nothing was committed, unless
     the connection was lost while committing."""
+
+
+class RecordsRefused(RecordsUnavailable):
+    """The server answers, and refuses the login, the database or what the account may do there."""
 
 
 class TransactionConflict(RecordsUnavailable):
@@ -177,13 +183,17 @@ def _translate(context: ExceptionContext) -> BaseException | None:
     if not isinstance(error, Exception):  # a task that is cancelled must learn that it is
         return None
     if context.is_disconnect or is_store_failure(error):
-        kind = (
-            TransactionConflict
-            if getattr(error, "sqlstate", None) in _CONFLICTS
-            else RecordsUnavailable
-        )
-        return kind(reason(error))
+        return unavailable(error)
     return None
+
+
+def unavailable(error: BaseException) -> RecordsUnavailable:
+    """error: a failure of the store"""
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state in _CONFLICTS:
+        return TransactionConflict(reason(error))
+    kind = RecordsRefused if state.startswith(_REFUSALS) else RecordsUnavailable
+    return kind(reason(error))
 
 
 def is_store_failure(error: BaseException) -> bool:
@@ -202,7 +212,7 @@ def is_store_failure(error: BaseException) -> bool:
         )
     state = getattr(error, "sqlstate", None)
     if isinstance(state, str):
-        return state.startswith(_SQLSTATES)
+        return state.startswith(_SQLSTATES + _REFUSALS)
     # A socket that broke, or a server that stayed silent (TimeoutError is an OSError); a
     # connection torn down in the middle of a statement is an error of the driver's own.
     return isinstance(error, OSError | InternalClientError)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
 from typing import Any, Protocol
 
+import structlog
 from sqlalchemy import URL, Engine, Executable, Row, text
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -15,17 +16,18 @@ from fanion.db.drivers import (
     CONNECTION_WAIT_S,
     CONNECTIONS_MAX,
     READERS_MAX,
+    RecordsRefused,
     RecordsUnavailable,
     is_store_failure,
     make_parent_folder,
     parse_url,
     postgres_engine,
-    reason,
     sqlite_engine,
     sqlite_reading_engine,
+    unavailable,
 )
 
-__all__ = ["Records", "RecordsUnavailable", "open_records"]
+__all__ = ["Records", "RecordsRefused", "RecordsUnavailable", "open_records"]
 
 _PING = {
     "sqlite": text("SELECT 1 FROM sqlite_master LIMIT 1"),  # a bare SELECT 1 reads no file
@@ -139,7 +141,7 @@ async def connected(engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
         ) from None
     except Exception as error:
         if is_store_failure(error):
-            raise RecordsUnavailable(reason(error)) from error
+            raise unavailable(error) from error
         raise
     try:
         yield connection
@@ -244,20 +246,31 @@ RETRY_S = 0.5
 
 
 async def can_reach_records(url: str) -> bool:
+    """raises: RecordsRefused"""
     try:
         async with asyncio.timeout(ANSWER_S):
             records = await open_records(url)
             await records.close()
+    except RecordsRefused:
+        raise
     except (RecordsUnavailable, TimeoutError):
         return False
     return True
 
 
 async def wait_for_records(url: str, stop: asyncio.Event) -> None:
-    """Or until `stop` is set."""
-    stopping = asyncio.ensure_future(stop.wait())
+    """Or until `stop` is set. A refusal is waited for too: flags are answered meanwhile, and the
+    server may be in the middle of being restored."""
+    stopping, refused = asyncio.ensure_future(stop.wait()), ""
     try:
-        while not stopping.done() and not await can_reach_records(url):
+        while not stopping.done():
+            try:
+                if await can_reach_records(url):
+                    return
+            except RecordsRefused as error:
+                if str(error) != refused:
+                    refused = str(error)
+                    structlog.get_logger().error("records_refused", reason=refused)
             await asyncio.wait([stopping], timeout=RETRY_S)
     finally:
         stopping.cancel()

@@ -16,6 +16,7 @@ from fanion.config import Settings
 # The keys, when standard output was no terminal.
 FIRST_START_FILE = "first-start.txt"
 
+_LOCK_FILE = "serving.lock"
 _HOLDER_CHARS_MAX = 300  # of serving.lock: an address and a number
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # Files that a server creates in its folder; engines add files with a suffix.
@@ -24,7 +25,7 @@ _FILES = (
     "accept-log.db",
     "accept-log.lock",
     "kept-flags.db",
-    "serving.lock",
+    _LOCK_FILE,
     FIRST_START_FILE,
 )
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
@@ -63,12 +64,32 @@ class DataDirMissing(Exception):
 
 @contextmanager
 def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
-    """Create the folder, restrict it to its owner, and lock it. address: for other processes
+    """Create the folder, restrict it to its owner, and lock it. A folder that is new, and in which
+    nothing was written before an error, is removed again. address: for other processes
 
     raises: DataDirLocked
     """
+    is_new = not settings.data.exists()
     create_data_dir(settings)
-    with (settings.data / "serving.lock").open("a+") as lock:
+    try:
+        with _locked(settings, address):
+            yield
+    except BaseException:
+        if is_new:
+            _remove_unused(settings.data)
+        raise
+
+
+def _remove_unused(folder: Path) -> None:
+    with suppress(OSError):
+        if [one.name for one in folder.iterdir()] == [_LOCK_FILE]:
+            (folder / _LOCK_FILE).unlink()
+            folder.rmdir()
+
+
+@contextmanager
+def _locked(settings: Settings, address: str) -> Iterator[None]:
+    with (settings.data / _LOCK_FILE).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -88,7 +109,7 @@ def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
 def find_holder(settings: Settings) -> FolderHolder | None:
     """None when no process has locked the folder. raises: OSError"""
     try:
-        with (settings.data / "serving.lock").open() as lock:
+        with (settings.data / _LOCK_FILE).open() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:

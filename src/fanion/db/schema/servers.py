@@ -1,4 +1,5 @@
-"""Tables by which servers on one records store take turns. Their rows expire."""
+"""What servers on one records store are together, and the tables by which they take turns, whose
+rows expire."""
 
 from sqlalchemy import (
     Column,
@@ -18,6 +19,15 @@ from fanion.db.schema.tables import ID, metadata
 NAME_CHARS_MAX = 100
 HOLDER_CHARS_MAX = 40
 NETWORK_CHARS_MAX = 200  # of two, a proxy's and a client's
+
+# One row. The event store and an embedded accept log are marked with the id; `event_store` is that
+# of the former, once there is one.
+installation = Table(
+    "installation",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("event_store", Uuid, nullable=True),
+)
 
 # Of background loops that one server runs.
 job_leases = Table(

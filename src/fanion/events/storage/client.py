@@ -1,6 +1,7 @@
 """Clients of the event engine: opened and migrated, each used by one thread at a time."""
 
 import asyncio
+import fcntl
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from clickhouse_connect import get_client
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from fanion.errors import SchemaTooNew
+from fanion.errors import SchemaTooNew, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.schema import (
     MIGRATIONS,
@@ -64,6 +65,12 @@ _POISON: Final = frozenset(
     (6, 26, 27, 33, 38, 41, 53, 69, 70, 72, 117, 128, 131, 306, 321, 349, 376, 407)
 )
 
+# Codes by which a server that is asked for the first time says that the URL is wrong: there is no
+# such database; a user or a password that it does not know; an account without a right it needs.
+_NO_DATABASE: Final = 81
+_NO_LOGIN: Final = frozenset((192, 193, 194, 516))
+_NO_RIGHT: Final = 497
+
 # Codes by which it says that the store as a whole does not answer now: it is shut down, full,
 # read-only, overrun, cut off from its own parts, refuses the login, or cancels what runs.
 _AWAY: Final = frozenset(
@@ -97,12 +104,14 @@ class Engine:
     connect: makes a client
     where:   for messages
     probe:   fails soon when nothing answers; None where that needs no time of its own
+    folder:  of the embedded engine
     reads:   settings of the clients that read
     """
 
     connect: Callable[[], Client]
     where: str
     probe: Callable[[], None] | None = None
+    folder: Path | None = None
     reads: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -114,29 +123,82 @@ def engine_at(url: str) -> Engine:
         raise EventStoreUnavailable(f"the events URL is not usable: {error}") from None
 
 
-def open_clients(engine: Engine, reads: int = READ_LANES) -> "tuple[list[Client], list[Client]]":
+def open_clients(
+    engine: Engine,
+    reads: int = READ_LANES,
+    check: Callable[[Client], None] = lambda _: None,
+) -> "tuple[list[Client], list[Client]]":
     """Connect, migrate, and return the clients for inserts and for reads.
 
     reads: how many of the latter
+    check: called before anything is changed
 
-    raises: EventStoreUnavailable, in one line; SchemaTooNew
+    raises: EventStoreUnavailable, in one line; SchemaTooNew; StartRefused
     """
     clients: list[Client] = []
     try:
-        if engine.probe is not None:
-            engine.probe()
-        clients.append(engine.connect())
+        clients.append(connect(engine))
+        check(clients[0])
         _migrate(clients[0])
         clients.extend(engine.connect() for _ in range(INSERT_LANES + reads - 1))
         for client in clients[INSERT_LANES:]:
             _limit(client, {**READ_SETTINGS, **engine.reads})
     except (ClickHouseError, OSError) as error:
         _close(clients)
-        raise EventStoreUnavailable(f"{engine.where} cannot be opened: {_line(error)}") from None
-    except SchemaTooNew:
+        raise failed(engine, error) from None
+    except (SchemaTooNew, StartRefused):
         _close(clients)
         raise
     return clients[:INSERT_LANES], clients[INSERT_LANES:]
+
+
+def connect(engine: Engine) -> Client:
+    """raises: EventStoreUnavailable, in one line; StartRefused"""
+    # Asked first: the engine writes lines of its own to standard error.
+    if engine.folder is not None and _is_used(engine.folder, by_others=True):
+        raise _used_elsewhere(engine)
+    try:
+        if engine.probe is not None:
+            engine.probe()
+        return engine.connect()
+    except (ClickHouseError, OSError) as error:
+        if engine.folder is not None and _is_used(engine.folder):
+            raise _used_elsewhere(engine) from None
+        raise failed(engine, error) from None
+
+
+def _used_elsewhere(engine: Engine) -> StartRefused:
+    return StartRefused(
+        f"FANION_EVENTS_URL: {engine.where} is used by another process, and an embedded event "
+        "store is opened by one; several servers need a ClickHouse server"
+    )
+
+
+def failed(engine: Engine, error: Exception) -> EventStoreUnavailable | StartRefused:
+    """Of a store that cannot be opened: whether waiting for it may help."""
+    code = getattr(error, "code", None)
+    if code == _NO_DATABASE:
+        why = "there is no such database"
+    elif code in _NO_LOGIN:
+        why = "the server refuses the user or the password"
+    elif code == _NO_RIGHT:
+        why = f"the account lacks a right: {_line(error)}"
+    else:
+        return EventStoreUnavailable(f"{engine.where} cannot be opened: {_line(error)}")
+    return StartRefused(f"FANION_EVENTS_URL: {engine.where} cannot be used: {why}")
+
+
+def _is_used(folder: Path, *, by_others: bool = False) -> bool:
+    """Whether the engine of a process has locked the folder. by_others: of one with another id than
+    this one's, which in containers may be the same"""
+    try:
+        with (folder / "status").open() as status:
+            fcntl.flock(status, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return not (by_others and f"PID: {os.getpid()}\n" in (folder / "status").read_text())
+    except OSError:  # no process has used it yet
+        return False
+    return False
 
 
 def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
@@ -264,19 +326,20 @@ def _embedded(parts: SplitResult) -> Engine:
         client.database = database
         return client
 
-    where = f"the event store in {folder} (one process at a time)"
-    return Engine(connect, where, reads=EMBEDDED_READ_SETTINGS)
+    where = f"the event store in {folder}"
+    return Engine(connect, where, folder=folder, reads=EMBEDDED_READ_SETTINGS)
 
 
 def _server(parts: SplitResult, *, secure: bool) -> Engine:
     if not parts.hostname:
         raise ValueError("clickhouse:// needs a host")
     database = unquote(parts.path.strip("/")) or "default"
+    port = parts.port or (8443 if secure else 8123)
 
     def connect(answer_s: int = ANSWER_SECONDS_MAX) -> Client:
         return get_client(
             host=parts.hostname,
-            port=parts.port or (8443 if secure else 8123),
+            port=port,
             username=unquote(parts.username or "default"),
             password=unquote(parts.password or ""),
             database=database,
@@ -291,7 +354,8 @@ def _server(parts: SplitResult, *, secure: bool) -> Engine:
     def probe() -> None:
         connect(PROBE_SECONDS_MAX).close()
 
-    return Engine(connect, f"the event store at {parts.hostname}, database {database},", probe)
+    where = f"the event store at {parts.hostname}:{port}, database {database},"
+    return Engine(connect, where, probe)
 
 
 def _migrate(client: Client) -> None:
@@ -307,6 +371,14 @@ def _migrate(client: Client) -> None:
     for version, statement in enumerate(MIGRATIONS[done:], start=done + 1):
         client.command(statement)
         client.command(WRITE_VERSION, {"version": version})
+
+
+def check_schema(client: Client) -> None:
+    """Changes nothing. raises: SchemaTooNew"""
+    if int(client.command("EXISTS TABLE schema_version")):  # type: ignore[arg-type]  # a number
+        [(done,)] = client.query(READ_VERSION).result_rows
+        if done > len(MIGRATIONS):
+            _require_compatible(client, done)
 
 
 def _require_compatible(client: Client, found: int) -> None:

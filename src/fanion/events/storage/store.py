@@ -9,6 +9,7 @@ from uuid import UUID
 import structlog
 from clickhouse_connect.driver.client import Client
 
+from fanion.db.engine import Records
 from fanion.events.event import (
     Erasure,
     Event,
@@ -20,6 +21,7 @@ from fanion.events.event import (
     PersonEventQuery,
     PersonRow,
 )
+from fanion.events.ownership_store import Mark, bind_event_store, read_installation
 from fanion.events.storage.client import (
     READ_LANES,
     Lanes,
@@ -33,6 +35,7 @@ from fanion.events.storage.compiled_query import Found, QuestionLimits, run_comp
 from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.encoder import Batch, Block, EventEncoder, TextEncoder
 from fanion.events.storage.list_query import Listing
+from fanion.events.storage.marks import require_mark
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
@@ -131,12 +134,17 @@ class EventStore:
             raise EventStoreUnavailable("the event store is not open yet")
         return self._encoder
 
-    async def open(self) -> None:
+    async def open(self, records: Records | None = None) -> None:
         """Migrate the tables. May be retried until it succeeds.
 
-        raises: EventStoreUnavailable, in one line; SchemaTooNew
+        records: whose events it must hold, and does from now on if it was nobody's; None for any
+        raises:  EventStoreUnavailable, in one line; SchemaTooNew; StartRefused, of which
+                 ForeignEventStore is for a store of others; RecordsUnavailable
         """
-        inserts, reads = await asyncio.to_thread(open_clients, self._engine, self._lanes)
+        if records is None:
+            inserts, reads = await asyncio.to_thread(open_clients, self._engine, self._lanes)
+        else:
+            inserts, reads = await self._open_own(records)
         version = engine_version(inserts[0])
         self._encoder = encoder_for(version)
         if not isinstance(self._encoder, NativeEncoder):
@@ -145,6 +153,22 @@ class EventStore:
         self._inserts.open(inserts)
         self._reads.open(reads)
         self.opened.set()
+
+    async def _open_own(self, records: Records) -> tuple[list[Client], list[Client]]:
+        marks: list[Mark] = []
+        installation, where = await read_installation(records), self._engine.where
+
+        def check(client: Client) -> None:
+            marks.append(require_mark(client, installation, where))
+
+        opened = await asyncio.to_thread(open_clients, self._engine, self._lanes, check)
+        try:
+            await bind_event_store(records, marks[-1])
+        except BaseException:
+            for client in (*opened[0], *opened[1]):
+                client.close()
+            raise
+        return opened
 
     def observe(self, took: Callable[[float], None]) -> None:
         """took: called with the seconds of each insert and each read from now on"""
@@ -158,6 +182,12 @@ class EventStore:
     async def ping(self) -> None:
         """raises: EventStoreUnavailable"""
         await self._read("SELECT 1", {})
+
+    async def now(self) -> datetime:
+        """By the clock of the engine. raises: EventStoreUnavailable"""
+        [(now,)] = await self._read("SELECT now64(6)", {})
+        there: datetime = now
+        return there
 
     async def insert(self, batch: Batch, token: str) -> None:
         """Store a batch, of any projects; when it returns, it is on disk.

@@ -1,0 +1,72 @@
+"""The clock of this server against those of the stores. Events get the time of the server that
+accepts them; the leases by which servers take turns get that of PostgreSQL."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Final
+
+import structlog
+from sqlalchemy import func, select
+
+from fanion.db.engine import Records
+from fanion.errors import StartRefused
+
+# Clocks that NTP sets differ by milliseconds, and a slow answer explains no more than half of what
+# it took, which is subtracted. From here on two servers disagree about the order of what one person
+# does on both, and about what was accepted before a deletion.
+DIFFERENCE_S_MAX: Final = 5.0
+# A clock in another time zone than it should be is wrong by this at least. Events that it dates are
+# in the wrong hour of every insight, and cannot be told from right ones afterwards.
+REFUSED_S: Final = 3600.0
+
+_NOW = select(func.clock_timestamp())
+
+Clock = Callable[[], datetime]
+
+
+async def ahead_s(now: Clock, ask: Callable[[], Awaitable[datetime]]) -> float:
+    """Seconds that this server's clock is ahead of the one that is asked, at least; negative when
+    it is behind."""
+    before = now()
+    there = await ask()
+    after = now()
+    slowness_s = (after - before).total_seconds() / 2
+    difference_s = (before - there).total_seconds() + slowness_s
+    return max(0.0, difference_s - slowness_s) + min(0.0, difference_s + slowness_s)
+
+
+async def ahead_of_records_s(records: Records, now: Clock) -> float:
+    """0 on SQLite, which has none of its own. raises: RecordsUnavailable"""
+    if records.dialect == "sqlite":
+        return 0.0
+
+    async def ask() -> datetime:
+        [row] = await records.fetch(_NOW)
+        there: datetime = row[0]
+        return there
+
+    return await ahead_s(now, ask)
+
+
+async def check_records_clock(records: Records, now: Clock) -> None:
+    """raises: StartRefused, RecordsUnavailable"""
+    found_s = await ahead_of_records_s(records, now)
+    if abs(found_s) > REFUSED_S:
+        raise StartRefused(
+            f"{difference_text(found_s, 'PostgreSQL')} (FANION_DATABASE_URL), which is more than "
+            f"{REFUSED_S:,.0f} s: events would get wrong times. Set both clocks, for example with "
+            "an NTP client."
+        )
+    warn_of_clock("records", found_s)
+
+
+def warn_of_clock(store: str, found_s: float) -> None:
+    if abs(found_s) > DIFFERENCE_S_MAX:
+        structlog.get_logger().warning(
+            "clock_differs", store=store, ahead_s=round(found_s, 3), limit_s=DIFFERENCE_S_MAX
+        )
+
+
+def difference_text(found_s: float, other: str) -> str:
+    where = "ahead of" if found_s > 0 else "behind"
+    return f"the clock of this server is {abs(found_s):,.1f} s {where} that of {other}"

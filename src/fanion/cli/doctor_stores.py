@@ -1,0 +1,234 @@
+"""What `fanion doctor` finds of both stores: whether they answer, are each other's, and have the
+same time as this machine."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from fanion.accept_log.sqlite_file import check_mark
+from fanion.app.clocks import DIFFERENCE_S_MAX, ahead_of_records_s, ahead_s, difference_text
+from fanion.cli.doctor_validation import (
+    InvalidRow,
+    find_invalid_cohorts,
+    find_invalid_flags,
+    find_invalid_insights,
+)
+from fanion.config import PREFIX, Role, Settings
+from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
+from fanion.db.migrate import schema_is_current
+from fanion.errors import SchemaTooNew, StartRefused
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.ownership_store import Installation, read_installation
+from fanion.events.storage.inspection import Inspected, inspect_event_store
+from fanion.runtime.clock import utc_now
+from fanion.runtime.data_dir import FolderHolder, events_folder, records_file
+from fanion.web.probes import State
+
+INVALID_LISTED_MAX = 20  # stored flags, cohorts, or insights
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    what: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """holder:  the process that has locked the folder; None when none has
+    checks:  the state of each store, as the server reports; empty without an answer
+    failure: why there was no answer
+    """
+
+    holder: FolderHolder | None = None
+    is_ready: bool = False
+    checks: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""
+
+
+_Check = Callable[[Settings], Awaitable[Sequence[Finding]]]
+
+
+async def examine_stores(
+    settings: Settings, server: RunningServer, problems: Mapping[str, str]
+) -> list[Finding]:
+    """problems: of settings that are wrong, by name; a store that one should have named is not
+    looked for"""
+    are_records_named = "database_url" not in problems
+    checks: dict[str, _Check] = {
+        "records store": _records,
+        "flags": partial(_definitions, "flags", find_invalid_flags),
+        "cohorts": partial(_definitions, "cohorts", find_invalid_cohorts),
+        # With dashboards.
+        "insights": partial(_definitions, "insights", find_invalid_insights),
+        "records clock": _records_clock,
+        "accept log": _accept_log,
+    }
+    if not are_records_named:
+        checks = {"records store": partial(_not_checked, "records store", "DATABASE_URL")}
+    checks["event store"] = partial(_events, server, are_records_named)
+    if "events_url" in problems:
+        checks["event store"] = partial(_not_checked, "event store", "EVENTS_URL")
+    found: list[Finding] = []
+    for what, check in checks.items():
+        found += await _checked(what, check, settings)
+    return found
+
+
+async def _not_checked(what: str, setting: str, _: Settings) -> Sequence[Finding]:
+    return [Finding(what, True, f"not checked: {PREFIX}{setting} is wrong")]
+
+
+async def _checked(what: str, check: _Check, settings: Settings) -> Sequence[Finding]:
+    try:
+        return await check(settings)
+    except (SchemaTooNew, StartRefused) as error:
+        return [Finding(what, False, str(error))]
+    except RecordsRefused as error:
+        advice = "Correct the user, the password or the database in FANION_DATABASE_URL."
+        return [Finding(what, False, f"PostgreSQL answers and refuses: {error}", advice)]
+    except (RecordsUnavailable, EventStoreUnavailable, OSError, ValueError) as error:
+        advice = "Check that it runs, its URL, and that no other process holds the data folder."
+        return [Finding(what, False, str(error), advice)]
+
+
+async def _records(settings: Settings) -> Sequence[Finding]:
+    what = "records store"
+    if _is_missing(records_file(settings)):
+        advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
+        return [Finding(what, False, f"{records_file(settings)} does not exist", advice)]
+    async with _opened(settings) as records:
+        if await schema_is_current(settings.records_url):
+            return [Finding(what, True, f"{records.dialect}, schema up to date")]
+    return [Finding(what, False, "its schema is another version's", "Run `fanion migrate`.")]
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncGenerator[Records]:
+    records = await open_records(settings.records_url)
+    try:
+        yield records
+    finally:
+        await records.close()
+
+
+def _is_missing(path: Path | None) -> bool:
+    """Opening an embedded store would create it."""
+    return path is not None and not path.exists()
+
+
+async def _definitions(
+    what: str, find: Callable[[Records], Awaitable[Sequence[InvalidRow]]], settings: Settings
+) -> Sequence[Finding]:
+    """find: reads tables as this version has them"""
+    if _is_missing(records_file(settings)):
+        return [Finding(what, True, "not checked: there is no records store")]
+    if not await schema_is_current(settings.records_url):
+        return [Finding(what, True, "not checked: the schema is another version's")]
+    async with _opened(settings) as records:
+        return [definitions_finding(what, await find(records))]
+
+
+def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
+    """Never a failure: what the current validation would refuse works as it is."""
+    if not invalid:
+        return Finding(what, True, "all are valid")
+    listed = [
+        f"project {one.project_id}, {one.name}: {one.why}" for one in invalid[:INVALID_LISTED_MAX]
+    ]
+    more = len(invalid) - INVALID_LISTED_MAX
+    if more > 0:
+        listed.append(f"and {more} more")
+    advice = "They work as they are. A change of one has to make it valid."
+    return Finding(what, True, "; ".join(listed), advice)
+
+
+async def _records_clock(settings: Settings) -> Sequence[Finding]:
+    """SQLite has none of its own."""
+    if records_file(settings) is not None:
+        return []
+    async with _opened(settings) as records:
+        found_s = await ahead_of_records_s(records, utc_now)
+    return [_clock_finding("records clock", found_s, "PostgreSQL")]
+
+
+def _clock_finding(what: str, found_s: float, other: str) -> Finding:
+    ok = abs(found_s) <= DIFFERENCE_S_MAX
+    advice = "" if ok else "Set both clocks, for example with an NTP client."
+    return Finding(what, ok, difference_text(found_s, other), advice)
+
+
+async def _accept_log(settings: Settings) -> Sequence[Finding]:
+    """In PostgreSQL it is a part of the records."""
+    if records_file(settings) is None or not settings.accept_log_path.exists():
+        return []
+    if (installation := await _installation(settings)) is None:
+        return []
+    check_mark(settings.accept_log_path, str(installation.id))
+    return [Finding("accept log", True, "belongs to these records")]
+
+
+async def _installation(settings: Settings) -> Installation | None:
+    """None when it cannot be known, which is reported of the records."""
+    if _is_missing(records_file(settings)):
+        return None
+    with suppress(RecordsUnavailable, SchemaTooNew):
+        if await schema_is_current(settings.records_url):
+            async with _opened(settings) as records:
+                return await read_installation(records)
+    return None
+
+
+async def _events(
+    server: RunningServer, are_records_named: bool, settings: Settings
+) -> Sequence[Finding]:
+    what, folder = "event store", events_folder(settings)
+    if settings.roles == {Role.WEB}:
+        return [Finding(what, True, "not checked: the role web needs none")]
+    if folder is not None and server.holder is not None:
+        return [_events_in_use(server)]
+    if _is_missing(folder):
+        return [Finding(what, True, "does not exist yet; the first `fanion serve` creates it")]
+    installation = await _installation(settings) if are_records_named else None
+    inspected, found_s = await _inspected(settings, installation)
+    answers = Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")
+    if folder is not None:
+        return [answers]
+    return [answers, _clock_finding("events clock", found_s, "the event store")]
+
+
+async def _inspected(
+    settings: Settings, installation: Installation | None
+) -> tuple[Inspected, float]:
+    """And the seconds that this machine's clock is ahead."""
+    found: list[Inspected] = []
+
+    async def ask() -> datetime:
+        url = settings.event_store_url
+        found.append(await asyncio.to_thread(inspect_event_store, url, installation))
+        return found[0].now
+
+    found_s = await ahead_s(utc_now, ask)
+    return found[0], found_s
+
+
+def _belongs_to(inspected: Inspected, installation: Installation | None) -> str:
+    if not inspected.is_marked:
+        return "belongs to no installation yet"
+    return "not compared with the records" if installation is None else "belongs to these records"
+
+
+def _events_in_use(server: RunningServer) -> Finding:
+    """Only one process can open the embedded engine."""
+    state = server.checks.get("events")
+    if state is None:
+        return Finding("event store", True, "not checked: another process uses it")
+    return Finding(
+        "event store", state == State.OK, f"{state}, according to the server that uses it"
+    )

@@ -1,0 +1,51 @@
+"""`fanion stores`: which event store and accept log belong to the records."""
+
+import asyncio
+from contextlib import nullcontext
+
+import typer
+
+from fanion.accept_log.sqlite_file import forget_mark
+from fanion.cli.output import Data, settings_of, with_records
+from fanion.config import Settings
+from fanion.db.engine import Records
+from fanion.events.ownership_store import read_installation, rebind_event_store
+from fanion.events.storage.inspection import adopt_event_store
+from fanion.runtime.data_dir import events_folder, lock_data_dir, records_file
+
+stores = typer.Typer(help="The stores of an installation.", no_args_is_help=True)
+
+
+@stores.callback()
+def _commands() -> None:
+    """Without it the only command would need no name."""
+
+
+@stores.command("adopt")
+def adopt(data: Data = None) -> None:
+    """Make the event store, and an accept log in the data folder, those of these records.
+
+    Servers refuse an event store and an accept log that belong to another installation, and an
+    event store that is not the one they know. Run this where they are meant to be together all the
+    same: after records were restored into a new database without their id, or events were lost.
+    Stop all servers first, of the other installation too.
+    """
+    settings = settings_of(data=data)
+
+    async def work(records: Records) -> str:
+        with lock_data_dir(settings) if _is_in_folder(settings) else nullcontext():
+            installation = await read_installation(records)
+            mark = await asyncio.to_thread(
+                adopt_event_store, settings.event_store_url, installation
+            )
+            await rebind_event_store(records, mark)
+            if records_file(settings) is not None and settings.accept_log_path.exists():
+                forget_mark(settings.accept_log_path)
+            return f"Installation {installation.id} has its events in {mark.where.rstrip(',')} now."
+
+    print(with_records(settings, work))
+
+
+def _is_in_folder(settings: Settings) -> bool:
+    """Whether a server that runs on the data folder would have a store of it open."""
+    return records_file(settings) is not None or events_folder(settings) is not None

@@ -1,0 +1,107 @@
+"""The URLs of both stores, checked before either is opened, and which stores a role needs."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from fanion.config.roles import ALL, Role, roles_text
+
+# By scheme: the options that the URL may have. Others would be dropped without a word, or refused
+# later by a driver whose words say nothing of the setting.
+_POSTGRESQL: Final = ("gsslib", "host", "krbsrvname", "passfile", "sslmode", "target_session_attrs")
+_RECORDS_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "sqlite": (),
+    "sqlite+aiosqlite": (),
+    "postgresql": _POSTGRESQL,
+    "postgresql+asyncpg": _POSTGRESQL,
+    "postgres": _POSTGRESQL,
+}
+_EVENTS_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "chdb": ("database",),
+    "clickhouse": (),
+    "clickhouses": (),
+    "clickhouse+https": (),
+}
+_SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_PORT_MAX: Final = 65535
+# Roles that open the event store.
+_READ_EVENTS: Final = frozenset((Role.API, Role.INGEST, Role.JOBS))
+
+
+def check_records_url(url: str) -> None:
+    """raises: ValueError, which repeats nothing that may be a password"""
+    name, scheme = "DATABASE_URL", _scheme(url)
+    _require_scheme(name, url, ("sqlite", "postgresql", "postgres"), _RECORDS_OPTIONS)
+    if scheme.startswith("sqlite"):
+        if not url.partition(":///")[2].partition("?")[0]:
+            raise ValueError(f"{name} must name a file: sqlite:////var/lib/fanion/records.db")
+    else:
+        _split(name, url)
+    _require_options(name, url, _RECORDS_OPTIONS[scheme])
+
+
+def check_events_url(url: str) -> None:
+    """raises: ValueError, which repeats nothing that may be a password"""
+    name, scheme = "EVENTS_URL", _scheme(url)
+    _require_scheme(name, url, ("chdb", "clickhouse", "clickhouses"), _EVENTS_OPTIONS)
+    parts = _split(name, url)
+    if scheme == "chdb" and (parts.netloc or not parts.path.startswith("/")):
+        raise ValueError(f"{name} must name an absolute folder: chdb:///var/lib/fanion/events")
+    if scheme != "chdb" and not parts.hostname:
+        raise ValueError(f"{name} must name a host: clickhouse://user:password@host:8123/database")
+    if scheme != "chdb" and "/" in parts.path.strip("/"):
+        raise ValueError(f"{name} must end with the name of one database, got {parts.path!r}")
+    _require_options(name, url, _EVENTS_OPTIONS[scheme])
+
+
+def check_stores_of_roles(roles: frozenset[Role], records_url: str, events_url: str) -> None:
+    """What several processes share must be on servers. raises: ValueError"""
+    if roles == ALL:
+        return
+    named = f"ROLE={roles_text(roles)}"
+    if not records_url or _scheme(records_url).startswith("sqlite"):
+        raise ValueError(
+            f"{named} needs PostgreSQL in DATABASE_URL: records in SQLite are served by one "
+            "process, with all roles"
+        )
+    missing = _READ_EVENTS - roles
+    is_embedded = not events_url or _scheme(events_url) == "chdb"
+    if is_embedded and missing and missing != _READ_EVENTS:
+        raise ValueError(
+            f"{named} needs a ClickHouse server in EVENTS_URL: an embedded event store is opened "
+            f"by one process, which must then have {roles_text(missing)} too"
+        )
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0]
+
+
+def _require_scheme(name: str, url: str, shown: Sequence[str], known: Collection[str]) -> None:
+    if _scheme(url) not in known or "://" not in url:
+        raise ValueError(f"{name} must begin with {' or '.join(f'{one}://' for one in shown)}")
+
+
+def _split(name: str, url: str) -> SplitResult:
+    """raises: ValueError"""
+    try:
+        parts = urlsplit(url)
+        is_readable = parts.port != 0 and not parts.fragment
+    except ValueError:
+        is_readable = False
+    if not is_readable:
+        raise ValueError(
+            f"{name} cannot be read: it is scheme://user:password@host:port/database with a port "
+            f"from 1 to {_PORT_MAX}; special characters in user and password are percent-encoded"
+        )
+    return parts
+
+
+def _require_options(name: str, url: str, allowed: Collection[str]) -> None:
+    for option, value in parse_qsl(url.partition("?")[2], keep_blank_values=True):
+        if option not in allowed:
+            known = f"allowed are: {', '.join(allowed)}" if allowed else "such a URL has none"
+            raise ValueError(f"{name} has an unknown option {option!r}; {known}")
+        if option == "sslmode" and value not in _SSL_MODES:
+            modes = ", ".join(_SSL_MODES)
+            raise ValueError(f"{name}: sslmode must be one of {modes}, got {value!r}")

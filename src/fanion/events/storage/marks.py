@@ -1,0 +1,69 @@
+"""The mark of an event store: which installation it belongs to."""
+
+from uuid import UUID, uuid4
+
+from clickhouse_connect.driver.client import Client
+
+from fanion.events.ownership_store import OTHER, ForeignEventStore, Installation, Mark
+
+_EXISTS = "EXISTS TABLE installation"
+
+# A view, because of several that create it at once one alone does; rows have no such order.
+_CREATE = """
+  CREATE {how} installation AS
+  SELECT toUUID('{id}') AS id, toUUID('{event_store}') AS event_store
+"""
+
+_READ = "SELECT id, event_store FROM installation"
+
+
+def require_mark(client: Client, installation: Installation, where: str) -> Mark:
+    """That of the installation, which an event store without a mark gets. Nothing is written into
+    the store of another one.
+
+    where:  the event store, for a message
+    raises: ForeignEventStore
+    """
+    if not check_mark(client, installation, where):
+        _write_mark(client, installation, "VIEW IF NOT EXISTS")
+    return _checked(_read_mark(client), installation, where)
+
+
+def check_mark(client: Client, installation: Installation | None, where: str) -> bool:
+    """Whether it has one. Writes nothing. raises: ForeignEventStore"""
+    is_marked = bool(int(client.command(_EXISTS)))  # type: ignore[arg-type]  # 0 or 1
+    if installation is None:
+        return is_marked
+    if is_marked:
+        _checked(_read_mark(client), installation, where)
+    elif installation.event_store is not None:
+        raise ForeignEventStore(where, "holds no events of these records, which have another one")
+    return is_marked
+
+
+def replace_mark(client: Client, installation: Installation, where: str) -> Mark:
+    """Make it the installation's, whosever it was."""
+    _write_mark(client, installation, "OR REPLACE VIEW")
+    return Mark(where, _read_mark(client)[1])
+
+
+def _write_mark(client: Client, installation: Installation, how: str) -> None:
+    client.command(_CREATE.format(how=how, id=installation.id, event_store=uuid4()))
+
+
+def _read_mark(client: Client) -> tuple[UUID, UUID]:
+    """Installation and event store."""
+    [(owner, event_store)] = client.query(_READ).result_rows
+    return owner, event_store
+
+
+def _checked(mark: tuple[UUID, UUID], installation: Installation, where: str) -> Mark:
+    """raises: ForeignEventStore"""
+    owner, event_store = mark
+    if owner != installation.id:
+        raise ForeignEventStore(
+            where, f"belongs to installation {owner}, these records to {installation.id}"
+        )
+    if installation.event_store not in (None, event_store):
+        raise ForeignEventStore(where, OTHER)
+    return Mark(where, event_store)
