@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from tests.clients.devtools import Tab, open_devtools
+from tests.clients.management import Json
 from tests.clients.neighbour import Neighbour, open_neighbour
 from tests.support import plain_http
 from tests.support.awaited import until
@@ -32,6 +33,7 @@ class Victim:
     keys: Keys
     neighbour: Neighbour
     tab: Tab
+    _kept: list[Json] = field(default_factory=list)
     _markers = count(1)
 
     def create_flag(self) -> str:
@@ -62,9 +64,14 @@ class Victim:
         return f"http://fanion.test:{self.server.port}"
 
     def sign_in(self) -> None:
-        """With no other cookie."""
+        """With no other cookie; in the session of before if it lasts, since a password takes longer
+        to check than most tests."""
         self.tab.command("Network.clearBrowserCookies")
-        assert self.here(SIGN_IN, EMAIL, PASSWORD) == 200
+        if self._kept:
+            self.tab.command("Network.setCookies", cookies=self._kept)
+        if self.here(WHO) != EMAIL:
+            assert self.here(SIGN_IN, EMAIL, PASSWORD) == 200
+            self._kept = self.tab.command("Network.getCookies", urls=[self.server.url])["cookies"]
 
     @property
     def cookie(self) -> str | None:

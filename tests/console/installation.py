@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.console.project import Project
 from tests.support import plain_http
 from tests.support.management import CONSOLE
 from tests.support.preloaded import PreloadedServer
+from tests.support.proxies import TRUSTING
 from tests.support.server import Keys, RealServer
 
 OWNER, PASSWORD = "olga@example.com", "correct horse battery"
@@ -61,8 +63,14 @@ class Installation:
         with plain_http.Client(base_url=self.server.url, headers=CONSOLE) as client:
             sent = {"first_name": name, "password": account.password}
             joined = client.post(f"/api/signup/{token}/", json=sent)
-        assert joined.is_success, joined.text
+            assert joined.is_success, joined.text
+            self._sessions[account.email] = client.cookies[PLAIN_NAME], time.monotonic()
         return account
+
+    @cached_property
+    def viewer(self) -> Account:
+        """One for all tests that only look, since a member takes longer to make than they take."""
+        return self.member("Vic", Level.VIEWER)
 
     def cookie(self, account: Account, *, anew: bool = False) -> str:
         """Of a session. A session is used by several tests; anew: by this one alone"""
@@ -102,9 +110,9 @@ class Installation:
 
 
 @contextmanager
-def open_installation(folder: Path, server: RealServer | None = None) -> Iterator[Installation]:
-    """folder: an empty one; server: one that has not been set up"""
-    server = server or PreloadedServer(folder / "data")
+def open_installation(folder: Path) -> Iterator[Installation]:
+    """folder: an empty one"""
+    server = PreloadedServer(folder / "data", TRUSTING)
     secret = folder / "password"
     secret.write_text(PASSWORD)
     options = ("--email", OWNER, "--password-file", str(secret))

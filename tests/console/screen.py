@@ -156,16 +156,20 @@ class Console:
     @contextmanager
     def at_width(self, pixels: int) -> Iterator[None]:
         """The page fits: nothing of it is reached only by scrolling to the side."""
-        with self._sized({"width": pixels, "height": 800}):
+        with self._sized(narrow(pixels)):
             yield
             self.expect_to_fit()
 
     @contextmanager
     def at_zoom(self, percent: int) -> Iterator[None]:
-        """What zoom does in a window of 1280 by 720: fewer and larger pixels."""
-        width, height = 1280 * 100 // percent, 720 * 100 // percent
-        with self._sized({"width": width, "height": height}):
+        with self._sized(zoomed(percent)):
             yield
+            self.expect_to_fit()
+
+    def expect_to_fit_in(self, *sizes: ViewportSize) -> None:
+        """The window keeps the last one: to draw the page at its former size takes as long."""
+        for size in sizes:
+            self.page.set_viewport_size(size)
             self.expect_to_fit()
 
     @contextmanager
@@ -211,6 +215,15 @@ class Console:
     def _presses_since(self, before: int) -> list[str]:
         self.page.evaluate("0")  # what the page has sent until now has arrived with its answer
         return self.presses[before:]
+
+
+def narrow(pixels: int) -> ViewportSize:
+    return {"width": pixels, "height": 800}
+
+
+def zoomed(percent: int) -> ViewportSize:
+    """What zoom does in a window of 1280 by 720: fewer and larger pixels."""
+    return {"width": 1280 * 100 // percent, "height": 720 * 100 // percent}
 
 
 @contextmanager

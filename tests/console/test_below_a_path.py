@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.console.installation import Installation, open_installation
+from tests.console.installation import Installation
 from tests.console.screen import Console, open_console
-from tests.support.preloaded import PreloadedServer
-from tests.support.proxies import (
-    CADDY_SAMPLES,
-    NGINX_SAMPLES,
-    TRUSTING,
-    scheme_of,
-    started_proxy,
-)
+from tests.support.proxies import CADDY_SAMPLES, NGINX_SAMPLES, scheme_of, started_proxy
 from tests.support.server import free_port
 
 BELOW = "/fanion"
@@ -33,13 +26,14 @@ class Place:
 
 
 @pytest.fixture(params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
-def place(request: pytest.FixtureRequest, built_console: None, tmp_path: Path) -> Iterator[Place]:
-    server = PreloadedServer(tmp_path / "data", TRUSTING)
-    ports = {"server": server.port, "proxy": free_port()}
-    with (
-        open_installation(tmp_path, server) as installation,
-        started_proxy(request.param, tmp_path, ports, LOOPBACK),
-    ):
+def place(
+    request: pytest.FixtureRequest,
+    built_console: None,
+    installation: Installation,
+    tmp_path: Path,
+) -> Iterator[Place]:
+    ports = {"server": installation.server.port, "proxy": free_port()}
+    with started_proxy(request.param, tmp_path, ports, LOOPBACK):
         yield Place(installation, f"{scheme_of(request.param)}://{LOOPBACK}:{ports['proxy']}")
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
@@ -174,7 +173,7 @@ def test_a_viewer_changes_no_cohort(
     visit: Visit, installation: Installation, people: Project
 ) -> None:
     cohort = people.cohort("Payers", has("plan", ["pro"]))
-    console = visit(installation.member("Vic", Level.VIEWER))
+    console = visit(installation.viewer)
 
     console.open(people.at(f"cohorts/{cohort['id']}?tab=criteria"))
 

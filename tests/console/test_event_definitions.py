@@ -2,7 +2,6 @@
 
 from playwright.sync_api import Locator, Page, expect
 
-from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Project, has
@@ -108,7 +107,7 @@ def test_a_viewer_changes_nothing(
     visit: Visit, installation: Installation, project: Project
 ) -> None:
     project.events("paid", "ann")
-    console = visit(installation.member("Vic", Level.VIEWER))
+    console = visit(installation.viewer)
 
     console.open(project.at(f"events/{definition(project, 'paid')}"))
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Error, Route
 
 from tests.console.conftest import Visit
 from tests.console.harmless import expect_harmless
-from tests.console.screen import Console
+from tests.console.screen import Console, narrow, zoomed
 from tests.console.screens import SCREENS, Screen, as_opened
 from tests.console.showcase import Showcase
 
@@ -39,10 +39,7 @@ def test_a_screen_is_accessible_harmless_and_fits(
     assert console.page.evaluate(NODES) <= NODES_MAX
     expect_harmless(console.page)
     console.expect_accessible()
-    with console.at_width(PHONE):
-        pass
-    with console.at_zoom(ZOOM):
-        pass
+    console.expect_to_fit_in(narrow(PHONE), zoomed(ZOOM))
 
 
 @pytest.mark.parametrize("name", ["flags", "persons", "settings-general", "cohorts"])

@@ -36,28 +36,6 @@ def save(console: Console) -> None:
     console.page.get_by_role("dialog").get_by_role("button", name="Save").click()
 
 
-def test_changes_of_two_people_are_put_together(
-    console: Console, visit: Visit, installation: Installation, people: Project
-) -> None:
-    flag = people.flag("shared", when(rollout=10), when(rollout=20))
-    bob = visit(installation.member("Bob"))
-    for one in (console, bob):
-        one.open(people.at(f"flags/{flag['id']}"))
-    console.watch.expect_status(409, f"/feature_flags/{flag['id']}/")
-
-    type_share(bob, 2, 60)
-    save(bob)
-    expect(bob.page.get_by_text("Version 2")).to_be_visible()
-    type_share(console, 1, 30)
-    save(console)
-    dialog = console.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("What does not collide is taken over.")
-    dialog.get_by_role("button", name="Save").click()
-
-    expect(console.page.get_by_text("Version 3")).to_be_visible()
-    assert shares(people, flag) == [30, 60]
-
-
 def test_changes_that_collide_are_chosen_side_by_side(console: Console, people: Project) -> None:
     flag = people.flag("collided", when(has("plan", "pro"), rollout=10), when(rollout=1))
     console.open(people.at(f"flags/{flag['id']}"))

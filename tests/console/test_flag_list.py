@@ -4,7 +4,6 @@ import csv
 
 from playwright.sync_api import Locator, expect
 
-from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.many import add_flags
@@ -228,7 +227,7 @@ def test_a_viewer_sees_all_and_changes_nothing(
     visit: Visit, installation: Installation, project: Project
 ) -> None:
     project.flag("alpha")
-    console = visit(installation.member("Vera", Level.VIEWER))
+    console = visit(installation.viewer)
     console.open(project.at("flags"))
 
     expect(switch(console, "alpha")).to_be_disabled()

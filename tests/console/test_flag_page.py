@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, expect
 
-from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
@@ -254,7 +253,7 @@ def test_the_json_is_checked_before_it_is_applied(
 def test_a_viewer_sees_everything_and_changes_nothing(
     visit: Visit, installation: Installation, people: Project
 ) -> None:
-    viewer = visit(installation.member("Vic", Level.VIEWER))
+    viewer = visit(installation.viewer)
     flag = people.flag("looked-at", when(has("plan", "pro")))
 
     viewer.open(people.at(f"flags/{flag['id']}"))

@@ -4,7 +4,6 @@ from uuid import uuid4
 
 from playwright.sync_api import Page, expect
 
-from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.dead_letters import UNREADABLE, put_aside
 from tests.console.installation import Installation
@@ -143,7 +142,7 @@ def test_a_viewer_sees_dead_letters_and_changes_none(
     visit: Visit, installation: Installation, project: Project
 ) -> None:
     put_aside(project, "ValueError: a store was away", LATE)
-    console = visit(installation.member("Vic", Level.VIEWER))
+    console = visit(installation.viewer)
 
     console.open(project.at("ingestion"))
 

@@ -129,6 +129,7 @@ def test_two_changes_of_one_flag_that_do_not_collide_are_both_kept(
 
     save(theirs)
     expect(theirs.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(theirs.page.get_by_text("Version 2")).to_be_visible()
     save(mine)
     dialog = mine.page.get_by_role("dialog", name="Save the changes")
     expect(dialog).to_contain_text("What does not collide is taken over.")
@@ -136,6 +137,7 @@ def test_two_changes_of_one_flag_that_do_not_collide_are_both_kept(
     dialog.get_by_role("button", name="Save", exact=True).click()
 
     expect(mine.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(mine.page.get_by_text("Version 3")).to_be_visible()
     assert shares(project, flag) == [40, 15]
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
@@ -211,7 +210,7 @@ def test_a_person_is_deleted_with_its_events_once_the_name_is_typed(
 def test_a_viewer_changes_no_person(
     visit: Visit, installation: Installation, project: Project, ann: Json
 ) -> None:
-    console = visit(installation.member("Vic", Level.VIEWER))
+    console = visit(installation.viewer)
 
     page = open_person(console, project, ann, "?tab=properties")
 

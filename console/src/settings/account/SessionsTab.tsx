@@ -19,9 +19,10 @@ const COLUMNS: readonly Column<Session>[] = [
     header: T.device,
     grow: true,
     fixed: true,
+    wrap: true,
     text: (session) => deviceOf(session.user_agent),
     cell: (session) => (
-      <span className="inline-flex items-center gap-2">
+      <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-0.5">
         <bdi>{deviceOf(session.user_agent)}</bdi>
         {session.is_current && <Badge tone="good">{T.current}</Badge>}
       </span>
