@@ -5,6 +5,7 @@ import sys
 from bench import (
     backlog,
     blast_radius,
+    capacity,
     capture,
     cohort_service,
     cohorts,
@@ -55,6 +56,9 @@ def main() -> None:
         return
     if not load.available():
         sys.exit("The HTTP cases need wrk (Debian package `wrk`) on the PATH.")
+    if sys.argv[1:2] == ["capacity"]:  # figures beside one another, and what follows from them
+        capacity.main()
+        return
     rows: list[Row] = []
     for name in sys.argv[1:] or ALL:
         rows.extend(CASES[name]())

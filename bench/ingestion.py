@@ -56,10 +56,10 @@ async def send(server: RealServer, bodies: Iterator[bytes]) -> None:
         await asyncio.gather(*(one_client() for _ in range(CLIENTS)))
 
 
-def batches(keys: Keys, events: int, item: Item) -> Iterator[bytes]:
+def batches(keys: Keys, events: int, item: Item, size: int = BATCH) -> Iterator[bytes]:
     chance = random.Random(1)
-    for start in range(0, events, BATCH):
-        items = [item(start + place, chance) for place in range(BATCH)]
+    for start in range(0, events, size):
+        items = [item(start + place, chance) for place in range(size)]
         yield msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
 
 

@@ -20,6 +20,7 @@ _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 class Load:
     """failed: answers that were not 2xx, and broken connections"""
 
+    requests: int
     requests_per_s: float
     p99_ms: float
     failed: int
@@ -35,13 +36,15 @@ def post(
     headers: Mapping[str, str] | None = None,
     connections: int = CONNECTIONS,
     run_s: int = RUN_S,
+    warm_s: int = WARM_S,
 ) -> Load:
-    """POST the same body again and again."""
+    """POST the same body again and again. warm_s: before what is measured; may be 0"""
     with TemporaryDirectory() as folder:
         (Path(folder) / "body").write_bytes(body)
         script = Path(folder) / "post.lua"
         script.write_text(_script(Path(folder) / "body", headers or {}))
-        _wrk(url, script, connections, WARM_S)
+        if warm_s:
+            _wrk(url, script, connections, warm_s)
         return _parse(_wrk(url, script, connections, run_s))
 
 
@@ -71,9 +74,10 @@ def _wrk(url: str, script: Path, connections: int, run_s: int) -> str:
 def _parse(output: str) -> Load:
     rate = re.search(r"Requests/sec:\s+([\d.]+)", output)
     p99 = re.search(r"99%\s+([\d.]+)(us|ms|s|m)", output)
-    assert rate and p99, output
+    requests = re.search(r"(\d+) requests in ", output)
+    assert rate and p99 and requests, output
     refused = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
     broken = re.search(r"connect (\d+), read (\d+), write (\d+), timeout (\d+)", output)
     failed = int(refused[1]) if refused else 0
     failed += sum(map(int, broken.groups())) if broken else 0
-    return Load(float(rate[1]), float(p99[1]) * _UNITS_MS[p99[2]], failed)
+    return Load(int(requests[1]), float(rate[1]), float(p99[1]) * _UNITS_MS[p99[2]], failed)

@@ -1,0 +1,80 @@
+"""Processor time of processes, each with all that it has started, also what has ended: so that of
+PostgreSQL is that of its first process."""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.awaited import until
+
+IDLE_S = 10.0
+SETTLED = 0.5  # cores, for a second: what a server does after its start, or leaves behind, is done
+SETTLE_S_MAX = 120.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+# Process ids by the name of what they do.
+Roles = Mapping[str, Collection[int]]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """By role: seconds of processor time beyond `idle`, which is in cores."""
+
+    seconds: Mapping[str, float]
+    idle: Mapping[str, float]
+
+
+def spent(roles: Roles, work: Callable[[], None]) -> Spent:
+    """What the work takes, without what its processes take for as long while idle, as measured
+    after it: loops that look for something to do cost by time and not by events."""
+    _settle(roles)
+    busy, busy_s = _during(roles, work)
+    _settle(roles)
+    rested, rested_s = _during(roles, lambda: time.sleep(IDLE_S))
+    idle = {role: seconds / rested_s for role, seconds in rested.items()}
+    return Spent({role: busy[role] - idle[role] * busy_s for role in roles}, idle)
+
+
+def used_s(roots: Collection[int]) -> float:
+    """Since they were started."""
+    ticks: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
+    for pid, parent, used in _processes():
+        ticks[pid] = used
+        children.setdefault(parent, []).append(pid)
+    found, waiting = 0, list(roots)
+    while waiting:
+        pid = waiting.pop()
+        found += ticks[pid]
+        waiting += children.get(pid, [])
+    return found / _TICKS
+
+
+def _settle(roles: Roles) -> None:
+    def is_settled() -> bool:
+        taken, seconds = _during(roles, lambda: time.sleep(1.0))
+        return sum(taken.values()) < SETTLED * seconds
+
+    until(is_settled, "still at work", SETTLE_S_MAX)
+
+
+def _during(roles: Roles, work: Callable[[], None]) -> tuple[dict[str, float], float]:
+    before, began = _by_role(roles), time.monotonic()
+    work()
+    seconds, after = time.monotonic() - began, _by_role(roles)
+    return {role: after[role] - before[role] for role in roles}, seconds
+
+
+def _by_role(roles: Roles) -> dict[str, float]:
+    return {role: used_s(pids) for role, pids in roles.items()}
+
+
+def _processes() -> Iterator[tuple[int, int, int]]:
+    """Of each its parent and its ticks, with those of its children that have ended."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            yield int(stat.parent.name), int(fields[1]), sum(map(int, fields[11:15]))
