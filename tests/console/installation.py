@@ -110,9 +110,9 @@ class Installation:
 
 
 @contextmanager
-def open_installation(folder: Path) -> Iterator[Installation]:
-    """folder: an empty one"""
-    server = PreloadedServer(folder / "data", TRUSTING)
+def open_installation(folder: Path, server: RealServer | None = None) -> Iterator[Installation]:
+    """folder: an empty one; server: one that has not been set up"""
+    server = server or PreloadedServer(folder / "data", TRUSTING)
     secret = folder / "password"
     secret.write_text(PASSWORD)
     options = ("--email", OWNER, "--password-file", str(secret))
