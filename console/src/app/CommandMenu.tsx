@@ -51,10 +51,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
             <Cmdk.Empty className="px-3 py-6 text-center text-ink-3">
               {isSearching ? words.commandLoading : words.commandEmpty}
             </Cmdk.Empty>
-            <Cmdk.List
-              aria-busy={isSearching}
-              className="max-h-[50vh] overflow-y-auto p-2"
-            >
+            <Cmdk.List aria-busy={isSearching} className="max-h-[50vh] overflow-y-auto p-2">
               {groupsOf(commands).map(([group, entries]) => (
                 <Cmdk.Group
                   key={group}
