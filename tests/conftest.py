@@ -82,6 +82,8 @@ __all__ = [
     "team",
 ]
 
+HERE, BROWSER = Path(__file__).parent, "browser"
+
 # The duration of an example depends on the load of the machine.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -116,6 +118,17 @@ def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
     return ENGINES if is_every else (SQLITE,)
 
 
+# Where tests drive a browser, and what these import.
+IN_BROWSER = ("clients", "console", "support")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m browser` alone the other folders are not imported: that takes each process of the
+    tests longer than ten of these tests."""
+    is_other = collection_path.parent == HERE and collection_path.name not in IN_BROWSER
+    return True if config.option.markexpr == BROWSER and is_other else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is collected, millions of objects, stays until the end: the garbage collector need not
@@ -136,6 +149,10 @@ def is_long(path: Path) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files run first, then those with most tests, so that no worker is left with one of them
     at the end."""
+    for item in items:
+        folder = item.path.relative_to(HERE).parts[0]
+        if item.get_closest_marker(BROWSER) and folder not in IN_BROWSER:
+            raise pytest.UsageError(f"{item.nodeid} is left out by `-m browser`: see IN_BROWSER")
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (not is_long(item.path), -tests[item.path], str(item.path)))
 
