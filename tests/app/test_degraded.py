@@ -48,6 +48,7 @@ WRITERS = [
     "fanion.accept_log.port",
     "fanion.accept_log.sqlite_file",
     "fanion.accept_log.writer_main",
+    "fanion.errors",
     "fanion.processes",
     "fanion.processes.channel",
 ]

@@ -534,7 +534,7 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
         "FANION_PROT is not a setting; docs/configuration.md lists them all.",
     ),
     "an unknown level": (
-        ["doctor"],
+        ["serve"],
         {"FANION_LOG_LEVEL": "loud"},
         "FANION_LOG_LEVEL must be debug, info, warning or error",
     ),

@@ -241,6 +241,8 @@ async def open_site(
 ) -> AsyncGenerator[Site]:
     """start: what its clock says; settings: further fields of `Settings`"""
     given = {"data": folder, "database_url": records_url, "decide_store_timeout_s": SOON_S}
+    if "role" in settings:  # the store is handed in; roles apart need one on a server
+        given["events_url"] = "clickhouse://127.0.0.1:8123/fanion"
     chosen = read_settings({}, given | settings)
     clock, stream = Clock(start), io.BytesIO()
     async with AsyncExitStack() as stack:
