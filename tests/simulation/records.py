@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.pool import StaticPool
 
 from fanion.db.engine import Parameters, Records, RecordsUnavailable
+from fanion.db.person_partitions import VIEW
 from fanion.db.schema import (
     accounts,
     activity,
@@ -202,4 +203,5 @@ def _template() -> sqlite3.Connection:
     file = sqlite3.connect(":memory:", isolation_level=None)
     engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool)
     tables.metadata.create_all(engine)
+    file.execute(VIEW)
     return file
