@@ -41,11 +41,17 @@ SCHEMA = (
 _RENDERINGS = (
     (r"INTERVAL '(\d+) s'", r"\1"),
     (r"BOOL_OR\(", "MAX("),
+    (
+        r"LEFT JOIN LATERAL \(SELECT version FROM persons WHERE id = used.id LIMIT 1\)"
+        r" AS person ON TRUE",
+        "LEFT JOIN persons AS person ON person.id = used.id",
+    ),
     (r"FOR UPDATE SKIP LOCKED", ""),
     (r"SELECT\s+FROM", "SELECT 1 FROM"),
     (r"= ANY\(CAST\(:(\w+) AS [^)]*\)\)", r"IN (SELECT value FROM json_each(:\1))"),
     (r"= ANY\(:(\w+)\)", r"IN (SELECT value FROM json_each(:\1))"),
 )
+_BOUND_ALONE = re.compile(r"\(SELECT (CAST\(:\w+ AS [^)]*\))\)")
 _UNNEST = re.compile(r"UNNEST\(((?:CAST\(:\w+ AS [^)]*\),?\s*)+)\)\s+AS (\w+) \(([^)]*)\)")
 
 
@@ -165,7 +171,7 @@ def _render(
 
 @cache
 def _rendered(statement: TextClause) -> TextClause:
-    found = _UNNEST.sub(_zipped, statement.text)
+    found = _UNNEST.sub(_zipped, _BOUND_ALONE.sub(r"\1", statement.text))
     for pattern, instead in _RENDERINGS:
         found = re.sub(pattern, instead, found)
     return statement if found == statement.text else text(found)
