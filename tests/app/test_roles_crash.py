@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,7 @@ async def test_web_answers_flags_and_stays_ready_without_postgresql(
 
     async with Outage(postgres, postgres_url):
         during = ready(web), ready(api)[0], decided(web, keys), capture(web, keys, "lost")
+        exposed = metrics(web)
         web.stop()
         web.launch()
         until(lambda: is_up(web), "web does not start without PostgreSQL")
@@ -166,6 +168,17 @@ async def test_web_answers_flags_and_stays_ready_without_postgresql(
     assert during == ((200, is_ready), 503, {FLAG: True}, 503)
     assert again == ((200, {"status": "ready", "checks": gone}), {FLAG: True}, 503)
     assert 0 <= ages_s[0] <= ages_s[1]
+    assert 0 <= exposed["fanion_flags_age_seconds"] <= ages_s[1] + 1
+    assert isnan(exposed["fanion_log_lag_envelopes"])
+
+
+def metrics(server: RealServer) -> dict[str, float]:
+    """Those without labels."""
+    with plain_http.Client() as client:
+        answer = client.get(f"{server.url}/metrics")
+    assert answer.status_code == 200, answer.text
+    samples = (line.split(" ") for line in answer.text.splitlines() if line[0] != "#")
+    return {name: float(value) for name, value in samples if "{" not in name}
 
 
 def flags_kept(server: RealServer) -> bytes:

@@ -142,3 +142,12 @@ async def test_a_batch_leaves_no_note(home: Home) -> None:
         return await notes(records, home.project_id) == 0
 
     await until_soon(are_gone, "notes of what is mirrored stay")
+
+
+async def test_metrics_count_what_is_not_sent(home: Home) -> None:
+    site = home.site
+    before = await site.metric("fanion_changes_to_mirror")
+    version = await newer_version(home)
+    await note(site.running.public.records, Unmirrored(version, home.project_id, [UUID(int=7)]))
+
+    assert await site.metric("fanion_changes_to_mirror") == before + 1

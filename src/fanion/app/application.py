@@ -1,7 +1,9 @@
 """Builds the `Application` that a process serves, depending on how much of the server is ready."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
+from math import nan
 from typing import Any
 
 from fanion.accept_log.port import Backlog
@@ -65,13 +67,24 @@ async def measure_nothing() -> None:
     """There is no lag to measure before events are ingested."""
 
 
-async def measure_lag(context: AppContext, backlogs: Backlogs) -> None:
-    """Measured when metrics are requested."""
-    lanes, metrics = await backlogs(), context.metrics
-    oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
-    metrics.log_events.set(sum(lane.envelopes for lane in lanes))
-    metrics.log_bytes.set(sum(lane.bytes for lane in lanes))
-    metrics.log_seconds.set((context.now() - oldest).total_seconds() if oldest else 0)
+async def measure_lag(public: Services) -> None:
+    """Measured when metrics are requested. NaN, as Prometheus calls it, while a store does not say
+    it: the other metrics are wanted then all the same."""
+    metrics, envelopes, waiting, age_s, changes = public.context.metrics, *[nan] * 4
+    with suppress(OSError, RecordsUnavailable):
+        lanes = await public.backlogs()
+        # After the log: what it has no more is stored, or noted here.
+        changes = await public.changes_to_mirror()
+        oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
+        envelopes, waiting = (
+            sum(lane.envelopes for lane in lanes),
+            sum(lane.bytes for lane in lanes),
+        )
+        age_s = (public.context.now() - oldest).total_seconds() if oldest else 0
+    metrics.log_events.set(envelopes)
+    metrics.log_bytes.set(waiting)
+    metrics.log_seconds.set(age_s)
+    metrics.changes_to_mirror.set(changes)
 
 
 def build_application(

@@ -126,7 +126,7 @@ def server_application(server: Server) -> Application:
         public.capture,
         Readiness.SERVING,
         _checks(server),
-        partial(measure_lag, public.context, public.backlogs),
+        partial(measure_lag, public),
         management,
     )
 

@@ -24,6 +24,7 @@ from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.change_feed import ChangeFeed, FeedTopic
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import NEWEST, migrate
+from fanion.events.mirror_outbox_store import count_unmirrored
 from fanion.events.ownership_store import read_installation
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
@@ -138,6 +139,14 @@ class Services:
             return await lane_backlogs(self.records, self.log)
         except RecordsUnavailable as error:
             raise OSError(f"accept log: {error}") from error
+
+    async def changes_to_mirror(self) -> int:
+        """That are committed, and of which the event store may not have been told.
+
+        raises: RecordsUnavailable
+        """
+        async with self.records.read() as connection:
+            return await connection.run_sync(count_unmirrored)
 
 
 @asynccontextmanager

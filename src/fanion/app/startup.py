@@ -115,7 +115,7 @@ async def _serve_web(start: ServerStart, public: Services) -> None:
         "records": records_check(public),
         "accept_log": log_check(public, public.backlogs),
     }
-    refresh = partial(measure_lag, public.context, public.backlogs)
+    refresh = partial(measure_lag, public)
     application = build_application(
         public.context, public.flags, public.capture, Readiness.SERVING, checks, refresh
     )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from fanion.db.schema.persons import mirror_outbox
 
@@ -52,6 +52,10 @@ def forget_mirrored(connection: Connection, versions: Collection[int]) -> None:
 def unmirrored_versions(connection: Connection) -> list[int]:
     """Of all notes, the oldest first."""
     return list(connection.scalars(select(_outbox.version).order_by(_outbox.version)))
+
+
+def count_unmirrored(connection: Connection) -> int:
+    return connection.execute(select(func.count()).select_from(mirror_outbox)).scalar_one()
 
 
 def read_unmirrored(connection: Connection, version: int) -> Unmirrored | None:

@@ -130,6 +130,11 @@ class Metrics:
         self.log_seconds = Gauge(
             "fanion_log_lag_seconds", "Age of the oldest waiting envelope", registry=registry
         )
+        self.changes_to_mirror = Gauge(
+            "fanion_changes_to_mirror",
+            "Committed changes of persons and groups that queries of events may not see yet",
+            registry=registry,
+        )
         self.batch_seconds = Histogram(
             "fanion_ingest_batch_seconds",
             "Time to ingest one run",

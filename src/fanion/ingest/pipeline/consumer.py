@@ -52,7 +52,7 @@ from fanion.runtime.change_bus import ChangeBus
 
 STAND_BY_S = 1.0  # between attempts of a standby server to take over
 LOOK_EVERY_S = 1.0  # after dead letters, and to renew the lease
-FORGET_S = 0.3  # for the next batch, whose claim deletes notes of what is mirrored
+FORGET_S = 0.1  # for the next batch, whose claim deletes notes of what is mirrored
 FIRST = (0, 1)  # partitions; a log has one of them
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before any event was accepted
 
