@@ -89,7 +89,8 @@ class Console:
         self.page.goto(f"{self.origin}/_health")  # where nothing of the console runs
         self.page.evaluate(FORGET)
         self.page.set_viewport_size(VIEWPORT)
-        self.page.emulate_media(color_scheme=None, reduced_motion=None)
+        # By a word: None would leave them as the test before has set them.
+        self.page.emulate_media(color_scheme="null", reduced_motion="null")
         self.context.clear_cookies()
         if session:
             self.context.add_cookies([{"name": PLAIN_NAME, "value": session, "url": self.origin}])
@@ -115,13 +116,12 @@ class Console:
             assert time.monotonic() < give_up, f"the screen is still busy; it waits for {waits}"
 
     def expect_accessible(self, themes: tuple[Theme, ...] = ("light", "dark")) -> None:
-        """axe finds nothing in what is shown now, in either theme."""
+        """axe finds nothing in what is shown now, in either theme; the last one stays."""
         found: list[str] = []
         for theme in themes:
             self.page.emulate_media(color_scheme=theme)
             rules = () if theme == themes[0] else OF_COLOURS
             found += [f"{theme}: {line}" for line in violations(self.page, rules)]
-        self.page.emulate_media(color_scheme=None)
         assert not found, "\n".join(["axe found:", *found])
 
     def press(self, *keys: str) -> None:
@@ -176,7 +176,7 @@ class Console:
     def reduced_motion(self) -> Iterator[None]:
         self.page.emulate_media(reduced_motion="reduce")
         yield
-        self.page.emulate_media(reduced_motion=None)
+        self.page.emulate_media(reduced_motion="null")
 
     def expect_toast(self, text: str) -> None:
         """What was done is said; a copy of the text is there for screen readers alone."""

@@ -42,7 +42,7 @@ def test_a_screen_is_accessible_harmless_and_fits(
     console.expect_to_fit_in(narrow(PHONE), zoomed(ZOOM))
 
 
-@pytest.mark.parametrize("name", ["flags", "persons", "settings-general", "cohorts"])
+@pytest.mark.parametrize("name", ["flags", "persons", "settings-webhooks", "cohorts"])
 def test_nothing_moves_for_who_wants_it_so(console: Console, showcase: Showcase, name: str) -> None:
     """Neither while a screen loads, nor when the command menu opens."""
     [screen] = [one for one in SCREENS if one.name == name]

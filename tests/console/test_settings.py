@@ -7,7 +7,9 @@ from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Project, has
-from tests.console.screen import Console
+from tests.console.screen import Console, narrow
+
+PHONE = 390
 
 
 def test_name_of_the_account_is_changed(visit: Visit, installation: Installation) -> None:
@@ -76,6 +78,8 @@ def test_other_sessions_are_signed_out(visit: Visit, installation: Installation)
     ended = here.page.get_by_role("button", name="Sign out", exact=True)
     expect(ended).not_to_have_count(0)
     here.expect_accessible()
+    with here.at_width(PHONE):
+        expect(here.page.get_by_text("this browser")).to_be_in_viewport(ratio=1)
 
     here.page.get_by_role("button", name="Sign out everywhere else").click()
 
@@ -246,6 +250,19 @@ def test_webhook_is_made_switched_off_and_deleted(console: Console, project: Pro
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
 
     expect(row).to_have_count(0)
+
+
+def test_the_selected_of_many_tabs_is_in_sight_in_a_narrow_window(
+    console: Console, project: Project
+) -> None:
+    console.page.set_viewport_size(narrow(PHONE))
+    console.open(project.at("settings?tab=webhooks"))
+    page = console.page
+
+    expect(page.get_by_role("tab", name="Webhooks")).to_be_in_viewport(ratio=0.9)
+    page.get_by_role("tab", name="Webhooks").press("Home")
+    expect(page.get_by_role("tab", name="General")).to_be_in_viewport(ratio=0.9)
+    assert page.evaluate("() => scrollY") == 0
 
 
 def test_new_project_opens_and_is_in_the_switch(console: Console, project: Project) -> None:

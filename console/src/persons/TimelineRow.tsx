@@ -57,14 +57,14 @@ function EventRow({ entry: { event, ...entry }, isOpen, onOpen }: Props) {
         <span className="min-w-0 grow">
           <span className="font-medium">
             <Visible text={plainName(event.name)} />
-          </span>
+          </span>{" "}
           {event.flag && (
-            <span className="ml-2 text-ink-2">
+            <span className="ml-1 text-ink-2">
               <Visible text={WORDS.flag(event.flag.key)} />{" "}
               <Visible text={plainValue(event.flag.value)} />
             </span>
-          )}
-          <span className="ml-2 text-ink-3 text-sm">
+          )}{" "}
+          <span className="ml-1 text-ink-3 text-sm">
             {WORDS.by} <Visible text={event.distinct_id} />
           </span>
         </span>

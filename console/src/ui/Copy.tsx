@@ -59,12 +59,12 @@ export function Copyable({ text, what }: { text: string; what: string }) {
 /** Lines of a program, with a button that copies them. */
 export function Code({ text, what, label }: { text: string; what: string; label?: string }) {
   return (
-    <div className="relative max-w-full rounded-md border border-line bg-sunken text-left">
+    <div className="flex max-w-full items-start rounded-md border border-line bg-sunken text-left">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so that keys must reach it */}
-      <section tabIndex={0} aria-label={label ?? what} className="overflow-x-auto p-3 pr-12">
+      <section tabIndex={0} aria-label={label ?? what} className="min-w-0 grow overflow-x-auto p-3">
         <pre className="font-mono text-[0.85rem]">{text}</pre>
       </section>
-      <div className="absolute top-1.5 right-1.5 rounded-md bg-sunken">
+      <div className="p-1.5">
         <CopyButton text={text} what={what} />
       </div>
     </div>

@@ -18,6 +18,14 @@ interface TabsProps<T extends string> {
   onSelect: (id: T) => void;
 }
 
+/** A narrow window has room for the first tabs alone. The page itself stays where it is. */
+function reveal(tab: HTMLElement | null): void {
+  const list = tab?.parentElement;
+  if (!tab || !list) return;
+  const left = tab.offsetLeft - list.offsetLeft;
+  list.scrollLeft = left - (list.clientWidth - tab.offsetWidth) / 2;
+}
+
 /** Only the content of the selected tab is drawn; it may be loaded then (`lazy`). */
 export function Tabs<T extends string>({ label, tabs, selected, onSelect }: TabsProps<T>) {
   const select = (id: string) => {
@@ -34,6 +42,7 @@ export function Tabs<T extends string>({ label, tabs, selected, onSelect }: Tabs
           <Radix.Trigger
             key={tab.id}
             value={tab.id}
+            ref={tab.id === selected ? reveal : undefined}
             className="-mb-px whitespace-nowrap border-transparent border-b-2 px-0.5 py-2 text-ink-2 hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink"
           >
             {tab.label}

@@ -70,7 +70,7 @@ function ProviderCard() {
           const isOn = Object.keys(found.available_social_auth_providers).length > 0;
           return (
             <div className="flex flex-col gap-3">
-              <p className="flex items-center gap-2">
+              <p className="flex items-baseline gap-2">
                 <span className="shrink-0">
                   <Badge tone={isOn ? "good" : "neutral"}>
                     {isOn ? words.factor.on : words.factor.off}

@@ -99,17 +99,19 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
             {props.toolbar}
           </div>
         )}
-        <span className="text-sm text-ink-3" role="status">
-          {countOf(props)}
-        </span>
-        {props.csv && <CsvButton source={props.csv} columns={shown} />}
-        <ColumnsMenu
-          label={props.label}
-          columns={columns}
-          preferences={preferences}
-          onChange={setPreferences}
-          onReset={isChanged ? reset : undefined}
-        />
+        <div className="flex flex-wrap items-center justify-end gap-2">
+          <span className="text-sm text-ink-3" role="status">
+            {countOf(props)}
+          </span>
+          {props.csv && <CsvButton source={props.csv} columns={shown} />}
+          <ColumnsMenu
+            label={props.label}
+            columns={columns}
+            preferences={preferences}
+            onChange={setPreferences}
+            onReset={isChanged ? reset : undefined}
+          />
+        </div>
       </div>
       <TableGrid
         {...gridProps(props)}
