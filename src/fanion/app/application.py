@@ -1,12 +1,9 @@
 """Builds the `Application` that a process serves, depending on how much of the server is ready."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
-from math import nan
 from typing import Any
 
-from fanion.accept_log.port import Backlog
 from fanion.app.services import AppContext, FlagServices, Services
 from fanion.config import Role, Settings
 from fanion.console.endpoints import ConsoleEndpoints, SdkScripts
@@ -30,9 +27,6 @@ from fanion.web.routes import (
     routes_without_stores,
     worker_routes,
 )
-
-# Of the lanes of the accept log.
-Backlogs = Callable[[], Awaitable[Sequence[Backlog]]]
 
 
 class Readiness(Enum):
@@ -68,22 +62,20 @@ async def measure_nothing() -> None:
 
 
 async def measure_lag(public: Services) -> None:
-    """Measured when metrics are requested. NaN, as Prometheus calls it, while a store does not say
-    it: the other metrics are wanted then all the same."""
-    metrics, envelopes, waiting, age_s, changes = public.context.metrics, *[nan] * 4
-    with suppress(OSError, RecordsUnavailable):
+    """Measured when metrics are requested."""
+    metrics = public.context.metrics
+    try:
         lanes = await public.backlogs()
         # After the log: what it has no more is stored, or noted here.
         changes = await public.changes_to_mirror()
-        oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
-        envelopes, waiting = (
-            sum(lane.envelopes for lane in lanes),
-            sum(lane.bytes for lane in lanes),
-        )
-        age_s = (public.context.now() - oldest).total_seconds() if oldest else 0
-    metrics.log_events.set(envelopes)
-    metrics.log_bytes.set(waiting)
-    metrics.log_seconds.set(age_s)
+    except (OSError, RecordsUnavailable):
+        # The other metrics are wanted all the same; /_ready says that a store does not answer.
+        metrics.lag_is_unknown()
+        return
+    oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
+    metrics.log_events.set(sum(lane.envelopes for lane in lanes))
+    metrics.log_bytes.set(sum(lane.bytes for lane in lanes))
+    metrics.log_seconds.set((public.context.now() - oldest).total_seconds() if oldest else 0)
     metrics.changes_to_mirror.set(changes)
 
 
@@ -181,13 +173,13 @@ def records_check(public: Services) -> Check:
     return check
 
 
-def log_check(public: Services, backlogs: Backlogs) -> Check:
+def log_check(public: Services) -> Check:
     settings = public.context.settings
 
     async def check() -> CheckResult:
         is_needed = not answers_from_memory(settings, public.flags)
         try:
-            waiting = sum(lane.bytes for lane in await backlogs())
+            waiting = sum(lane.bytes for lane in await public.backlogs())
         except OSError as error:
             return CheckResult(State.UNREACHABLE, str(error), is_needed)
         if waiting < settings.accept_log_bytes_max:

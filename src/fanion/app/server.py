@@ -143,5 +143,5 @@ def _checks(server: Server) -> Mapping[str, Check]:
     public = server.public
     checks: dict[str, Check] = {"records": records_check(public), "events": check_events}
     if server.roles & {Role.WEB, Role.INGEST}:
-        checks["accept_log"] = log_check(public, public.backlogs)
+        checks["accept_log"] = log_check(public)
     return checks

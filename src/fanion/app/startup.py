@@ -113,7 +113,7 @@ async def _serve_web(start: ServerStart, public: Services) -> None:
     """Captures and flags alone, which need no event store."""
     checks = {
         "records": records_check(public),
-        "accept_log": log_check(public, public.backlogs),
+        "accept_log": log_check(public),
     }
     refresh = partial(measure_lag, public)
     application = build_application(
