@@ -32,7 +32,7 @@ FOREIGN = {
     "Pss", "Replicated", "Rss", "SO_REUSEPORT",
     "_part_offset", "all_tasks", "add_release_condition", "authentication_failed",
     "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",
-    "invalid_personal_key", "malformed_data", "old_parts_lifetime",
+    "invalid_personal_key", "malformed_data", "old_parts_lifetime", "pg_dump",
     "properties__0__operator", "tiles__0__colour", "update_variants",
 }  # fmt: skip
 

@@ -21,8 +21,8 @@ def until(
 def has_caught_up(metrics: str) -> bool:
     """Whether all that a server has accepted is ingested. metrics: what its /metrics answers
 
-    Events are visible a moment earlier than the persons and groups that they change, and in
-    queries of events those are visible a moment after they are committed; after a crash, 10 s.
+    Events are visible a moment earlier than the persons and groups that they change. Queries of
+    events see those a moment after their commit: 10 s after a crash, with PostgreSQL 30 s.
     """
     nothing_waits = "\nfanion_log_lag_envelopes 0.0\n", "\nfanion_changes_to_mirror 0.0\n"
     return all(line in metrics for line in nothing_waits)
