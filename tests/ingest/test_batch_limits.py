@@ -130,7 +130,7 @@ MEASURE = """
 import json, os, sys, tracemalloc
 from datetime import UTC, datetime
 from fanion.events.storage.native_encoder import NativeEncoder
-from fanion.ingest.pipeline.batch_writer import _blocks
+from fanion.ingest.pipeline.events_writer import event_blocks
 from fanion.ingest.pipeline.batch import Budget
 from fanion.projects.model import IngestionSettings
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
@@ -145,7 +145,7 @@ def measure(item, body_bytes, object_bytes):
     tracemalloc.start()
     run = prepare_batch([one], lambda _: IngestionSettings(), place and (lambda _: place))
     resolution = Resolution(1, run.arrived.get(1, []), ProjectState({}, {}, {}))
-    for block in _blocks(NativeEncoder(), run, [resolution]):
+    for block in event_blocks(NativeEncoder(), run, [resolution]):
         pass
     resolution.outcome()
     budget = Budget(object_bytes=object_bytes) if object_bytes else Budget()

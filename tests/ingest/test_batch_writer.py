@@ -8,7 +8,7 @@ import pytest
 from fanion.events.event import EventRejected
 from fanion.events.storage.encoder import Batch, Block
 from fanion.events.storage.store import EventStore
-from fanion.ingest.pipeline.batch_writer import insertion
+from fanion.ingest.pipeline.events_writer import insertion
 
 
 class SlowEventStore:

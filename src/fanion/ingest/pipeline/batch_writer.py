@@ -4,28 +4,22 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
-from itertools import chain, islice
 from time import perf_counter
 
 import structlog
 
-from fanion.events.event import EventRejected, EventStoreUnavailable, Override
-from fanion.events.storage.encoder import Batch, Block, EventEncoder
+from fanion.events.event import EventRejected, EventStoreUnavailable
+from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.events_writer import event_blocks, insert_token, insertion, mirror_batch
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.position_store import EnvelopeProgress, Span
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
-from fanion.ingest.pipeline.resolve import (
-    ProjectState,
-    Resolution,
-    distinct_ids,
-    group_rows,
-    person_rows,
-)
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution, distinct_ids
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
@@ -39,60 +33,6 @@ CONFLICTS_MAX = 3
 
 class Contended(Exception):
     """Other servers kept changing persons of a batch while it was being stored."""
-
-
-class Insertion:
-    """Inserts batches of rows one after another, while later ones are being encoded.
-
-    token: the same for the same batch, so that the engine recognises a repeated insert
-    require_current: raises NotLeaseHolder when another process may have taken the batch
-    """
-
-    def __init__(self, events: EventStore, token: str, require_current: Callable[[], None]) -> None:
-        self._events = events
-        self._token = token
-        self._require_current = require_current
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def put(self, batch: Batch) -> None:
-        """Queue an insert; waits while more than one is pending. raises: as `stored`"""
-        number, before = len(self._tasks), self._tasks[-1] if self._tasks else None
-        if number > 1:
-            await self._tasks[-2]
-        self._tasks.append(asyncio.create_task(self._store(batch, number, before)))
-
-    async def stored(self) -> None:
-        """Wait until everything is on disk.
-
-        raises: EventRejected, EventStoreUnavailable, NotLeaseHolder
-        """
-        for task in self._tasks:
-            await task
-
-    async def cancel(self) -> None:
-        """Inserts that have started still run to their end in their thread."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _store(self, batch: Batch, number: int, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await before
-        self._require_current()
-        await self._events.insert(batch, f"{self._token}-{number}")
-
-
-@asynccontextmanager
-async def insertion(
-    events: EventStore, token: str, require_current: Callable[[], None]
-) -> AsyncGenerator[Insertion]:
-    """The body awaits `stored`; when it fails, no further insert is started."""
-    inserting = Insertion(events, token, require_current)
-    try:
-        yield inserting
-    except BaseException:
-        await inserting.cancel()
-        raise
 
 
 class BatchWriter:
@@ -212,15 +152,15 @@ class BatchWriter:
             return False
         await self._create_types(resolutions)
         encoder = self._events.encoder
-        token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
+        token = insert_token(self._store.consumer, encoder, batch, resolutions, conflicts)
         with self._attempt(batch, resolutions):
             async with insertion(self._events, token, self._require_current) as inserting:
-                blocks = _blocks(encoder, batch, resolutions)
+                blocks = event_blocks(encoder, batch, resolutions)
                 while block := await asyncio.to_thread(next, blocks, None):
                     await inserting.put(Batch((block,)))
                     self._reader.prepare_next()
                 written = await self._written(resolutions)
-                mirrored = await asyncio.to_thread(_mirrored, encoder, written)
+                mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
                 tally = await asyncio.to_thread(_tally, batch, resolutions)
                 await inserting.stored()
             await self._store.write(written, tally, span, self._now(), progress)
@@ -240,12 +180,12 @@ class BatchWriter:
         resolutions = await self._resolutions(batch, self._now())
         await self._create_types(resolutions)
         encoder = self._events.encoder
-        token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
-        blocks = await asyncio.to_thread(tuple, _blocks(encoder, batch, resolutions))
+        token = insert_token(self._store.consumer, encoder, batch, resolutions, conflicts)
+        blocks = await asyncio.to_thread(tuple, event_blocks(encoder, batch, resolutions))
         # Whatever made it a dead letter may have come after some of its events were stored.
         self._suppose_attempted(batch)
         written = await self._written(resolutions)
-        mirrored = await asyncio.to_thread(_mirrored, encoder, written)
+        mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
         with self._attempt(batch, resolutions):
             async with insertion(self._events, token, self._require_current) as inserting:
                 await inserting.put(Batch(blocks))
@@ -343,69 +283,12 @@ class BatchWriter:
         )
 
 
-def _token(
-    consumer: str,
-    encoder: EventEncoder,
-    batch: PreparedBatch,
-    resolutions: Sequence[Resolution],
-    conflicts: int,
-) -> str:
-    """The deduplication token, the same for the same batch.
-
-    Log positions alone are not enough: a new log counts from 1 again, and its first events would be
-    taken for repetitions. Other parts tell apart a batch with fewer events, because a person was
-    deleted meanwhile, and one encoded by the preparer or after a conflict, which has other blocks.
-    """
-    events = sum(len(one.arrived) for one in resolutions)
-    first = next((one for one in resolutions if one.arrived), None)
-    place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
-    made = encoder.version if batch.preparer_result is None else f"{encoder.version}a"
-    last = f"{batch.last}+{batch.start}" if batch.start else f"{batch.last}"
-    anew = f"-{conflicts}" if conflicts else ""
-    return f"{consumer}-{batch.first}-{last}-{place}-{events}-{made}{anew}"
-
-
 def _resolutions(batch: PreparedBatch, known: Mapping[int, ProjectState]) -> list[Resolution]:
     samples = {} if batch.preparer_result is None else batch.preparer_result.projects
     return [
         Resolution(project_id, arrived, known[project_id], samples.get(project_id))
         for project_id, arrived in batch.arrived.items()
     ]
-
-
-def _blocks(
-    encoder: EventEncoder, batch: PreparedBatch, resolutions: Sequence[Resolution]
-) -> Iterator[Block]:
-    if batch.preparer_result is None:
-        count = sum(len(one.arrived) for one in resolutions)
-        events = chain.from_iterable(one.events() for one in resolutions)
-        yield from encoder.event_blocks(events, count)
-        return
-    of_project = {one.project_id: iter(one.persons()) for one in resolutions}
-    persons = [
-        person
-        for project_id, number in batch.preparer_result.requests
-        for person in islice(of_project[project_id], number)
-    ]
-    for draft in batch.preparer_result.drafts:
-        yield draft.block(persons)
-
-
-def _mirrored(encoder: EventEncoder, written: Sequence[BatchChanges]) -> Batch:
-    """Persons, merges and groups as the event store mirrors them, for cohorts and insights."""
-    persons = [row for part in written for row in person_rows(part.resolved)]
-    overrides = [
-        Override(part.resolved.project_id, old, new, part.version)
-        for part in written
-        for old, new in part.overrides.items()
-    ]
-    groups = [row for part in written for row in group_rows(part.resolved)]
-    return Batch(
-        (),
-        encoder.person_blocks(persons),
-        encoder.override_blocks(overrides),
-        encoder.group_blocks(groups),
-    )
 
 
 def _tally(batch: PreparedBatch, resolutions: Sequence[Resolution]) -> Tally:

@@ -1,0 +1,124 @@
+"""Writes what a batch sends to the event store: its events, and its mirror of persons."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import chain, islice
+
+from fanion.events.event import Override
+from fanion.events.storage.encoder import Batch, Block, EventEncoder
+from fanion.events.storage.store import EventStore
+from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.resolve import Resolution, group_rows, person_rows
+from fanion.ingest.pipeline.store import BatchChanges
+
+
+class Insertion:
+    """Inserts batches of rows one after another, while later ones are being encoded.
+
+    token: the same for the same batch, so that the engine recognises a repeated insert
+    require_current: raises NotLeaseHolder when another process may have taken the batch
+    """
+
+    def __init__(self, events: EventStore, token: str, require_current: Callable[[], None]) -> None:
+        self._events = events
+        self._token = token
+        self._require_current = require_current
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def put(self, batch: Batch) -> None:
+        """Queue an insert; waits while more than one is pending. raises: as `stored`"""
+        number, before = len(self._tasks), self._tasks[-1] if self._tasks else None
+        if number > 1:
+            await self._tasks[-2]
+        self._tasks.append(asyncio.create_task(self._store(batch, number, before)))
+
+    async def stored(self) -> None:
+        """Wait until everything is on disk.
+
+        raises: EventRejected, EventStoreUnavailable, NotLeaseHolder
+        """
+        for task in self._tasks:
+            await task
+
+    async def cancel(self) -> None:
+        """Inserts that have started still run to their end in their thread."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _store(self, batch: Batch, number: int, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await before
+        self._require_current()
+        await self._events.insert(batch, f"{self._token}-{number}")
+
+
+@asynccontextmanager
+async def insertion(
+    events: EventStore, token: str, require_current: Callable[[], None]
+) -> AsyncGenerator[Insertion]:
+    """The body awaits `stored`; when it fails, no further insert is started."""
+    inserting = Insertion(events, token, require_current)
+    try:
+        yield inserting
+    except BaseException:
+        await inserting.cancel()
+        raise
+
+
+def insert_token(
+    consumer: str,
+    encoder: EventEncoder,
+    batch: PreparedBatch,
+    resolutions: Sequence[Resolution],
+    conflicts: int,
+) -> str:
+    """The deduplication token, the same for the same batch.
+
+    Log positions alone are not enough: a new log counts from 1 again, and its first events would be
+    taken for repetitions. Other parts tell apart a batch with fewer events, because a person was
+    deleted meanwhile, and one encoded by the preparer or after a conflict, which has other blocks.
+    """
+    events = sum(len(one.arrived) for one in resolutions)
+    first = next((one for one in resolutions if one.arrived), None)
+    place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
+    made = encoder.version if batch.preparer_result is None else f"{encoder.version}a"
+    last = f"{batch.last}+{batch.start}" if batch.start else f"{batch.last}"
+    anew = f"-{conflicts}" if conflicts else ""
+    return f"{consumer}-{batch.first}-{last}-{place}-{events}-{made}{anew}"
+
+
+def event_blocks(
+    encoder: EventEncoder, batch: PreparedBatch, resolutions: Sequence[Resolution]
+) -> Iterator[Block]:
+    if batch.preparer_result is None:
+        count = sum(len(one.arrived) for one in resolutions)
+        events = chain.from_iterable(one.events() for one in resolutions)
+        yield from encoder.event_blocks(events, count)
+        return
+    of_project = {one.project_id: iter(one.persons()) for one in resolutions}
+    persons = [
+        person
+        for project_id, number in batch.preparer_result.requests
+        for person in islice(of_project[project_id], number)
+    ]
+    for draft in batch.preparer_result.drafts:
+        yield draft.block(persons)
+
+
+def mirror_batch(encoder: EventEncoder, written: Sequence[BatchChanges]) -> Batch:
+    """Persons, merges and groups as the event store mirrors them, for cohorts and insights."""
+    persons = [row for part in written for row in person_rows(part.resolved)]
+    overrides = [
+        Override(part.resolved.project_id, old, new, part.version)
+        for part in written
+        for old, new in part.overrides.items()
+    ]
+    groups = [row for part in written for row in group_rows(part.resolved)]
+    return Batch(
+        (),
+        encoder.person_blocks(persons),
+        encoder.override_blocks(overrides),
+        encoder.group_blocks(groups),
+    )
