@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from operator import is_
 from typing import Any
 from uuid import UUID
@@ -13,9 +12,7 @@ from msgspec import structs
 from fanion.events.definitions.model import NewProperties, ProjectProperties
 from fanion.events.event import Erasure, Event, GroupRow, PersonRow
 from fanion.groups.model import (
-    GROUP_TYPES_MAX,
     GroupChange,
-    GroupIdentify,
     GroupState,
     group_columns,
     group_row,
@@ -23,11 +20,11 @@ from fanion.groups.model import (
     new_group,
     new_types,
 )
-from fanion.ingest.ledger.model import SkippedChange, SkipReason, Tally, tally_of
+from fanion.ingest.ledger.model import SkippedChange, Tally, tally_of
 from fanion.ingest.pipeline.batch import ProjectSamples
 from fanion.ingest.pipeline.prepare import ReceivedEvent
+from fanion.ingest.pipeline.skipped_changes import skipped_changes, skipped_group
 from fanion.persons.merge import (
-    NAMES_LISTED_MAX,
     Changes,
     PersonState,
     Population,
@@ -288,12 +285,7 @@ class Resolution:
             self._erased,
             tally_of(
                 self.project_id,
-                [
-                    *_skipped_persons(self.arrived, changes),
-                    *skipped,
-                    *_skipped_types(self.arrived, self.types),
-                    *_ignored_times(self.arrived),
-                ],
+                [*skipped, *skipped_changes(self.arrived, self.types, changes)],
             ),
         )
 
@@ -352,55 +344,5 @@ def _changed_groups(
         if change is GroupChange.MADE:
             changed[place] = group
         elif change is GroupChange.TOO_LARGE:
-            skipped.append(_skipped_group(event, identify))
+            skipped.append(skipped_group(event, identify))
     return changed, skipped
-
-
-def _skipped_group(event: ReceivedEvent, identify: GroupIdentify) -> SkippedChange:
-    whose = f"group: {identify.group_type} {identify.group_key}"
-    names = tuple(islice(identify.properties, NAMES_LISTED_MAX))
-    return SkippedChange(SkipReason.GROUP_TOO_LARGE, event, whose, 1, names)
-
-
-def _skipped_types(
-    arrived: Sequence[ReceivedEvent], types: Mapping[str, int]
-) -> list[SkippedChange]:
-    """A project with fewer types than GROUP_TYPES_MAX has all that are named."""
-    if len(types) < GROUP_TYPES_MAX:
-        return []
-    skipped: list[SkippedChange] = []
-    for event in arrived:
-        identify = event.prepared.group_identify
-        if not event.prepared.groups and identify is None:
-            continue
-        named = {**event.prepared.groups, **({identify.group_type: ""} if identify else {})}
-        if left_out := [name for name in named if name not in types]:
-            listed = ", ".join(left_out[:GROUP_TYPES_MAX])
-            skipped.append(
-                SkippedChange(SkipReason.GROUP_TYPE_LEFT_OUT, event, f"group types: {listed}")
-            )
-    return skipped
-
-
-def _ignored_times(arrived: Iterable[ReceivedEvent]) -> Iterator[SkippedChange]:
-    for event in arrived:
-        ignored = event.prepared.ignored_time
-        if ignored is not None:
-            kind = SkipReason.TIME_AHEAD if ignored.is_ahead else SkipReason.TIME_UNREADABLE
-            yield SkippedChange(kind, event, f"time: {ignored.given}")
-
-
-def _skipped_persons(arrived: Sequence[ReceivedEvent], changes: Changes) -> list[SkippedChange]:
-    if not changes.omitted:
-        return []
-    events = {id(one.prepared): one for one in arrived}
-    return [
-        SkippedChange(
-            SkipReason.MERGE_LEFT_OUT if one.is_merge else SkipReason.PERSON_TOO_LARGE,
-            events[id(one.command)],
-            f"person: {one.person}",
-            one.count if one.is_merge else 1,
-            one.names,
-        )
-        for one in changes.omitted
-    ]

@@ -1,0 +1,73 @@
+"""Changes that stored events ask for and that are not made, for the ledger."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
+from fanion.ingest.ledger.model import SkippedChange, SkipReason
+from fanion.ingest.pipeline.prepare import ReceivedEvent
+from fanion.persons.merge import NAMES_LISTED_MAX, Changes
+
+
+def skipped_changes(
+    arrived: Sequence[ReceivedEvent], types: Mapping[str, int], changes: Changes
+) -> list[SkippedChange]:
+    """All but those of groups, which `skipped_group` tells of one by one.
+
+    types: of groups, by name; changes: of persons
+    """
+    return [
+        *_skipped_persons(arrived, changes),
+        *_skipped_types(arrived, types),
+        *_ignored_times(arrived),
+    ]
+
+
+def skipped_group(event: ReceivedEvent, identify: GroupIdentify) -> SkippedChange:
+    whose = f"group: {identify.group_type} {identify.group_key}"
+    names = tuple(islice(identify.properties, NAMES_LISTED_MAX))
+    return SkippedChange(SkipReason.GROUP_TOO_LARGE, event, whose, 1, names)
+
+
+def _skipped_types(
+    arrived: Sequence[ReceivedEvent], types: Mapping[str, int]
+) -> list[SkippedChange]:
+    """A project with fewer types than GROUP_TYPES_MAX has all that are named."""
+    if len(types) < GROUP_TYPES_MAX:
+        return []
+    skipped: list[SkippedChange] = []
+    for event in arrived:
+        identify = event.prepared.group_identify
+        if not event.prepared.groups and identify is None:
+            continue
+        named = {**event.prepared.groups, **({identify.group_type: ""} if identify else {})}
+        if left_out := [name for name in named if name not in types]:
+            listed = ", ".join(left_out[:GROUP_TYPES_MAX])
+            skipped.append(
+                SkippedChange(SkipReason.GROUP_TYPE_LEFT_OUT, event, f"group types: {listed}")
+            )
+    return skipped
+
+
+def _ignored_times(arrived: Iterable[ReceivedEvent]) -> Iterator[SkippedChange]:
+    for event in arrived:
+        ignored = event.prepared.ignored_time
+        if ignored is not None:
+            kind = SkipReason.TIME_AHEAD if ignored.is_ahead else SkipReason.TIME_UNREADABLE
+            yield SkippedChange(kind, event, f"time: {ignored.given}")
+
+
+def _skipped_persons(arrived: Sequence[ReceivedEvent], changes: Changes) -> list[SkippedChange]:
+    if not changes.omitted:
+        return []
+    events = {id(one.prepared): one for one in arrived}
+    return [
+        SkippedChange(
+            SkipReason.MERGE_LEFT_OUT if one.is_merge else SkipReason.PERSON_TOO_LARGE,
+            events[id(one.command)],
+            f"person: {one.person}",
+            one.count if one.is_merge else 1,
+            one.names,
+        )
+        for one in changes.omitted
+    ]
