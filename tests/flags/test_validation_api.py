@@ -215,9 +215,9 @@ REFUSALS: dict[str, tuple[Any, Json]] = {
         invalid("invalid_input", "active", "Must be a valid boolean."),
     ),
     "a dashboard that is not there": (
-        {"analytics_dashboards": [77]},
+        {"analytics_dashboards": [987654]},
         invalid(
-            "does_not_exist", "analytics_dashboards", 'Invalid pk "77" - object does not exist.'
+            "does_not_exist", "analytics_dashboards", 'Invalid pk "987654" - object does not exist.'
         ),
     ),
     "tags as a text": (
