@@ -1,7 +1,7 @@
 """Deliveries in the records store: written with their change, sent by one server, bounded."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -12,21 +12,15 @@ from sqlalchemy import func, insert, select
 
 from fanion.activity.model import Author
 from fanion.db.engine import Records, open_records
-from fanion.db.schema.tables import event_definitions, organizations, projects
-from fanion.db.schema.webhooks import event_announcements, webhook_deliveries
+from fanion.db.schema.tables import organizations, projects
+from fanion.db.schema.webhooks import webhook_deliveries
 from fanion.errors import Invalid, NotFound
 from fanion.flags.management.api import Flags
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.model import Project
 from fanion.runtime.change_bus import ChangeBus
 from fanion.webhooks.model import ATTEMPTS_MAX, EVENT_TYPES, DeliveryOutcome, Webhook
-from fanion.webhooks.outbox_store import (
-    ANNOUNCE_EVERY,
-    PENDING_MAX,
-    announce_due,
-    count_captured,
-    enqueue,
-)
+from fanion.webhooks.outbox_store import PENDING_MAX, enqueue
 from fanion.webhooks.queue_store import (
     FINISHED_MAX,
     LEASE,
@@ -321,74 +315,3 @@ async def create_project(records: Records) -> None:
     async with records.write() as connection:
         await connection.execute(insert(organizations).values(**organization))
         await connection.execute(insert(projects).values(**row))
-
-
-# ── Events of definitions with post_to_chat ──────────────────────────────────────────────
-
-
-async def define(records: Records, name: str, *, post_to_chat: bool = True) -> None:
-    row = {"id": uuid4(), "project_id": 1, "name": name, "tags": [], "post_to_chat": post_to_chat}
-    async with records.write() as connection:
-        await connection.execute(insert(event_definitions).values(**row))
-
-
-async def captured(records: Records, now: datetime, **numbers: int) -> None:
-    """So many events of each name were stored."""
-    counts = {(1, name): number for name, number in numbers.items()}
-    async with records.write() as connection:
-        await connection.run_sync(count_captured, {1}, lambda: counts, now)
-
-
-async def announced(records: Records) -> list[bytes]:
-    column = webhook_deliveries.c.body
-    rows = await records.fetch(select(column).order_by(webhook_deliveries.c.id))
-    return [bytes(row.body) for row in rows]
-
-
-async def test_events_are_announced_at_once_and_then_by_the_minute(records: Records) -> None:
-    await create(records)
-    await define(records, "paid")
-    await define(records, "quiet", post_to_chat=False)
-
-    await captured(records, NOW, paid=2, quiet=5)
-    await announce_due(records, NOW)
-    for second in (10, 20):
-        await captured(records, NOW + timedelta(seconds=second), paid=3)
-        await announce_due(records, NOW + timedelta(seconds=second))
-    early = len(await announced(records))
-    await announce_due(records, NOW + ANNOUNCE_EVERY)
-    await announce_due(records, NOW + 2 * ANNOUNCE_EVERY)
-
-    one, other = await announced(records)
-    assert early == 1
-    assert b'"count":2,"since":"2024-03-01T12:00:00Z","until":"2024-03-01T12:00:00Z"' in one
-    assert b'"count":6,"since":"2024-03-01T12:00:10Z","until":"2024-03-01T12:00:20Z"' in other
-    assert b"quiet" not in one + other
-    async with records.read() as connection:
-        rows = await connection.scalar(select(func.count()).select_from(event_announcements))
-    assert rows == 0
-
-
-async def test_several_servers_announce_once(records: Records, others: Records) -> None:
-    await create(records)
-    for name in "abcde":
-        await define(records, name)
-    await captured(records, NOW, **dict.fromkeys("abcde", 1))
-
-    await asyncio.gather(*(announce_due(one, NOW) for one in (records, others) * 3))
-
-    assert len(await announced(records)) == 5
-
-
-async def test_without_a_webhook_for_them_events_are_not_counted(records: Records) -> None:
-    await create(records, events=["feature_flag.updated"])
-    await define(records, "paid")
-
-    def not_called() -> Mapping[tuple[int, str], int]:
-        raise AssertionError("counting takes time")
-
-    async with records.write() as connection:
-        await connection.run_sync(count_captured, {1}, not_called, NOW)
-
-    assert not await announce_due(records, NOW)
-    assert await announced(records) == []

@@ -15,9 +15,9 @@ import structlog
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.observability.metrics import Metrics
 from fanion.runtime.background import run_loop
+from fanion.webhooks.announcements_store import announce_due
 from fanion.webhooks.client import Sender
 from fanion.webhooks.model import DeliveryOutcome, signed_headers
-from fanion.webhooks.outbox_store import announce_due
 from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, DeliveryQueue
 
 POLL_S = 1.0  # two reads through indexes

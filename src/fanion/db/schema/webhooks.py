@@ -8,6 +8,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -60,8 +61,8 @@ webhook_deliveries = Table(
     sqlite_autoincrement=True,
 )
 
-# Events of definitions with `post_to_chat` that are still to be announced, in one message at
-# `due_at`. A row goes when nothing more came since the last message.
+# Definitions with `post_to_chat` whose events were announced: the next message is sent at `due_at`
+# or later. A row goes when nothing more came until then. Versions up to 0.7 count events here.
 event_announcements = Table(
     "event_announcements",
     metadata,
@@ -73,8 +74,25 @@ event_announcements = Table(
     ),
     Column("project_id", ID, nullable=False),
     Column("count", BigInteger, nullable=False),
-    # When the first and the last of them were stored.
     Column("since", UtcDateTime, nullable=False),
     Column("until", UtcDateTime, nullable=False),
     Column("due_at", UtcDateTime, nullable=False, index=True),
+)
+
+# Their events that are still to be announced. since, until: when the first and the last of them
+# were stored. slot: the first partition of a batch, which one server holds.
+event_announcement_counts = Table(
+    "event_announcement_counts",
+    metadata,
+    Column(
+        "definition_id",
+        Uuid,
+        ForeignKey("event_definitions.id", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("slot", Integer, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+    Column("until", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("definition_id", "slot"),
 )

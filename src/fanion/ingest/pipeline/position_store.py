@@ -166,6 +166,11 @@ class PositionHolder:
     span: Span
     now: datetime
 
+    @property
+    def slot(self) -> int:
+        """A partition that this server alone holds."""
+        return min(self.span.after)
+
 
 def acquire(connection: Connection, lane: str, holder: str, now: datetime) -> Position:
     """Acquire the lease of both lanes of a log without partitions: one of them may be idle.

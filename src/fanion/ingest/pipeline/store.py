@@ -63,7 +63,7 @@ from fanion.persons.state_store import (
 from fanion.persons.versions_store import Versions
 from fanion.projects.store import move_flag_version
 from fanion.properties.size import ByteBudget
-from fanion.webhooks.outbox_store import count_captured
+from fanion.webhooks.announcements_store import count_captured
 
 # Properties of persons and groups that a batch reads. Small events can name large persons: one
 # request could name 2,000 of half a MB each.
@@ -369,7 +369,7 @@ def _write(
     _write_parts(connection, written, tally, holder)
     if holder.lane != HISTORICAL:  # imports cause no alerts
         projects = {part.resolved.project_id for part in written}
-        count_captured(connection, projects, partial(_counts, written), holder.now)
+        count_captured(connection, projects, partial(_counts, written), holder.now, holder.slot)
 
 
 def _settle(
@@ -406,7 +406,7 @@ def _write_parts(
     record_seen(connection, names, now)
     note_unmirrored(connection, (part.unmirrored for part in written))
     skipped = (part.resolved.skipped for part in written)
-    write_tally(connection, joined(tally, *skipped), min(holder.span.after))
+    write_tally(connection, joined(tally, *skipped), holder.slot)
 
 
 def _create_types(connection: Connection, types: Mapping[int, Mapping[str, int]]) -> None:

@@ -1,0 +1,171 @@
+"""Alerts for events of definitions with `post_to_chat`, counted as the events are stored.
+
+The first event is announced at once, and those that follow within ANNOUNCE_EVERY together at its
+end, with their number: at most one message a minute for each definition. Each server that ingests
+counts in rows of its own, so that batches do not wait for each other.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, Select, delete, or_, select, tuple_, update
+
+from fanion.db.bulk import upsert
+from fanion.db.engine import Records
+from fanion.db.schema.tables import event_definitions
+from fanion.db.schema.webhooks import event_announcement_counts, event_announcements
+from fanion.webhooks.model import captured_body
+from fanion.webhooks.outbox_store import enqueue, subscribed_projects
+
+ANNOUNCE_EVERY = timedelta(minutes=1)
+ANNOUNCED_MAX = 100  # definitions in one transaction; the next transaction follows at once
+
+_announced, _definition = event_announcements.c, event_definitions.c
+_counted = event_announcement_counts.c
+_KEY = tuple_(_counted.definition_id, _counted.slot)
+
+
+def count_captured(
+    connection: Connection,
+    project_ids: Collection[int],
+    count: Callable[[], Mapping[tuple[int, str], int]],
+    now: datetime,
+    slot: int,
+) -> None:
+    """Count alerts in the transaction that creates or refreshes the definitions.
+
+    project_ids: of the events that are stored
+    count:       number of events by project id and name; called only if a webhook subscribes
+    slot:        a partition that this server alone holds
+    """
+    subscribed = subscribed_projects(connection, project_ids, "event.captured")
+    if not subscribed:
+        return
+    counts = count()
+    definitions = connection.execute(
+        select(_definition.id, _definition.project_id, _definition.name)
+        .where(_definition.project_id.in_(subscribed), _definition.post_to_chat.is_(True))
+        # In the order in which they are announced, so that the two do not deadlock.
+        .order_by(_definition.id)
+    )
+    for definition_id, project_id, name in definitions.all():
+        if number := counts.get((project_id, name)):
+            _add(connection, definition_id, number, now, slot)
+
+
+def _add(
+    connection: Connection, definition_id: UUID, number: int, now: datetime, slot: int
+) -> None:
+    statement = upsert(connection.dialect, event_announcement_counts).values(
+        definition_id=definition_id, slot=slot, count=number, since=now, until=now
+    )
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["definition_id", "slot"],
+            set_={"count": _counted["count"] + number, "until": now},
+        )
+    )
+
+
+async def announce_due(records: Records, now: datetime) -> bool:
+    """Enqueue the alerts that are due; whether there may be more."""
+    if not await records.fetch(_due(now).limit(1)):
+        return False  # without a write transaction, of which there is one at a time
+    async with records.write() as connection:
+        return await connection.run_sync(_announce_due, now)
+
+
+def _announce_due(connection: Connection, now: datetime) -> bool:
+    due = connection.execute(_due(now).limit(ANNOUNCED_MAX)).all()
+    counted = _claim(connection, due, now)
+    for row in _take_counts(connection, counted):
+        counted[row.definition_id].append(row)
+    for definition in due:
+        if definition.id in counted:
+            rows = [row for row in counted[definition.id] if row.number]
+            _announce(connection, definition, rows, now)
+    return len(due) == ANNOUNCED_MAX
+
+
+def _due(now: datetime) -> Select[Any]:
+    """Definitions with a message, a minute ago or earlier, or with events and none."""
+    is_due = _definition.id.in_(select(_announced.definition_id).where(_announced.due_at <= now))
+    is_new = _definition.id.in_(
+        select(_counted.definition_id).where(
+            _counted.definition_id.not_in(select(_announced.definition_id))
+        )
+    )
+    return (
+        select(_definition.id, _definition.project_id, _definition.name)
+        .where(or_(is_due, is_new))
+        .order_by(_definition.id)
+    )
+
+
+def _claim(
+    connection: Connection, due: Sequence[Row[Any]], now: datetime
+) -> dict[UUID, list[Row[Any]]]:
+    """Those of which no other server writes the message just now, each with its row: servers of
+    version 0.7 count there."""
+    if not due:
+        return {}
+    new = {"count": 0, "since": now, "until": now, "due_at": now}
+    connection.execute(
+        upsert(connection.dialect, event_announcements).on_conflict_do_nothing(),
+        [{"definition_id": one.id, "project_id": one.project_id, **new} for one in due],
+    )
+    rows = connection.execute(
+        select(
+            _announced.definition_id,
+            _announced["count"].label("number"),
+            _announced.since,
+            _announced.until,
+        )
+        .where(_announced.definition_id.in_([one.id for one in due]), _announced.due_at <= now)
+        .order_by(_announced.definition_id)
+        .with_for_update(skip_locked=True)
+    )
+    return {row.definition_id: [row] for row in rows}
+
+
+def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Sequence[Row[Any]]:
+    """Delete what was counted until now, and return it."""
+    rows = connection.execute(
+        select(
+            _counted.definition_id,
+            _counted.slot,
+            _counted["count"].label("number"),
+            _counted.since,
+            _counted.until,
+        )
+        .where(_counted.definition_id.in_(definitions))
+        .order_by(_counted.definition_id, _counted.slot)
+        .with_for_update()
+    ).all()
+    if rows:  # and none of a slot that was added meanwhile
+        keys = [(row.definition_id, row.slot) for row in rows]
+        connection.execute(delete(event_announcement_counts).where(_KEY.in_(keys)))
+    return rows
+
+
+def _announce(
+    connection: Connection, definition: Row[Any], counted: Sequence[Row[Any]], now: datetime
+) -> None:
+    """counted: what there is to announce; without any the next event is announced at once"""
+    one = _announced.definition_id == definition.id
+    if not counted:
+        connection.execute(delete(event_announcements).where(one))
+        return
+    body = partial(_body, definition, counted)
+    enqueue(connection, definition.project_id, "event.captured", body, now)
+    again = {"count": 0, "due_at": now + ANNOUNCE_EVERY}
+    connection.execute(update(event_announcements).where(one).values(**again))
+
+
+def _body(definition: Row[Any], counted: Sequence[Row[Any]]) -> bytes:
+    span = min(row.since for row in counted), max(row.until for row in counted)
+    number = sum(row.number for row in counted)
+    return captured_body(definition.project_id, definition.id, definition.name, number, span)
