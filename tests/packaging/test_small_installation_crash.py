@@ -1,0 +1,136 @@
+"""What is installed without the event engine serves, and neither has nor needs it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import distribution
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.packaging.test_lock_files import IMAGE_LOCKS, locked
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.server import RealServer, free_port
+
+pytestmark = pytest.mark.postgresql
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class InstalledServer(RealServer):
+    """python: of the environment that it is installed in"""
+
+    python: Path = field(kw_only=True)
+
+    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [self.python, "-m", "fanion", *arguments],
+            env=self.environment(),
+            cwd=self.python.parent,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def launch(self) -> None:
+        self.data.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.python, "-m", "fanion", "serve"],
+                env=self.environment(),
+                cwd=self.python.parent,
+                stdout=log,
+                stderr=log,
+            )
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of an environment with what the image without the engine has: the packages of its lock file,
+    which are linked from here, and the wheel."""
+    folder = tmp_path_factory.mktemp("small")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    [packages] = (folder / "venv" / "lib").glob("python3*/site-packages")
+    for name in locked(IMAGE_LOCKS[0]):
+        for file in distribution(name).files or ():
+            top = file.parts[0]
+            if top not in ("..", "__pycache__") and not (packages / top).exists():
+                (packages / top).symlink_to(Path(str(distribution(name).locate_file(top))))
+    wheel = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    pip = [
+        "-m",
+        "pip",
+        "--python",
+        str(folder / "venv"),
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+    ]
+    subprocess.run([sys.executable, *wheel], cwd=ROOT, env={"FANION_CONSOLE": "off"}, check=True)
+    [built] = folder.glob("*.whl")
+    subprocess.run([sys.executable, *pip, "--no-deps", str(built)], check=True)
+    return folder / "venv" / "bin" / "python"
+
+
+@pytest.fixture
+def server(tmp_path: Path, python: Path, postgres_url: str) -> Iterator[InstalledServer]:
+    settings = {
+        "FANION_DATABASE_URL": postgres_url,
+        "FANION_EVENTS_URL": f"clickhouse://127.0.0.1:{free_port()}/none",
+        "FANION_ROLE": "web",
+        "PYTHONPATH": "",
+    }
+    server = InstalledServer(tmp_path / "data", settings, python=python)
+    yield server
+    server.close()
+
+
+def test_it_has_no_engine(python: Path) -> None:
+    tried = "import importlib.util as u; print(u.find_spec('chdb'), u.find_spec('fanion').origin)"
+
+    done = subprocess.run(
+        [python, "-c", tried], cwd=python.parent, capture_output=True, text=True, check=True
+    )
+
+    found, origin = done.stdout.split()
+    assert found == "None"
+    assert Path(origin).is_relative_to(python.parents[1])
+
+
+def test_it_serves(server: InstalledServer) -> None:
+    keys = server.setup()
+    server.launch()
+
+    def is_ready() -> bool:
+        try:
+            return plain_http.get(f"{server.url}/_ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    until(is_ready, "it is not ready")
+    body = {"api_key": keys.project_api_key, "event": "seen", "distinct_id": "u"}
+    captured = plain_http.post(f"{server.url}/capture/", json=body)
+    decided = plain_http.post(f"{server.url}/decide/?v=3", json=body)
+
+    assert (captured.status_code, decided.status_code) == (200, 200)
+    assert server.stop() == 0
+
+
+def test_it_says_what_an_embedded_event_store_needs(
+    server: InstalledServer, postgres_url: str
+) -> None:
+    server.settings = {"FANION_DATABASE_URL": postgres_url, "PYTHONPATH": ""}
+
+    done = server.run("serve")
+
+    assert done.returncode == 2
+    [line] = [one for one in done.stderr.splitlines() if not one.startswith("{")]
+    assert line.endswith(
+        "install fanion[embedded], or name a ClickHouse server in FANION_EVENTS_URL"
+    )
