@@ -88,8 +88,11 @@ class SimulatedLog(AcceptLog):
         raise NotImplementedError
 
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
-        while not await self.link.call(self._accepted.behind, after, historical):
-            await self._accepted.appended()
+        while True:
+            appended = self._accepted.appended()  # also while the answer is on its way
+            if await self.link.call(self._accepted.behind, after, historical):
+                return
+            await appended
 
     def append_for(self, completion: object, envelope: Envelope) -> None:
         raise NotImplementedError
