@@ -177,6 +177,22 @@ async def test_a_read_of_some_partitions_ends_where_it_is_told(log: PostgresLog)
     assert ids(read) == sorted(some.values())
 
 
+async def test_a_read_is_full_also_when_most_of_what_waits_is_in_one_partition(
+    log: PostgresLog,
+) -> None:
+    await log.append(envelope(BODY))
+    busy = [await log.append(envelope(b'{"event":"e","distinct_id":"u"}')) for _ in range(30)]
+    every = ids(await read_all(log))
+
+    read = await log.read(everywhere(log, 0), len(every) - 1, BYTES_MAX)
+    few = await log.read(everywhere(log, busy[4]), 20, BYTES_MAX)
+    small = await log.read(everywhere(log, busy[4]), 20, 1)
+
+    assert ids(read) == every[:-1]
+    assert ids(few) == busy[5:25]
+    assert ids(small) == busy[5:6]
+
+
 # ── A single log that is divided ─────────────────────────────────────────────────────────
 
 

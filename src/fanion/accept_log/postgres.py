@@ -38,6 +38,7 @@ class PostgresLog(GroupCommitLog):
         self._pool = pool
         self._bytes_max = {False: bytes_max, True: bytes_max // 2}
         self._cut = cut
+        self._trimmed: dict[bool, dict[int, int]] = {False: {}, True: {}}  # by this process
         self.partitions = partitions
 
     async def read(
@@ -60,13 +61,18 @@ class PostgresLog(GroupCommitLog):
             )
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
+        trimmed = self._trimmed[historical]
+        after = {one: trimmed.get(one, 0) for one in upto}
         is_more = True
         while is_more:
             async with self._connection() as connection:
                 if 0 in upto:
                     is_more = await postgres_single.trim_some(connection, upto[0], historical)
                 else:
-                    is_more = await postgres_partitions.trim_some(connection, upto, historical)
+                    is_more = await postgres_partitions.trim_some(
+                        connection, after, upto, historical
+                    )
+        trimmed.update(upto)
 
     async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
         of_partitions = {one: at for one, at in after.items() if one}
@@ -182,6 +188,9 @@ async def open_postgres_log(
             server_settings={
                 "application_name": "fanion accept log",
                 "jit": "off",
+                # The tables of a queue are empty when PostgreSQL counts their rows. It would read
+                # all that waits, for each batch, in place of the first rows of an index.
+                "enable_bitmapscan": "off",
                 # A program that is paused while it sends an append would stop all readers.
                 "statement_timeout": f"{STATEMENT_S:.0f}s",
             },

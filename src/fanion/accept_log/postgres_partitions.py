@@ -13,7 +13,6 @@ from fanion.accept_log.port import Backlog, Envelope, LogEntry, Positions
 from fanion.accept_log.postgres_single import (
     CLOSED_BYTES,
     ROW_BYTES,
-    TRIM_ROWS,
     backlog_of,
     entry_of,
     values_of,
@@ -24,9 +23,10 @@ SIZE_SLOTS = 64  # connections that append at the same time rarely share one
 # Of the advisory lock that each append holds; shared, so that it delays none.
 _LOCK_CLASS, _LOCK = 1_179_602_497, 1
 BOUND_POLL_S = 0.002  # appends take a flush of the disk
-# A batch may take several times as much of one partition as of the others, but of 64 not all:
-# every entry up to the limit of each partition is looked at.
-_UNEVEN, _OF_EACH_MIN = 4, 256
+TRIM_ROWS = 5_000  # a transaction
+# A batch takes this many times as much of one partition as of others, at the first attempt: every
+# entry up to the limit of each partition is looked at.
+_UNEVEN = 2
 
 _COUNT = "SELECT COALESCE(MAX(partition), 0) FROM log_positions"
 # The first one waits for appends to the single log that are under way, and refuses later ones.
@@ -81,6 +81,7 @@ SELECT virtualtransaction
  WHERE locktype = 'advisory' AND classid = {_LOCK_CLASS} AND objid = {_LOCK} AND objsubid = 2
    AND database = (SELECT oid FROM pg_database WHERE datname = CURRENT_DATABASE())
 """
+# Whether there is room for more of a partition of which the limit was read.
 _READ = """
 WITH next AS MATERIALIZED (
     SELECT e.partition, e.id, e.bytes
@@ -100,23 +101,31 @@ WITH next AS MATERIALIZED (
   WINDOW by_id AS (ORDER BY id)
 )
   SELECT e.id, e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, e.body,
-         e.partition
+         e.partition,
+         (SELECT COUNT(*) < $6 AND SUM(bytes) < $7 FROM next)
+         AND EXISTS (SELECT FROM next GROUP BY partition HAVING COUNT(*) = $5) AS has_room
     FROM run
     JOIN accept_log_entries AS e
       ON e.historical = $1 AND e.partition = run.partition AND e.id = run.id
    WHERE run.place = 1 OR run.bytes <= $7
 ORDER BY e.id
 """
+# Begins after what was trimmed before: deleted rows stay in the index until they are vacuumed.
 _TRIM = f"""
 WITH gone AS (
-  DELETE FROM accept_log_entries AS e
-        USING (SELECT e.partition, e.id
-                 FROM UNNEST($2::int[], $3::bigint[]) AS owned (partition, upto)
-                 JOIN accept_log_entries AS e
-                   ON e.historical = $1 AND e.partition = owned.partition AND e.id <= owned.upto
-                LIMIT $4) AS old
-        WHERE e.historical = $1 AND e.partition = old.partition AND e.id = old.id
-    RETURNING OCTET_LENGTH(e.body) + $5 AS bytes
+  DELETE FROM accept_log_entries
+        WHERE ctid = ANY(ARRAY(
+              SELECT e.ctid
+                FROM UNNEST($2::int[], $3::bigint[], $4::bigint[]) AS owned (partition, after, upto)
+               CROSS JOIN LATERAL (
+                       SELECT ctid
+                         FROM accept_log_entries
+                        WHERE historical = $1 AND partition = owned.partition
+                          AND id > owned.after AND id <= owned.upto
+                     ORDER BY id
+                        LIMIT $5) AS e
+               LIMIT $5))
+    RETURNING OCTET_LENGTH(body) + $6 AS bytes
 ), total AS (
   SELECT COUNT(*) AS envelopes, COALESCE(SUM(bytes), 0) AS bytes FROM gone
 ), counted AS (
@@ -191,11 +200,16 @@ async def read(
 ) -> list[LogEntry]:
     bound = await _settled_upto(connection)
     last = [bound if upto is None else min(bound, upto[one]) for one in after]
-    of_each = max(_OF_EACH_MIN, _UNEVEN * envelopes_max // len(after))
-    rows = await connection.fetch(
-        _READ, historical, *_columns(after), last, of_each, envelopes_max, bytes_max
-    )
-    return [entry_of(row, historical) for row in rows]
+
+    async def fetch(of_each: int) -> Any:
+        return await connection.fetch(
+            _READ, historical, *_columns(after), last, of_each, envelopes_max, bytes_max
+        )
+
+    rows = await fetch(min(envelopes_max, _UNEVEN * envelopes_max // len(after) + 1))
+    if rows and rows[0]["has_room"]:  # most of what waits is in few partitions
+        rows = await fetch(envelopes_max)
+    return [entry_of(row[:-1], historical) for row in rows]
 
 
 async def _settled_upto(connection: Any) -> int:
@@ -213,9 +227,11 @@ async def _appending(connection: Any) -> set[str]:
     return {row[0] for row in await connection.fetch(_APPENDING)}
 
 
-async def trim_some(connection: Any, upto: Positions, historical: bool) -> bool:
-    """Whether there may be more to trim."""
-    gone: int = await connection.fetchval(_TRIM, historical, *_columns(upto), TRIM_ROWS, ROW_BYTES)
+async def trim_some(connection: Any, after: Positions, upto: Positions, historical: bool) -> bool:
+    """Whether there may be more to trim. after: of the same partitions, what was trimmed before"""
+    gone: int = await connection.fetchval(
+        _TRIM, historical, *_columns(after), list(upto.values()), TRIM_ROWS, ROW_BYTES
+    )
     return gone == TRIM_ROWS
 
 
