@@ -10,7 +10,7 @@ NPM := tests/clients/npm
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
 COMPILE := -$(BIN)/python -m compileall -q src
 
-.PHONY: run test test-cluster check console-packages format lock screenshots bench console clean
+.PHONY: run test test-browser test-cluster check console-packages format lock screenshots bench console clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -26,6 +26,12 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 	$(COMPILE)
 	@$(BIN)/python console/build.py || true
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not cluster" $(TESTS)
+
+# The console alone, in Chromium. Three processes, since each waits for its browser now and then.
+test-browser: .venv/.installed-dev
+	$(COMPILE)
+	@$(BIN)/python console/build.py
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m browser tests/console
 
 # Several servers, PostgreSQL with a standby, and faults; FANION_TEST_CLUSTER_SEEDS: how often each.
 test-cluster: .venv/.installed-dev

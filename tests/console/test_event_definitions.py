@@ -149,6 +149,7 @@ def test_the_command_menu_finds_events(console: Console, project: Project) -> No
         expect(page.get_by_role("combobox", name="Command menu")).to_be_focused()
         page.keyboard.type("voucher")
         expect(page.get_by_role("option", name="voucher used: watch it live")).to_be_visible()
+        expect(page.get_by_role("option", name="voucher used", selected=True)).to_be_visible()
         console.press("Enter")
 
     expect(page.get_by_role("heading", level=1)).to_have_text("voucher used")

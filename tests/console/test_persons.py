@@ -74,7 +74,8 @@ def test_a_person_is_found_by_the_keyboard_alone(
         console.press("Control+k")
         expect(page.get_by_role("combobox", name="Command menu")).to_be_focused()
         page.keyboard.type("ann@corp")
-        expect(page.get_by_role("option", name="ann@corp.example")).to_be_visible()
+        found = page.get_by_role("option", name="ann@corp.example", selected=True)
+        expect(found).to_be_visible()
         console.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("ann@corp.example")
         console.tab_to(page.get_by_role("tab", name="Timeline"))
@@ -151,7 +152,6 @@ def test_flags_now_say_why(console: Console, project: Project, ann: Json) -> Non
         page.get_by_role("tab", name="Flags now").click()
 
     expect(page.get_by_role("row", name="beta")).to_contain_text("No condition matches")
-    console.expect_accessible()
 
 
 def test_the_cohorts_and_ids_of_a_person_are_listed(
@@ -166,7 +166,6 @@ def test_the_cohorts_and_ids_of_a_person_are_listed(
     expect(page.get_by_role("link", name="By hand")).to_be_visible()
     page.get_by_role("tab", name="Ids").click()
     expect(page.get_by_role("button", name=f"Copy {ann['distinct_ids'][0]}")).to_be_visible()
-    console.expect_accessible()
 
 
 def test_persons_are_merged_after_a_preview(console: Console, project: Project, ann: Json) -> None:
