@@ -37,14 +37,12 @@ export function FileChoice({ chosen, onChoose, disabled = false }: Props) {
       onDragLeave={() => setOver(false)}
       onDrop={onDrop}
       className={classes(
-        "flex flex-col items-center gap-1 rounded-lg border border-line-strong border-dashed p-4 text-center",
+        "relative flex flex-col items-center gap-1 rounded-lg border border-line-strong border-dashed p-4 text-center",
         isOver && "bg-accent-soft",
       )}
     >
       <Upload aria-hidden className="size-5 text-ink-3" />
-      <label htmlFor={id} className="font-medium">
-        {WORDS.drop} {WORDS.choose}
-      </label>
+      {/* Browsers name the button of the field in a language and a look of their own. */}
       <input
         id={id}
         type="file"
@@ -52,8 +50,14 @@ export function FileChoice({ chosen, onChoose, disabled = false }: Props) {
         disabled={disabled}
         aria-describedby={`${id}-hint`}
         onChange={(event) => void take(event.target.files?.[0])}
-        className="max-w-full text-sm"
+        className="peer sr-only"
       />
+      <label
+        htmlFor={id}
+        className="cursor-pointer rounded-md px-1 font-medium text-accent-text underline peer-focus-visible:outline-2 peer-focus-visible:outline-focus peer-disabled:cursor-default peer-disabled:text-ink-3"
+      >
+        {WORDS.drop} {WORDS.choose}
+      </label>
       <p id={`${id}-hint`} className="text-ink-3 text-sm">
         {WORDS.hint}
       </p>
