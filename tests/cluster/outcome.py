@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from tests.cluster.load import ITEMS, Load
-from tests.support.awaited import until_soon
+from tests.support.awaited import has_caught_up, until_soon
 from tests.support.outcome import events, get
 
 Json = dict[str, Any]
@@ -18,7 +18,9 @@ async def check(http: httpx.AsyncClient, load: Load) -> None:
 
     async def all_are_stored() -> bool:
         totals = (await get(http, "/ingestion/"))["totals"]
-        return bool(totals["stored"] + totals["duplicates"] >= totals["accepted"] >= len(due))
+        if not totals["stored"] + totals["duplicates"] >= totals["accepted"] >= len(due):
+            return False
+        return has_caught_up((await http.get(http.base_url.join("/metrics"))).text)
 
     await until_soon(all_are_stored, "not everything that was accepted is stored")
     stored = await events(http)

@@ -81,7 +81,7 @@ SELECT virtualtransaction
  WHERE locktype = 'advisory' AND classid = {_LOCK_CLASS} AND objid = {_LOCK} AND objsubid = 2
    AND database = (SELECT oid FROM pg_database WHERE datname = CURRENT_DATABASE())
 """
-# Whether there is room for more of a partition of which the limit was read.
+# has_room: for more of a partition of which the limit was read.
 _READ = """
 WITH next AS MATERIALIZED (
     SELECT e.partition, e.id, e.bytes

@@ -87,7 +87,7 @@ def _announce_due(connection: Connection, now: datetime) -> bool:
         if definition.id in counted:
             rows = [row for row in counted[definition.id] if row.number]
             _announce(connection, definition, rows, now)
-    return len(due) == ANNOUNCED_MAX
+    return len(counted) == ANNOUNCED_MAX
 
 
 def _due(now: datetime) -> Select[Any]:
@@ -117,7 +117,7 @@ def _claim(
         upsert(connection.dialect, event_announcements).on_conflict_do_nothing(),
         [{"definition_id": one.id, "project_id": one.project_id, **new} for one in due],
     )
-    rows = connection.execute(
+    statement: Select[Any] = (
         select(
             _announced.definition_id,
             _announced["count"].label("number"),
@@ -128,12 +128,12 @@ def _claim(
         .order_by(_announced.definition_id)
         .with_for_update(skip_locked=True)
     )
-    return {row.definition_id: [row] for row in rows}
+    return {row.definition_id: [row] for row in connection.execute(statement)}
 
 
 def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Sequence[Row[Any]]:
     """Delete what was counted until now, and return it."""
-    rows = connection.execute(
+    statement: Select[Any] = (
         select(
             _counted.definition_id,
             _counted.slot,
@@ -144,7 +144,8 @@ def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Seque
         .where(_counted.definition_id.in_(definitions))
         .order_by(_counted.definition_id, _counted.slot)
         .with_for_update()
-    ).all()
+    )
+    rows = connection.execute(statement).all()
     if rows:  # and none of a slot that was added meanwhile
         keys = [(row.definition_id, row.slot) for row in rows]
         connection.execute(delete(event_announcement_counts).where(_KEY.in_(keys)))
