@@ -3,9 +3,11 @@ does so is killed."""
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from fanion.accept_log.postgres import open_partitions
@@ -60,10 +62,11 @@ async def test_persons_are_divided_while_servers_run_although_the_command_is_kil
     sending = asyncio.create_task(site.send_while(lambda: [first, second]))
     await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
 
-    killed = first.begin("persons", "partition")
-    await until_soon(lambda: has_copied(site), "nothing is copied")
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    async with reading(site):
+        killed = first.begin("persons", "partition")
+        await until_soon(lambda: has_copied(site), "nothing is copied")
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
     await until_soon(lambda: is_free(site), "the killed command's session does not end")
     accepted = site.accepted
     await until_soon(lambda: has_accepted(site, accepted + 100), "nothing more is accepted")
@@ -80,6 +83,18 @@ async def test_persons_are_divided_while_servers_run_although_the_command_is_kil
     )
     assert (await site.asked(IS_DIVIDED))[0][0]
     assert tuple((await site.asked(_COUNTS))[0]) == (PERSONS, PERSONS)
+
+
+@asynccontextmanager
+async def reading(site: Site) -> AsyncIterator[None]:
+    """As a backup does: until it ends, the tables cannot change places."""
+    connection = await asyncpg.connect(site.database)
+    try:
+        async with connection.transaction(isolation="repeatable_read"):
+            await connection.fetchval("SELECT id FROM persons LIMIT 1")
+            yield
+    finally:
+        await connection.close()
 
 
 async def has_copied(site: Site) -> bool:
