@@ -11,7 +11,18 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, delete, or_, select, tuple_, update
+from sqlalchemy import (
+    CompoundSelect,
+    Connection,
+    Row,
+    Select,
+    delete,
+    exists,
+    select,
+    tuple_,
+    union,
+    update,
+)
 
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
@@ -79,7 +90,13 @@ async def announce_due(records: Records, now: datetime) -> bool:
 
 
 def _announce_due(connection: Connection, now: datetime) -> bool:
-    due = connection.execute(_due(now).limit(ANNOUNCED_MAX)).all()
+    ids = connection.scalars(_due(now).limit(ANNOUNCED_MAX)).all()
+    definitions: Select[Any] = (
+        select(_definition.id, _definition.project_id, _definition.name)
+        .where(_definition.id.in_(ids))
+        .order_by(_definition.id)
+    )
+    due = connection.execute(definitions).all()
     counted = _claim(connection, due, now)
     for row in _take_counts(connection, counted):
         counted[row.definition_id].append(row)
@@ -90,19 +107,14 @@ def _announce_due(connection: Connection, now: datetime) -> bool:
     return len(counted) == ANNOUNCED_MAX
 
 
-def _due(now: datetime) -> Select[Any]:
-    """Definitions with a message, a minute ago or earlier, or with events and none."""
-    is_due = _definition.id.in_(select(_announced.definition_id).where(_announced.due_at <= now))
-    is_new = _definition.id.in_(
-        select(_counted.definition_id).where(
-            _counted.definition_id.not_in(select(_announced.definition_id))
-        )
+def _due(now: datetime) -> CompoundSelect[Any]:
+    """Ids of the definitions whose last message is a minute old or older, or that have events and
+    none."""
+    is_old = select(_announced.definition_id).where(_announced.due_at <= now)
+    is_new = select(_counted.definition_id).where(
+        ~exists().where(_announced.definition_id == _counted.definition_id)
     )
-    return (
-        select(_definition.id, _definition.project_id, _definition.name)
-        .where(or_(is_due, is_new))
-        .order_by(_definition.id)
-    )
+    return union(is_old, is_new)
 
 
 def _claim(
