@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import typer.main
-import yaml  # type: ignore[import-untyped]  # ships no types
+import yaml
 
 from fanion.cli.app import app
 from fanion.config import ALL, PREFIX, Settings, read_settings
