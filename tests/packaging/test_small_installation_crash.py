@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -18,35 +17,6 @@ from tests.support.server import RealServer, free_port
 pytestmark = pytest.mark.postgresql
 
 ROOT = Path(__file__).parents[2]
-
-
-@dataclass
-class InstalledServer(RealServer):
-    """python: of the environment that it is installed in"""
-
-    python: Path = field(kw_only=True)
-
-    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [self.python, "-m", "fanion", *arguments],
-            env=self.environment(),
-            cwd=self.python.parent,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    def launch(self) -> None:
-        self.data.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(
-                [self.python, "-m", "fanion", "serve"],
-                env=self.environment(),
-                cwd=self.python.parent,
-                stdout=log,
-                stderr=log,
-            )
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +44,19 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     subprocess.run([sys.executable, *wheel], cwd=ROOT, env={"FANION_CONSOLE": "off"}, check=True)
     [built] = folder.glob("*.whl")
-    subprocess.run([sys.executable, *pip, "--no-deps", str(built)], check=True)
+    subprocess.run([sys.executable, *pip, str(built)], check=True)
     return folder / "venv" / "bin" / "python"
 
 
 @pytest.fixture
-def server(tmp_path: Path, python: Path, postgres_url: str) -> Iterator[InstalledServer]:
+def server(tmp_path: Path, python: Path, postgres_url: str) -> Iterator[RealServer]:
     settings = {
         "FANION_DATABASE_URL": postgres_url,
         "FANION_EVENTS_URL": f"clickhouse://127.0.0.1:{free_port()}/none",
         "FANION_ROLE": "web",
         "PYTHONPATH": "",
     }
-    server = InstalledServer(tmp_path / "data", settings, python=python)
+    server = RealServer(tmp_path / "data", settings, python=str(python))
     yield server
     server.close()
 
@@ -103,7 +73,7 @@ def test_it_has_no_engine(python: Path) -> None:
     assert Path(origin).is_relative_to(python.parents[1])
 
 
-def test_it_serves(server: InstalledServer) -> None:
+def test_it_serves(server: RealServer) -> None:
     keys = server.setup()
     server.launch()
 
@@ -122,9 +92,7 @@ def test_it_serves(server: InstalledServer) -> None:
     assert server.stop() == 0
 
 
-def test_it_says_what_an_embedded_event_store_needs(
-    server: InstalledServer, postgres_url: str
-) -> None:
+def test_it_says_what_an_embedded_event_store_needs(server: RealServer, postgres_url: str) -> None:
     server.settings = {"FANION_DATABASE_URL": postgres_url, "PYTHONPATH": ""}
 
     done = server.run("serve")

@@ -55,12 +55,16 @@ class Process(Protocol):
 
 @dataclass
 class RealServer:
-    """start() and stop() or kill() as often as wanted; the folder and the keys stay."""
+    """start() and stop() or kill() as often as wanted; the folder and the keys stay.
+
+    python: of the environment that it is installed in
+    """
 
     data: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     process: Process | None = None
+    python: str = field(default=sys.executable, kw_only=True)
 
     @property
     def url(self) -> str:
@@ -92,7 +96,7 @@ class RealServer:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command, which may fail."""
         return subprocess.run(
-            [sys.executable, "-m", "fanion", *arguments],
+            [self.python, "-m", "fanion", *arguments],
             env=self.environment(),
             capture_output=True,
             text=True,
@@ -103,7 +107,7 @@ class RealServer:
     def begin(self, *arguments: str) -> Process:
         """A command, while it runs."""
         return subprocess.Popen(
-            [sys.executable, "-m", "fanion", *arguments],
+            [self.python, "-m", "fanion", *arguments],
             env=self.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -122,7 +126,7 @@ class RealServer:
         self.data.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "fanion", "serve"],
+                [self.python, "-m", "fanion", "serve"],
                 env=self.environment(),
                 stdout=log,
                 stderr=log,
