@@ -140,12 +140,12 @@ class Persons(RuleBasedStateMachine):
     async def _store(self) -> None:
         """As the consumer does, but for the event store."""
         run = prepare_batch(self.waiting, lambda _: IngestionSettings())
-        known = await self.store.load(run.arrived, NOW)
+        known = await self.store.load(run, NOW)
         [(project_id, arrived)] = run.arrived.items()
         resolution = Resolution(project_id, arrived, known[project_id])
         events = list(resolution.events())
         resolved = resolution.outcome()
-        written = [await self.store.changes(resolved, resolution.newest_version)]
+        written = [await self.store.changes(resolved)]
         span = Span({0: self.position}, {0: run.last}, {})
         await self.store.claim(span, NOW)
         await self.store.write(written, run.tally, span, NOW)

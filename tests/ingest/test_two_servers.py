@@ -26,7 +26,7 @@ from fanion.events.storage.encoder import Batch
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.model import Tally
-from fanion.ingest.pipeline.batch import prepare_batch
+from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import (
@@ -161,26 +161,26 @@ class Ingester:
 
     async def resolved(self, *items: Json, uncertain: Sequence[str] = ()) -> BatchChanges:
         known = await self.known(*items)
-        resolution = Resolution(PROJECT, self._arrived(*items), known)
+        resolution = Resolution(PROJECT, self._batch(*items).arrived[PROJECT], known)
         if resolution.new_types:
             await self.store.create_types({PROJECT: resolution.new_types})
         list(resolution.events())
         resolved = resolution.outcome()
-        return await self.store.changes(resolved, resolution.newest_version, uncertain)
+        return await self.store.changes(resolved, uncertain)
 
     async def known(self, *items: Json) -> ProjectState:
-        return (await self.store.load({PROJECT: self._arrived(*items)}, NOW))[PROJECT]
+        return (await self.store.load(self._batch(*items), NOW))[PROJECT]
 
     async def write(self, written: BatchChanges) -> None:
         await self.store.acquire(NOW)
-        run = prepare_batch([self._entry()], lambda _: IngestionSettings())
+        run = self._batch()
         done = self.position + 1
         span = Span({0: self.position}, {0: done}, {})
         await self.store.write([written], run.tally, span, NOW)
         self.position = done
 
-    def _arrived(self, *items: Json) -> Any:
-        return prepare_batch([self._entry(*items)], lambda _: IngestionSettings()).arrived[PROJECT]
+    def _batch(self, *items: Json) -> PreparedBatch:
+        return prepare_batch([self._entry(*items)], lambda _: IngestionSettings())
 
     def _entry(self, *items: Json) -> LogEntry:
         body = json.encode(list(items))

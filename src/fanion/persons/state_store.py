@@ -326,8 +326,8 @@ def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
 def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
     """Lock these persons, id → version, until the transaction ends. raises: PersonsChanged"""
     for ids in in_chunks(sorted(expected)):
-        versions = connection.execute(_VERSIONS[connection.dialect.name], {"persons": ids})
-        if {row.id: row.version for row in versions} != {one: expected[one] for one in ids}:
+        rows = connection.execute(_VERSIONS[connection.dialect.name], {"persons": ids})
+        if dict(rows.all()) != {one: expected[one] for one in ids}:
             raise PersonsChanged("persons were changed since they were read")
 
 
@@ -338,7 +338,7 @@ def require_current(connection: Connection, used: Mapping[int, int]) -> None:
     used:   id → version
     raises: PersonsChanged
     """
-    if not _are_as_used(connection, used.items()):
+    if used and not _are_as_used(connection, used, sum(used.values())):
         raise PersonsChanged("persons were changed since they were read")
 
 
@@ -347,21 +347,24 @@ def changed_persons(
 ) -> set[tuple[int, int]]:
     """Those of (id, version) that have another version or are deleted. PostgreSQL only, which alone
     is shared by servers."""
-    if _are_as_used(connection, used):
+    if not used:
+        return set()
+    distinct = {number for number, _ in used}
+    total = sum(version for _, version in used)
+    if len(distinct) == len(used) and _are_as_used(connection, distinct, total):
         return set()
     ids, versions = map(list, zip(*used, strict=True))
     rows = connection.execute(_CHANGED, {"ids": ids, "versions": versions})
     return {(row.id, row.version) for row in rows}
 
 
-def _are_as_used(connection: Connection, used: Collection[tuple[int, int]]) -> bool:
-    if not used:
-        return True
-    ids: Any = list({number for number, _ in used})
+def _are_as_used(connection: Connection, used: Collection[int], versions: int) -> bool:
+    """used: ids; versions: the sum of those that they had"""
+    ids: Any = list(used)
     if connection.dialect.name == "sqlite":
         ids = msgspec.json.encode(ids).decode()
     found = connection.execute(_SUM[connection.dialect.name], {"ids": ids}).one()
-    return (found.persons, found.versions) == (len(used), sum(version for _, version in used))
+    return (found.persons, found.versions) == (len(used), versions)
 
 
 def _row(project_id: int, person: PersonState) -> tuple[Any, ...]:

@@ -80,6 +80,12 @@ class PreparedBatch:
     def events(self) -> int:
         return sum(map(len, self.arrived.values()))
 
+    def names(self, project_id: int) -> Collection[str]:
+        """Of the events of a project."""
+        if self.preparer_result is not None:
+            return self.preparer_result.projects[project_id].seen
+        return {one.prepared.name for one in self.arrived[project_id]}
+
     def ledger(self, stored: Mapping[int, Sequence[datetime]]) -> Tally:
         """The tally of all items.
 

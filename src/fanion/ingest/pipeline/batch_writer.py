@@ -201,7 +201,7 @@ class BatchWriter:
         if not self._is_above_mirror:
             await self._store.versions.draw(await self._events.newest_version())
             self._is_above_mirror = True
-        known = await self._store.load(batch.arrived, now)
+        known = await self._store.load(batch, now)
         return await asyncio.to_thread(_resolutions, batch, known)
 
     async def _create_types(self, resolutions: Sequence[Resolution]) -> None:
@@ -213,10 +213,8 @@ class BatchWriter:
     async def _written(self, resolutions: Sequence[Resolution]) -> list[BatchChanges]:
         resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
         return [
-            await self._store.changes(
-                one, resolution.newest_version, self._uncertain.get(one.project_id, ())
-            )
-            for one, resolution in zip(resolved, resolutions, strict=True)
+            await self._store.changes(one, self._uncertain.get(one.project_id, ()))
+            for one in resolved
         ]
 
     async def _mirror(self, written: Sequence[BatchChanges], mirrored: Batch) -> None:

@@ -78,13 +78,6 @@ class ProjectState:
     version_floor: int = 0
     erasures: Sequence[Erasure] = ()
 
-    @property
-    def newest_version(self) -> int:
-        """The highest version of all that the batch may replace."""
-        persons = (person.version for person in self.persons.values())
-        groups = (group.version for group in self.groups.values())
-        return max(self.version_floor, max(persons, default=0), max(groups, default=0))
-
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -95,6 +88,7 @@ class Resolved:
     names:      of the events stored
     properties: that are not stored yet
     erased:     number of events left out because their person was deleted
+    version_floor: of persons that were deleted
     skipped:    changes that the events asked for and that were not made
     """
 
@@ -107,7 +101,14 @@ class Resolved:
     names: frozenset[str]
     properties: NewProperties
     erased: int = 0
+    version_floor: int = 0
     skipped: Tally = field(default_factory=Tally)
+
+    @property
+    def newest_version(self) -> int:
+        """The highest version of all that is replaced."""
+        persons, groups = self.persons.expected.values(), self.expected_groups.values()
+        return max(self.version_floor, max(persons, default=0), max(groups, default=0))
 
     @property
     def has_versions(self) -> bool:
@@ -232,16 +233,11 @@ class Resolution:
         self._erased = len(arrived) - len(self.arrived)
         self._known = known
         self._samples = samples
-        self._newest = known.newest_version
         self._population = Population(project_id, known.persons)
         named = named_types(self.arrived) if samples is None else samples.types
         self.new_types = new_types(known.types, named)
         self.types: Mapping[str, int] = {**known.types, **self.new_types}
         self._given = arrived
-
-    @property
-    def newest_version(self) -> int:
-        return self._newest
 
     @property
     def unknown(self) -> list[str]:
@@ -283,6 +279,7 @@ class Resolution:
             frozenset(by_name),
             self._known.properties.new(by_name),
             self._erased,
+            self._known.version_floor,
             tally_of(
                 self.project_id,
                 [*skipped, *skipped_changes(self.arrived, self.types, changes)],

@@ -1,10 +1,12 @@
 """What a batch reads from the records store, and the one transaction in which it writes."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import cast
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -25,6 +27,7 @@ from fanion.ingest.ledger.dead_letters_store import (
 )
 from fanion.ingest.ledger.model import Tally, joined
 from fanion.ingest.ledger.store import write_tally
+from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import (
     HISTORICAL,
@@ -40,7 +43,6 @@ from fanion.ingest.pipeline.position_store import (
     renew,
     require_held,
 )
-from fanion.ingest.pipeline.prepare import ReceivedEvent
 from fanion.ingest.pipeline.resolve import (
     ProjectState,
     Resolved,
@@ -82,10 +84,11 @@ class BatchChanges:
     @property
     def unmirrored(self) -> Unmirrored:
         changes = self.resolved.persons
-        persons = dict.fromkeys(person.uuid for person in (*changes.created, *changes.updated))
-        persons |= dict.fromkeys(self.overrides)
+        persons = [person.uuid for person in (*changes.created, *changes.updated)]
         groups = list(self.resolved.groups)
-        return Unmirrored(self.version, self.resolved.project_id, list(persons), groups)
+        return Unmirrored(
+            self.version, self.resolved.project_id, [*persons, *self.overrides], groups
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,21 +157,19 @@ class IngestStore:
         async with self.records.write() as connection:
             await connection.run_sync(forget_mirrored, versions)
 
-    async def load(
-        self, arrived: Mapping[int, Sequence[ReceivedEvent]], now: datetime
-    ) -> dict[int, ProjectState]:
+    async def load(self, batch: PreparedBatch, now: datetime) -> dict[int, ProjectState]:
         """Load what is stored about everything that the events of each project name.
 
         raises: ByteBudgetExceeded, when the batch must be divided
         """
         self.properties.refresh(now)
-        names = {project_id: distinct_ids(events) for project_id, events in arrived.items()}
+        names = await asyncio.to_thread(_distinct_ids, batch)
         async with self.records.read() as connection:
             if self.is_shared:
                 await connection.run_sync(_evict_changed, self.recent, names)
             allowance = ByteBudget(self.read_bytes_max)
             return await connection.run_sync(
-                _load, arrived, names, self.recent, self.properties, allowance
+                _load, batch, names, self.recent, self.properties, allowance
             )
 
     async def create_types(self, types: Mapping[int, Mapping[str, int]]) -> None:
@@ -180,13 +181,10 @@ class IngestStore:
         """
         await self._write(partial(_create_types, types=types))
 
-    async def changes(
-        self, resolved: Resolved, newest: int, uncertain: Collection[str] = ()
-    ) -> BatchChanges:
+    async def changes(self, resolved: Resolved, uncertain: Collection[str] = ()) -> BatchChanges:
         """The changes with their version, drawn after all that they are based on was read. The
         overrides are those of this batch, and earlier ones whose surviving person it merges.
 
-        newest:    the highest version of what was read
         uncertain: distinct ids for which another attempt at the batch may have stored events with
                    a person that it would have created
         """
@@ -195,11 +193,12 @@ class IngestStore:
         if changes:
             async with self.records.read() as connection:
                 earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
-        newest = max(newest, max((version for _, version in earlier.values()), default=0))
         overrides = {old: changes[new] for old, (new, _) in earlier.items()}
         if absent := never_created(resolved, uncertain):
             resolved = with_owners_changed(resolved, absent.values())
         overrides |= absent | dict(changes)
+        replaced = max((version for _, version in earlier.values()), default=0)
+        newest = max(resolved.newest_version, replaced)
         if not (overrides or resolved.has_versions):
             return BatchChanges(resolved, overrides, newest)
         version = await self.versions.draw(newest)
@@ -285,6 +284,10 @@ class IngestStore:
         return PositionHolder(self.consumer, self.holder, span, now)
 
 
+def _distinct_ids(batch: PreparedBatch) -> dict[int, list[str]]:
+    return {project_id: distinct_ids(events) for project_id, events in batch.arrived.items()}
+
+
 def _evict_changed(
     connection: Connection, recent: PersonCache, names: Mapping[int, Sequence[str]]
 ) -> None:
@@ -309,36 +312,36 @@ def _checked(
 ) -> None:
     """Write, then check the persons that were only used: what this transaction writes is locked by
     then, and nothing that is committed later can come between."""
+    used = _only_used(written)
     write(connection)
-    require_current(connection, _only_used(written))
+    require_current(connection, used)
 
 
 def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
     """Id → version of the stored persons that have events in a batch but are not changed by it; the
     changed ones are checked when they are locked."""
-    found: dict[int, int] = {}
+    found: dict[int | None, int] = {}
     for part in written:
-        changed = part.resolved.persons.expected
-        created = {person.id for person in part.resolved.persons.created}
-        for person in part.resolved.owners.values():
-            if person.id is not None and person.id not in changed and person.id not in created:
-                found[person.id] = person.version
-    return found
+        found |= {person.id: person.version for person in part.resolved.owners.values()}
+        for changed in part.resolved.persons.expected:
+            found.pop(changed, None)
+    found.pop(None, None)  # of those that the batch creates
+    return cast("dict[int, int]", found)
 
 
 def _load(
     connection: Connection,
-    arrived: Mapping[int, Sequence[ReceivedEvent]],
+    batch: PreparedBatch,
     names: Mapping[int, Sequence[str]],
     recent: PersonCache,
     properties: PropertyCache,
     allowance: ByteBudget,
 ) -> dict[int, ProjectState]:
-    floors = load_floors(connection, list(arrived))
+    floors = load_floors(connection, list(batch.arrived))
     recent.clear_if_deleted(floors)
     erasures = load_erasures(connection, list(floors)) if floors else {}
     found: dict[int, ProjectState] = {}
-    for project_id, events in arrived.items():
+    for project_id, events in batch.arrived.items():
         persons, unread = recent.find(project_id, names[project_id])
         read = load_states(connection, project_id, unread, allowance)
         persons |= recent.canonical(read)
@@ -347,15 +350,11 @@ def _load(
             persons,
             types,
             load_groups(connection, project_id, identified_groups(events, types), allowance),
-            load_properties(connection, project_id, _names(events), properties),
+            load_properties(connection, project_id, batch.names(project_id), properties),
             floors.get(project_id, 0),
             erasures.get(project_id, ()),
         )
     return found
-
-
-def _names(events: Sequence[ReceivedEvent]) -> set[str]:
-    return {event.prepared.name for event in events}
 
 
 def _write(
