@@ -48,7 +48,7 @@ def _waiting(server: RealServer, keys: Keys, wanted: int) -> Iterator[Row]:
     _set_positions(server, _HOLD)
     server.start()
     waiting = _fill(server, keys, wanted)
-    memory = resident_mb(_pid(server))
+    memory = resident_mb(server.pid)
     name = f"{waiting / 1e6:.1f} M events wait"
     yield Row(f"{name}: memory", f"{memory:.0f} MB", f"{MEMORY_MB:g} MB", MEMORY_MB / memory, 1.0)
 
@@ -95,7 +95,7 @@ def _recovery(server: RealServer, keys: Keys, name: str) -> Row:
     rate = (_metric(server, "fanion_events_ingested_total") - before) / seconds
     left = _metric(server, "fanion_log_lag_envelopes")
     ours = f"{rate:,.0f} events/s in {seconds:.0f} s, {left:,.0f} requests left"
-    memory = resident_mb(_pid(server))
+    memory = resident_mb(server.pid)
     ours += f", capture {slowest * 1000:.0f} ms at most, {memory:.0f} MB at most"
     return Row(
         f"{name}: catching up while capture goes on", ours, "15,000 events/s", rate / 15_000, 1.0
@@ -121,8 +121,3 @@ def _metric(server: RealServer, name: str) -> float:
     text = httpx.get(f"{server.url}/metrics", timeout=60, verify=False).text
     lines = [line for line in text.splitlines() if line.startswith(f"{name} ")]
     return float(lines[0].split()[1])
-
-
-def _pid(server: RealServer) -> int:
-    assert server.process is not None
-    return server.process.pid

@@ -123,7 +123,7 @@ def answer(on: Engines, sizes: Sequence[int]) -> Iterator[Answered]:
     """Captures of one server while nothing ingests, in requests with so many events."""
     database = on.copy(on.template)
     with _web(on, "answers", database) as web:
-        roles = {WEB: [_pid(web)], POSTGRES: [on.postgres.pid]}
+        roles = {WEB: [web.pid], POSTGRES: [on.postgres.pid]}
         for size in sizes:
             items = [event(number) for number in range(size)]
             body: dict[str, object] = {"api_key": on.keys.project_api_key}
@@ -166,7 +166,7 @@ def ingest(on: Engines, log: Log, number: int, name: str) -> Ingested:
         for one in running:
             one.start()
         until(lambda: on.ask(database, _WORKERS) == number, "servers do not join", GIVE_UP_S)
-        roles = {INGEST: [_pid(one) for one in running], POSTGRES: [on.postgres.pid]}
+        roles = {INGEST: [one.pid for one in running], POSTGRES: [on.postgres.pid]}
         roles[STORE] = [on.clickhouse.pid]
         took = spent(roles, lambda: _drain(on, log, database, store))
         assert _number(store, _STORED) == EVENTS
@@ -206,11 +206,6 @@ def _web(on: Engines, name: str, database: str) -> Iterator[RealServer]:
 def _number(store: Client, statement: str) -> int:
     [[found]] = store.query(statement).result_rows
     return int(found)
-
-
-def _pid(server: RealServer) -> int:
-    assert server.process is not None
-    return server.process.pid
 
 
 async def _ask(url: str, statement: str) -> int:

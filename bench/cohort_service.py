@@ -47,7 +47,7 @@ def upload() -> Iterator[Row]:
         csv = "\n".join(_uuid_text(number) for number in range(UPLOADED)).encode()
         server.start()
         try:
-            idle = resident_mb(_pid(server), "VmRSS")
+            idle = resident_mb(server.pid, "VmRSS")
             started = time.perf_counter()
             with client_of(server, keys) as client:
                 answer = client.post(
@@ -59,7 +59,7 @@ def upload() -> Iterator[Row]:
                 taken = time.perf_counter() - started
                 members = calculated(client, answer.json()["id"])["count"]
             seconds = time.perf_counter() - started
-            more = resident_mb(_pid(server)) - idle
+            more = resident_mb(server.pid) - idle
         finally:
             server.close()
     assert members == UPLOADED, members
@@ -182,8 +182,3 @@ def client_of(server: RealServer, keys: Keys) -> httpx.Client:
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     base = f"{server.url}/api/projects/{keys.project_id}/"
     return httpx.Client(base_url=base, headers=headers, timeout=120)
-
-
-def _pid(server: RealServer) -> int:
-    assert server.process is not None
-    return server.process.pid

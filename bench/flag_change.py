@@ -120,8 +120,7 @@ def _changing(server: RealServer, keys: Keys, is_on: bool) -> Iterator[None]:
 
 def _processor_s(server: RealServer) -> float:
     """Of all that answers requests: not of the process that counts."""
-    assert server.process is not None
-    pid = server.process.pid
+    pid = server.pid
     return sum(map(_used_s, (pid, *(one for one in children(pid) if not _counts(one)))))
 
 

@@ -76,12 +76,11 @@ def _many() -> Iterator[Row]:
         add_flags(server.data / "records.db", range(10, 10 + PROJECTS), FLAGS)
         server.start()
         try:
-            assert server.process is not None
-            idle = servers.resident_mb(server.process.pid)
+            idle = servers.resident_mb(server.pid)
             with httpx.Client(base_url=server.url, timeout=60, verify=False) as client:
                 for number in range(10, 10 + PROJECTS):
                     ask(client, token_of(number))
-                used = servers.resident_mb(server.process.pid)
+                used = servers.resident_mb(server.pid)
                 took = [_change(client, keys, 10, version) for version in range(1, CHANGES)]
         finally:
             server.close()

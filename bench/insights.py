@@ -151,13 +151,11 @@ def _memory_mb(server: RealServer, client: httpx.Client, asks: Sequence[Ask]) ->
 
 
 def _resident_mb(server: RealServer, kind: str) -> float:
-    assert server.process is not None
-    return servers.resident_mb(server.process.pid, kind)
+    return servers.resident_mb(server.pid, kind)
 
 
 def _processes(server: RealServer) -> list[int]:
-    assert server.process is not None
-    return [server.process.pid, *servers.children(server.process.pid)]
+    return [server.pid, *servers.children(server.pid)]
 
 
 def _dashboard(client: httpx.Client, events: int) -> Iterator[Row]:

@@ -4,10 +4,12 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from bench.processor_time import used_s
 
 CONNECTIONS = 32
 WARM_S = 2
@@ -18,12 +20,20 @@ _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 @dataclass(frozen=True)
 class Load:
-    """failed: answers that were not 2xx, and broken connections"""
+    """failed: answers that were not 2xx, and broken connections
+    processor_us: of the server's processes, for each request; differs less from run to run than the
+                  rate, since it does not depend on what else the machine does
+    """
 
     requests: int
     requests_per_s: float
     p99_ms: float
     failed: int
+    processor_us: float = 0.0
+
+    @property
+    def shown(self) -> str:
+        return f"p99 {self.p99_ms:.1f} ms, {self.processor_us:,.0f} µs of processor time"
 
 
 def available() -> bool:
@@ -37,15 +47,22 @@ def post(
     connections: int = CONNECTIONS,
     run_s: int = RUN_S,
     warm_s: int = WARM_S,
+    processes: Collection[int] = (),
 ) -> Load:
-    """POST the same body again and again. warm_s: before what is measured; may be 0"""
+    """POST the same body again and again.
+
+    warm_s:    before what is measured; may be 0
+    processes: of the server, for its processor time
+    """
     with TemporaryDirectory() as folder:
         (Path(folder) / "body").write_bytes(body)
         script = Path(folder) / "post.lua"
         script.write_text(_script(Path(folder) / "body", headers or {}))
         if warm_s:
             _wrk(url, script, connections, warm_s)
-        return _parse(_wrk(url, script, connections, run_s))
+        before = used_s(processes)
+        load = _parse(_wrk(url, script, connections, run_s))
+        return replace(load, processor_us=(used_s(processes) - before) / load.requests * 1e6)
 
 
 def _script(body: Path, headers: Mapping[str, str]) -> str:

@@ -104,8 +104,7 @@ def test_nothing_that_a_server_makes_is_open_to_others(server: LooseServer) -> N
 
     server.start()
     use(server, keys)
-    assert server.process is not None
-    pid = server.process.pid
+    pid = server.pid
     until(
         lambda: all(any(name in line for line in children(pid)) for name in CHILDREN),
         "a process of the server is missing",

@@ -84,8 +84,7 @@ class House:
 
     def process(self, program: str) -> int | None:
         """The id of the process of this server that runs it."""
-        assert self.server.process is not None
-        return child(self.server.process.pid, program)
+        return child(self.server.pid, program)
 
 
 def process_of(answer: httpx.Response) -> str:

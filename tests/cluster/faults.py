@@ -50,12 +50,11 @@ async def pause_server(cluster: Cluster, chance: random.Random) -> None:
 
 
 async def _pause(member: Member, seconds: float) -> None:
-    assert member.server.process is not None
-    os.kill(member.server.process.pid, signal.SIGSTOP)
+    os.kill(member.server.pid, signal.SIGSTOP)
     try:
         await asyncio.sleep(seconds)
     finally:
-        os.kill(member.server.process.pid, signal.SIGCONT)
+        os.kill(member.server.pid, signal.SIGCONT)
 
 
 async def cut_from_postgresql(cluster: Cluster, chance: random.Random) -> None:

@@ -227,7 +227,7 @@ def stop_when(server: RealServer, met: Callable[[], bool], wait_s: float) -> boo
     while not met() and time.monotonic() < give_up:
         time.sleep(POLL_S)
     server.process.send_signal(signal.SIGSTOP)
-    status = Path(f"/proc/{server.process.pid}/status")
+    status = Path(f"/proc/{server.pid}/status")
     until(lambda: "State:\tT" in status.read_text(), "the server did not stop")
     return met()
 

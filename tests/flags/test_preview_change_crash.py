@@ -55,8 +55,7 @@ def process_of(server: RealServer) -> int:
 
 
 def processes(server: RealServer) -> list[int]:
-    assert server.process is not None
-    tasks = Path(f"/proc/{server.process.pid}/task").glob("*/children")
+    tasks = Path(f"/proc/{server.pid}/task").glob("*/children")
     children = [int(child) for task in tasks for child in task.read_text().split()]
     return [child for child in children if "change_main" in command(child)]
 

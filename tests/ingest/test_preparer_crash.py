@@ -56,9 +56,7 @@ async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> int:
 
 def helpers(server: RealServer) -> list[int]:
     """Processes of the server that prepare runs."""
-    assert server.process is not None
-    pid = server.process.pid
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    tasks = Path(f"/proc/{server.pid}/task").glob("*/children")
     children = [int(child) for task in tasks for child in task.read_text().split()]
     return [child for child in children if "preparer_main" in command(child)]
 

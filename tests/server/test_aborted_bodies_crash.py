@@ -31,8 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreloadedServer
 
 def resident(server: PreloadedServer) -> dict[int, int]:
     """Bytes in memory of the server and of its processes, by their ids."""
-    assert server.process is not None
-    pids = {server.process.pid}
+    pids = {server.pid}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             stat = (folder / "stat").read_text().rpartition(")")[2].split()

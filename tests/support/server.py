@@ -71,6 +71,11 @@ class RealServer:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    @property
     def log_path(self) -> Path:
         return self.data / "server.log"
 
