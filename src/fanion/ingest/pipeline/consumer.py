@@ -5,11 +5,9 @@ Dead letters that an operator marked are ingested between the batches.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import zip_longest
+from datetime import datetime
 from time import monotonic
 from typing import Any
-from uuid import UUID
 
 import structlog
 
@@ -17,14 +15,7 @@ from fanion.accept_log.port import AcceptLog, LogEntry, Positions
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.assignment import Assignment
-from fanion.ingest.pipeline.batch import (
-    PreparedBatch,
-    count_items,
-    named_before,
-    pieces,
-    with_ids,
-    without_duplicates,
-)
+from fanion.ingest.pipeline.batch import PreparedBatch, count_items
 from fanion.ingest.pipeline.batch_writer import BatchWriter
 from fanion.ingest.pipeline.dead_letters_worker import (
     DeadLetterRetries,
@@ -32,9 +23,11 @@ from fanion.ingest.pipeline.dead_letters_worker import (
     first_error,
 )
 from fanion.ingest.pipeline.deduplication_store import Deduplicator
+from fanion.ingest.pipeline.large_envelope_writer import LargeEnvelopeWriter
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.membership_worker import Membership
 from fanion.ingest.pipeline.position_store import (
+    LONG_AGO,
     RENEW_EVERY,
     EnvelopeProgress,
     NotLeaseHolder,
@@ -54,7 +47,6 @@ STAND_BY_S = 1.0  # between attempts of a standby server to take over
 LOOK_EVERY_S = 1.0  # after dead letters, and to renew the lease
 FORGET_S = 0.1  # for the next batch, whose claim deletes notes of what is mirrored
 FIRST = (0, 1)  # partitions; a log has one of them
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before any event was accepted
 
 
 class Reassigned(Exception):
@@ -135,12 +127,14 @@ class Consumer:
             failures,
             clock,
         )
+        self._large = LargeEnvelopeWriter(
+            self.reader, self._writer, self._deduplicator, self._store_dead_letter
+        )
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
         self._membership = membership
         self._assignment = Assignment()
         self.positions: Positions = {}
-        self._progress: dict[int, EnvelopeProgress] = {}
         self._recalled: frozenset[int] = frozenset()  # partitions whose stored ids are loaded
         self._renew_at = LONG_AGO
 
@@ -239,7 +233,7 @@ class Consumer:
         held = await self._acquire()
         await self._recall(held)
         self._store.recent.clear()
-        self._progress = {part: one.progress for part, one in held.items() if one.progress}
+        self._large.resume(held)
         self.positions = {part: one.at for part, one in held.items()}
         await self._trim(self.positions)  # the previous holder may not have come to it
         claimed = {part: one.claimed for part, one in held.items() if one.claimed > one.at}
@@ -279,13 +273,15 @@ class Consumer:
     ) -> None:
         """Returns when every entry is stored or has become a dead letter. is_repeated: as of
         `BatchWriter.write`"""
-        if first := self._first_started(entries):
+        if first := self._large.first_started(entries):
             await self._ingest(entries[:first], None, is_repeated=is_repeated)
             await self._ingest(entries[first:], None, is_repeated=is_repeated)
             return
         is_unchecked = len(entries) == 1 and prepared is None
-        if await self._needs_pieces(entries[0], is_unchecked=is_unchecked):
-            await self._ingest_in_pieces(entries[0], is_repeated=is_repeated)
+        if await self._large.needs_pieces(entries[0], is_unchecked=is_unchecked):
+            span = self._span(behind({}, entries[:1]))
+            await self._large.write(entries[0], span, is_repeated=is_repeated)
+            await self._done(entries[:1])
             if rest := entries[1:]:
                 await self._ingest(rest, None, is_repeated=is_repeated)
             return
@@ -320,62 +316,6 @@ class Consumer:
     async def _done(self, entries: Sequence[LogEntry]) -> None:
         self.positions = behind(self.positions, entries)
         await self._trim(behind({}, entries))
-
-    def _first_started(self, entries: Sequence[LogEntry]) -> int | None:
-        """Index of an entry some of whose items are stored, if there is one."""
-        if not self._progress:
-            return None
-        return next((n for n, entry in enumerate(entries) if self._started(entry)), None)
-
-    def _started(self, entry: LogEntry) -> int:
-        """How many items of an entry are stored."""
-        progress = self._progress.get(entry.partition)
-        return progress.items if progress is not None and progress.entry_id == entry.id else 0
-
-    async def _needs_pieces(self, entry: LogEntry, *, is_unchecked: bool) -> bool:
-        """An envelope that was started in pieces is continued so, whatever the limit is by now. One
-        that was prepared whole is small enough."""
-        if self._started(entry):
-            return True
-        return is_unchecked and await self.reader.is_too_large(entry)
-
-    async def _ingest_in_pieces(self, entry: LogEntry, *, is_repeated: bool) -> None:
-        """Each piece in a transaction of its own, which records the progress in the envelope."""
-        start, span = self._started(entry), self._span({entry.partition: entry.id})
-        earlier = await asyncio.to_thread(named_before, entry, start)
-        coming = await asyncio.to_thread(pieces, entry, start, self.reader.budget)
-        for piece, following in zip_longest(coming, coming[1:]):
-            after = None if following is None else EnvelopeProgress(entry.id, following.start)
-            try:
-                batch = await self._new_in_piece(piece, earlier)
-                await self._writer.write(batch, span, after, is_repeated=is_repeated)
-                await self._deduplicator.remember(batch)
-            except NotLeaseHolder:
-                raise
-            except Exception as error:
-                await self._store_dead_letter(
-                    await asyncio.to_thread(with_ids, piece), error, after
-                )
-            self._set_progress(entry, after)
-        await self._done([entry])
-
-    def _set_progress(self, entry: LogEntry, progress: EnvelopeProgress | None) -> None:
-        if progress is None:
-            self._progress.pop(entry.partition, None)
-        else:
-            self._progress[entry.partition] = progress
-
-    async def _new_in_piece(self, piece: LogEntry, earlier: set[UUID]) -> PreparedBatch:
-        """earlier: ids of items in previous pieces; those of this one are added. The event store
-        cannot tell which piece of an envelope an event came with."""
-        batch = await self.reader.prepare([piece])
-        again = {
-            key: dict.fromkeys(earlier.intersection(n), LONG_AGO) for key, n in batch.named.items()
-        }
-        for uuids in batch.named.values():
-            earlier.update(uuids)
-        batch = await asyncio.to_thread(without_duplicates, batch, again)
-        return await self._deduplicator.without_stored(batch)
 
     async def _without_stored(
         self, entries: Sequence[LogEntry], prepared: PreparedBatch | None

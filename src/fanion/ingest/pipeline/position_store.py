@@ -20,7 +20,7 @@ LEASE_DURATION = timedelta(seconds=15)
 RENEW_EVERY = LEASE_DURATION / 3  # while idle; each batch renews it too
 LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
 LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 # `held_until` is never null: a lease that is released expires at once.
 _claimed = log_positions.c.claimed
 _LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
@@ -224,7 +224,7 @@ def _begin(connection: Connection) -> dict[str, Row[Any]]:
                 "position": 0,
                 "claimed": 0,
                 "holder": "",
-                "held_until": _LONG_AGO,
+                "held_until": LONG_AGO,
             }
             for lane in LANES
         ]
@@ -322,7 +322,7 @@ def complete(
     statement = upsert(connection.dialect, log_positions).values(
         consumer=consumer_of(holder.lane, partition) + PROGRESS_SUFFIX,
         holder="",
-        held_until=_LONG_AGO,
+        held_until=LONG_AGO,
         **values,
     )
     connection.execute(
