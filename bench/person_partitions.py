@@ -17,9 +17,10 @@ from bench.report import Row
 from fanion.db.engine import Records, unopened_records
 from fanion.db.migrate import migrate
 from fanion.db.schema.tables import persons
+from fanion.persons.conflicts_store import changed_persons
 from fanion.persons.list_store import PersonQuery, find_persons
 from fanion.persons.merge import Changes, Merged, PersonState
-from fanion.persons.state_store import changed_persons, load_states, of_ids, write_changes
+from fanion.persons.state_store import load_states, of_ids, write_changes
 from fanion.persons.store import get_person, stored_properties
 from fanion.properties.size import ByteBudget
 from tests.support.management import NOW

@@ -38,8 +38,8 @@ from fanion.ingest.pipeline.position_store import (
 )
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
+from fanion.persons.conflicts_store import PersonsChanged
 from fanion.persons.merge import person_uuid
-from fanion.persons.state_store import PersonsChanged
 from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
 from tests.support.accept_logs import make_single

@@ -3,10 +3,10 @@
 Each statement is a single call of the driver, which leaves the interpreter to others meanwhile.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Dialect, Table
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,6 +16,7 @@ _ROWS_MAX = 512
 IDS_MAX = 2_000
 
 Values = Sequence[Any]
+T = TypeVar("T")
 
 
 def insert_rows(
@@ -152,3 +153,8 @@ def _brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:
 
 def upsert(dialect: Dialect, table: Table) -> postgresql.Insert | sqlite.Insert:
     return sqlite.insert(table) if dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def in_chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    """Of IDS_MAX each."""
+    return (items[start : start + IDS_MAX] for start in range(0, len(items), IDS_MAX))

@@ -18,16 +18,10 @@ from fanion.errors import Invalid, NotFound, Unavailable
 from fanion.events.event import Erasure, EventStoreUnavailable, PersonRow
 from fanion.events.mirror_outbox_store import Unmirrored, forget_mirrored, note_unmirrored
 from fanion.events.storage.store import EventStore
+from fanion.persons.conflicts_store import PersonsChanged, require_unchanged
 from fanion.persons.erasure_store import begin_erasure
 from fanion.persons.merge import PersonState, PersonUpdate, edit_of
-from fanion.persons.state_store import (
-    STATE_COLUMNS,
-    PersonsChanged,
-    email_of,
-    ids_by_uuid,
-    read_state,
-    require_unchanged,
-)
+from fanion.persons.state_store import STATE_COLUMNS, email_of, ids_by_uuid, read_state
 from fanion.persons.store import Person
 from fanion.persons.versions_store import Versions
 from fanion.properties.size import PROPERTIES_BYTES_MAX

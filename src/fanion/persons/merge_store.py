@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fanion.db.bulk import IDS_MAX, upsert
+from fanion.db.bulk import in_chunks, upsert
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import ID
@@ -34,9 +34,8 @@ def with_rows(connection: Connection, person_id: Column[Any], moves: Moves) -> M
     """
     gone = [move["gone"] for move in moves]
     having: set[int] = set()
-    for start in range(0, len(gone), IDS_MAX):
-        some = person_id.in_(gone[start : start + IDS_MAX])
-        having.update(connection.scalars(select(person_id).where(some).distinct()))
+    for some in in_chunks(gone):
+        having.update(connection.scalars(select(person_id).where(person_id.in_(some)).distinct()))
     found = []
     for move in moves:
         if move["gone"] in having:

@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.db.bulk import IDS_MAX, upsert
+from fanion.db.bulk import in_chunks, upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity, waiting_identities
 from fanion.db.schema.tables import person_distinct_ids, projects
@@ -148,8 +148,7 @@ def adopt_waiting(
     if distinct_ids is None:
         _adopt(connection, project_id, _owned(project_id))
         return
-    for start in range(0, len(distinct_ids), IDS_MAX):
-        some = distinct_ids[start : start + IDS_MAX]
+    for some in in_chunks(distinct_ids):
         _adopt(connection, project_id, _owned(project_id).where(_row.distinct_id.in_(some)))
 
 
@@ -187,9 +186,9 @@ def _adopt(connection: Connection, project_id: int, owned: Select[tuple[str, str
 
 
 def forget_waiting(connection: Connection, project_id: int, distinct_ids: Sequence[str]) -> None:
-    for start in range(0, len(distinct_ids), IDS_MAX):
-        some = _row.distinct_id.in_(distinct_ids[start : start + IDS_MAX])
-        connection.execute(delete(waiting_identities).where(_of_project(project_id), some))
+    for some in in_chunks(distinct_ids):
+        which = _of_project(project_id), _row.distinct_id.in_(some)
+        connection.execute(delete(waiting_identities).where(*which))
 
 
 # ── Sweep ────────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,8 @@
 """The states of persons that ingestion reads, and the changes that it writes."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -25,16 +25,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from fanion.db.bulk import IDS_MAX, as_bound, insert_rows, put_rows, update_rows
-from fanion.db.engine import RecordsUnavailable
+from fanion.db.bulk import IDS_MAX, as_bound, in_chunks, insert_rows, put_rows, update_rows
 from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.events.event import Override
+from fanion.persons.conflicts_store import require_unchanged
 from fanion.persons.merge import Changes, Merged, PersonState
 from fanion.persons.merge_store import move_continuity_identities, move_memberships
 from fanion.properties.size import ByteBudget, text_bytes
-
-T = TypeVar("T")
 
 # Persons read by distinct id at a time; of the largest these are 64 MB.
 PORTION_IDS = 128
@@ -128,48 +126,6 @@ _BY_UUID = (
         )
     )
 )
-# Locked in the order in which the ids are given.
-_VERSIONS: Mapping[str, Executable] = {
-    "postgresql": text(
-        """
-  SELECT person.id, person.version
-    FROM UNNEST((SELECT CAST(:persons AS bigint[]))) AS used (id)
-   CROSS JOIN LATERAL (SELECT id, version FROM persons WHERE id = used.id FOR UPDATE) AS person
-"""
-    ),
-    "sqlite": (
-        select(_person.id, _person.version).where(
-            _person.id.in_(bindparam("persons", expanding=True))
-        )
-    ),
-}
-# Versions only grow: if the number of persons and the sum of
-# their versions are unchanged, so is each version.
-_SUM = {
-    "postgresql": text(
-        """
-  SELECT COUNT(*) AS persons, COALESCE(SUM(person.version), 0) AS versions
-    FROM UNNEST((SELECT CAST(:ids AS bigint[]))) AS used (id)
-   CROSS JOIN LATERAL (SELECT version FROM persons WHERE id = used.id LIMIT 1) AS person
-"""
-    ),
-    "sqlite": text(
-        """
-  SELECT COUNT(*) AS persons, COALESCE(SUM(version), 0) AS versions
-    FROM persons
-   WHERE id IN (SELECT value FROM json_each(:ids))
-"""
-    ),
-}
-_CHANGED = text(
-    """
-  SELECT used.id, used.version
-    FROM UNNEST((SELECT CAST(:ids AS bigint[])), (SELECT CAST(:versions AS bigint[])))
-         AS used (id, version)
-    LEFT JOIN LATERAL (SELECT version FROM persons WHERE id = used.id LIMIT 1) AS person ON TRUE
-   WHERE person.version IS DISTINCT FROM used.version
-"""
-)
 _CREATED = ("project_id", "uuid", "properties", "is_identified", "created_at", "version", "email")
 _UPDATED = ("id", "properties", "is_identified", "created_at", "version", "email")
 _ATTACHED = ("project_id", "distinct_id", "person_id")
@@ -193,11 +149,6 @@ _LOCK_KEYS = (
     .order_by(_key.person_id)
     .with_for_update()
 )
-
-
-class PersonsChanged(RecordsUnavailable):
-    """What a batch or an edit is based on was changed by another one since it was read: forget it,
-    read it again and retry."""
 
 
 def load_states(
@@ -323,50 +274,6 @@ def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
         connection.execute(_REMOVE[connection.dialect.name], {"gone": [gone for gone, _ in some]})
 
 
-def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
-    """Lock these persons, id → version, until the transaction ends. raises: PersonsChanged"""
-    for ids in in_chunks(sorted(expected)):
-        rows = connection.execute(_VERSIONS[connection.dialect.name], {"persons": ids})
-        if dict(rows.all()) != {one: expected[one] for one in ids}:
-            raise PersonsChanged("persons were changed since they were read")
-
-
-def require_current(connection: Connection, used: Mapping[int, int]) -> None:
-    """Check without locks that these persons still have their versions. They are not written, so
-    that later changes by others do not conflict: the order of the two is that of their commits.
-
-    used:   id → version
-    raises: PersonsChanged
-    """
-    if used and not _are_as_used(connection, used, sum(used.values())):
-        raise PersonsChanged("persons were changed since they were read")
-
-
-def changed_persons(
-    connection: Connection, used: Collection[tuple[int, int]]
-) -> set[tuple[int, int]]:
-    """Those of (id, version) that have another version or are deleted. PostgreSQL only, which alone
-    is shared by servers."""
-    if not used:
-        return set()
-    distinct = {number for number, _ in used}
-    total = sum(version for _, version in used)
-    if len(distinct) == len(used) and _are_as_used(connection, distinct, total):
-        return set()
-    ids, versions = map(list, zip(*used, strict=True))
-    rows = connection.execute(_CHANGED, {"ids": ids, "versions": versions})
-    return {(row.id, row.version) for row in rows}
-
-
-def _are_as_used(connection: Connection, used: Collection[int], versions: int) -> bool:
-    """used: ids; versions: the sum of those that they had"""
-    ids: Any = list(used)
-    if connection.dialect.name == "sqlite":
-        ids = msgspec.json.encode(ids).decode()
-    found = connection.execute(_SUM[connection.dialect.name], {"ids": ids}).one()
-    return (found.persons, found.versions) == (len(used), versions)
-
-
 def _row(project_id: int, person: PersonState) -> tuple[Any, ...]:
     return (
         project_id,
@@ -399,7 +306,3 @@ def email_of(properties: Mapping[str, Any]) -> str | None:
 def next_portion(ids: int, chars: int) -> int:
     """Number of distinct ids to read next, after `ids` that had `chars` of text."""
     return min(max(PORTION_CHARS * ids // (chars + 1), PORTION_IDS), IDS_MAX)
-
-
-def in_chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:
-    return (items[start : start + IDS_MAX] for start in range(0, len(items), IDS_MAX))

@@ -16,6 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fanion.db.bulk import in_chunks
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.persons.state_store import (
@@ -23,7 +24,6 @@ from fanion.persons.state_store import (
     PROPERTIES_TEXT,
     STATES,
     ids_by_uuid,
-    in_chunks,
     next_portion,
     of_distinct_ids,
 )

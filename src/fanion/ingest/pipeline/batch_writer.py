@@ -23,7 +23,7 @@ from fanion.ingest.pipeline.resolve import ProjectState, Resolution, distinct_id
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
-from fanion.persons.state_store import PersonsChanged
+from fanion.persons.conflicts_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 # How often other servers may change persons of a batch while it is stored. Then it is halved: each

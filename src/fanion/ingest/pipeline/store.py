@@ -52,16 +52,10 @@ from fanion.ingest.pipeline.resolve import (
     never_created,
     with_owners_changed,
 )
+from fanion.persons.conflicts_store import PersonsChanged, changed_persons, require_current
 from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.pending_identities_store import adopt_waiting
-from fanion.persons.state_store import (
-    PersonsChanged,
-    changed_persons,
-    load_states,
-    overridden,
-    require_current,
-    write_changes,
-)
+from fanion.persons.state_store import load_states, overridden, write_changes
 from fanion.persons.versions_store import Versions
 from fanion.projects.store import move_flag_version
 from fanion.properties.size import ByteBudget
