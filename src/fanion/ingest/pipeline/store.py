@@ -306,7 +306,7 @@ def _checked(
 ) -> None:
     """Write, then check the persons that were only used: what this transaction writes is locked by
     then, and nothing that is committed later can come between."""
-    used = _only_used(written)
+    used = _only_used(written)  # before created persons are given their ids
     write(connection)
     require_current(connection, used)
 
