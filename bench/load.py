@@ -21,8 +21,8 @@ _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 @dataclass(frozen=True)
 class Load:
     """failed: answers that were not 2xx, and broken connections
-    processor_us: of the server's processes, for each request; without what the load and the stores
-                  beside it take, but it grows as the rate falls when the machine is slow
+    processor_us: of the server's processes, for each request; without what the load and other
+                  processes take, but it grows as the rate falls when the machine is slow
     """
 
     requests: int
