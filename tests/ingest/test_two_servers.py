@@ -11,11 +11,12 @@ from typing import Any, cast
 import httpx
 import pytest
 from msgspec import json
-from sqlalchemy import delete, select, update
+from sqlalchemy import Table, delete, select, update
 
 from fanion.accept_log.port import START, Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import (
+    groups,
     log_positions,
     person_distinct_ids,
     person_overrides,
@@ -54,6 +55,7 @@ MERGE = {
     "properties": {"$anon_distinct_id": "bob"},
 }
 MOMENT = timedelta(seconds=1)
+HIGH = 10**9
 
 
 # ── One lease for both lanes ─────────────────────────────────────────────────────────────
@@ -261,6 +263,11 @@ def described(group_type: str, key: str, **properties: Any) -> Json:
     return {"event": "$groupidentify", "distinct_id": "ann", "properties": group}
 
 
+def merged(distinct_id: str, alias: str) -> Json:
+    event = {"event": "$merge_dangerously", "distinct_id": distinct_id}
+    return {**event, "properties": {"alias": alias}}
+
+
 @pytest.mark.every_engine
 @pytest.mark.parametrize("happens", [edit, remove])
 async def test_a_batch_is_refused_when_a_person_was_changed_that_it_only_used(
@@ -277,6 +284,30 @@ async def test_a_batch_is_refused_when_a_person_was_changed_that_it_only_used(
         select(log_positions.c.position).where(log_positions.c.consumer == LIVE)
     )
     assert position.position == ingester.position
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize(
+    ("replaced", "item"),
+    [
+        (persons, seen("ann", plan="pro")),
+        (groups, described("company", "acme", size=5)),
+        (person_overrides, merged("dan", "ann")),
+    ],
+    ids=["person", "group", "override"],
+)
+async def test_a_batch_has_a_higher_version_than_all_that_it_replaces(
+    records: Records, ingester: Ingester, replaced: Table, item: Json
+) -> None:
+    """A server of an earlier version counts by itself."""
+    await ingester.ingest(seen("cat"), seen("dan"), described("company", "acme"))
+    await ingester.ingest(merged("ann", "cat"))
+    async with records.write() as connection:
+        await connection.execute(update(replaced).values(version=HIGH))
+
+    written = await Ingester(records).resolved(item)
+
+    assert written.version > HIGH
 
 
 @pytest.mark.every_engine
