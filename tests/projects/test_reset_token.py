@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX
 from tests.support.application import Home, Json
-from tests.support.management import NOW, add_member, error, invalid
+from tests.support.management import NOW, add_key, add_member, error, invalid
 
 
 async def reset(home: Home, **sent: Any) -> Json:
@@ -150,3 +151,21 @@ async def test_a_former_secret_key_goes_on_when_asked(home: Home) -> None:
     after = [await read(key) for key in keys]
 
     assert (before, after) == ([200, 200], [401, 200])
+
+
+async def test_a_key_gets_a_secret_key_only_if_it_may_read_flags(home: Home) -> None:
+    """The secret key reads flag definitions."""
+
+    async def rotate(*scopes: str) -> httpx.Response:
+        name = f"phx_{home.project_id}_{len(scopes)}"
+        key = await add_key(home.site.records, home.user_id, name, scopes)
+        async with home.site.client(key, f"/api/projects/{home.project_id}") as client:
+            return await client.post("/secret_key/", json={})
+
+    refused = await rotate("project:write")
+    made = await rotate("project:write", "feature_flag:read")
+
+    detail = "API key missing required scope 'feature_flag:read'"
+    body = error("authentication_error", "permission_denied", detail)
+    assert (refused.status_code, refused.json()) == (403, body)
+    assert made.json()["secret_api_key"].startswith("phs_")

@@ -115,7 +115,8 @@ class InvitesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> InviteBody:
         """`link` joins the organization, once and within seven days; it is not shown again. A
-        former invite to the same address ends. No user gives a higher level than their own."""
+        former invite to the same address ends. No user gives a higher level than their own, and
+        no key with scopes or an expiry invites: the new user could do more than the key."""
         found = await organizations.administered(request.principal, organization)
         [made] = await _create(request, organizations, found, [data], is_list=False)
         return made
@@ -182,6 +183,7 @@ async def _create(
     *,
     is_list: bool,
 ) -> list[InviteBody]:
+    request.principal.require_may_give_access()
     new = [_new(one, f"{place}__" if is_list else "") for place, one in enumerate(wanted)]
     _require_different(new)
     user, now = request.principal.user, request.app.state.now()

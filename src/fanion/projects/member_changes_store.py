@@ -16,41 +16,13 @@ from fanion.projects.member_rights import (
     require_may_remove,
 )
 from fanion.projects.members_store import Member, give_level, member_where, remove_member
-from fanion.projects.model import Level
+from fanion.projects.model import Level, access_not_given
 from fanion.projects.organizations_store import lock_members, manager_of
 
 
 @dataclass(frozen=True, slots=True)
-class MemberChangeStore:
-    records: Records
-
-    async def change_level(
-        self, organization_id: UUID, user_uuid: UUID, level: Level, by: int, now: datetime
-    ) -> Member:
-        """by: the user who does it
-
-        raises: NotFound; PermissionDenied; Invalid with code `last_owner`
-        """
-        change = MemberChange(organization_id, user_uuid, by, now)
-        async with self.records.write() as connection:
-            return await connection.run_sync(_change_level, change, level)
-
-    async def dismiss(
-        self, organization_id: UUID, user_uuid: UUID, by: int, now: datetime
-    ) -> Member:
-        """As `remove`; every member may leave. by: the user who does it
-
-        returns: who is not a member any more
-        raises:  NotFound; PermissionDenied; Invalid with code `last_owner`
-        """
-        change = MemberChange(organization_id, user_uuid, by, now)
-        async with self.records.write() as connection:
-            return await connection.run_sync(_dismiss, change)
-
-
-@dataclass(frozen=True, slots=True)
 class MemberChange:
-    """Of one member by another. by: the id of the user who does it"""
+    """A change of one member by another. by: the id of the user who does it"""
 
     organization_id: UUID
     user_uuid: UUID
@@ -58,9 +30,38 @@ class MemberChange:
     now: datetime
 
 
-def _change_level(connection: Connection, change: MemberChange, level: Level) -> Member:
+@dataclass(frozen=True, slots=True)
+class MemberChangeStore:
+    records: Records
+
+    async def change_level(
+        self, change: MemberChange, level: Level, *, may_raise: bool = True
+    ) -> Member:
+        """Give a member another level.
+
+        may_raise: whether the caller may give more than the member has
+        raises:    NotFound; PermissionDenied; FreshSignInRequired; Invalid with code `last_owner`
+        """
+        async with self.records.write() as connection:
+            return await connection.run_sync(_change_level, change, level, may_raise)
+
+    async def dismiss(self, change: MemberChange) -> Member:
+        """As `remove`; every member may leave.
+
+        returns: who is not a member any more
+        raises:  NotFound; PermissionDenied; Invalid with code `last_owner`
+        """
+        async with self.records.write() as connection:
+            return await connection.run_sync(_dismiss, change)
+
+
+def _change_level(
+    connection: Connection, change: MemberChange, level: Level, may_raise: bool
+) -> Member:
     manager, member = _manager_and_member(connection, change)
     require_may_change_level(manager, member.user_id, member.level, level)
+    if level > member.level and not may_raise:
+        raise access_not_given()
     return give_level(connection, change.organization_id, member, level, change.by, change.now)
 
 

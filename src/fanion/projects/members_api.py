@@ -8,6 +8,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
+from fanion.projects.member_changes_store import MemberChange
 from fanion.projects.model import LEVELS, Level
 from fanion.projects.organizations_api import OrganizationName, Organizations
 from fanion.projects.organizations_store import OrganizationMember, member_of, members_page
@@ -55,11 +56,13 @@ class MembersApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> OrganizationMember:
         """Administrators change members below them, and give no higher level than their own.
-        No user changes their own level, and the last owner stays one. The member's sessions end."""
+        No user changes their own level, and the last owner stays one. A key with scopes or an
+        expiry lowers levels, and raises none. The member's sessions end."""
         found = await organizations.of(request.principal, organization)
-        user, now = request.principal.user, request.app.state.now()
+        principal, now = request.principal, request.app.state.now()
+        change = MemberChange(found.id, user_uuid, principal.user.id, now)
         changed = await organizations.member_changes.change_level(
-            found.id, user_uuid, Level(data.level), user.id, now
+            change, Level(data.level), may_raise=principal.may_give_access
         )
         organizations.rights_changed(changed.user_id)
         return await member_of(organizations.records, found.id, changed.user_id)
@@ -77,5 +80,6 @@ class MembersApi(Controller):
         owner. The member's sessions end."""
         found = await organizations.of(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
-        gone = await organizations.member_changes.dismiss(found.id, user_uuid, user.id, now)
+        change = MemberChange(found.id, user_uuid, user.id, now)
+        gone = await organizations.member_changes.dismiss(change)
         organizations.rights_changed(gone.user_id)

@@ -274,6 +274,23 @@ class Principal:
         if self.authenticated_at is not None and now - self.authenticated_at > FRESH_FOR:
             raise FreshSignInRequired
 
+    @property
+    def may_give_access(self) -> bool:
+        """Whether another user may get rights from this caller.
+
+        What a user gets has neither the scopes nor the expiry of the key that gives it.
+        """
+        return self.is_unrestricted and self.key_expires_at is None
+
+    def require_may_give_access(self) -> None:
+        """Raise FreshSignInRequired for a key that may do less than a user who gets access."""
+        if not self.may_give_access:
+            raise access_not_given()
+
+    def require_may_let_edit_flags(self) -> None:
+        """Raise PermissionDenied for a key that would let others edit flags and edits none."""
+        self.require_scope("feature_flag:write")
+
     def require_second_factor(self) -> None:
         """raises: SecondFactorSetupRequired"""
         if self.lacks_second_factor:
@@ -315,6 +332,13 @@ class Principal:
         present = self.levels.get(organization_id)
         if present is None or present < level:
             raise PermissionDenied("Your organization access level is insufficient.")
+
+
+def access_not_given() -> FreshSignInRequired:
+    return FreshSignInRequired(
+        "The user could do more than this key. Sign in to do this, or use a personal API key "
+        "that has neither scopes nor an expiry."
+    )
 
 
 def allows(scopes: Sequence[str], wanted: str) -> bool:

@@ -19,7 +19,14 @@ from fanion.projects.cache import Projects
 from fanion.projects.invite_mail import MailSender
 from fanion.projects.invites_store import InviteStore
 from fanion.projects.member_changes_store import MemberChangeStore
-from fanion.projects.model import LEVELS, Level, Organization, Principal, ResourceAccess
+from fanion.projects.model import (
+    LEVELS,
+    AccessLevel,
+    Level,
+    Organization,
+    Principal,
+    ResourceAccess,
+)
 from fanion.projects.organizations_store import (
     ResourceAccessStore,
     enforce_second_factor,
@@ -197,8 +204,10 @@ class OrganizationsApi(Controller):
         data: RequestBody[ResourceAccessChange],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
-        """Requires an administrator."""
+        """Requires an administrator; with 37, of a key with scopes `feature_flag:write` too."""
         found = await organizations.administered(request.principal, organization)
+        if data.access_level == int(AccessLevel.EDIT):
+            request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         level = data.access_level
         return await organizations.access.change(found.id, setting_id, level, user.id, now)
@@ -211,8 +220,10 @@ class OrganizationsApi(Controller):
         setting_id: FromPath[ObjectId],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        """Requires an administrator."""
+        """Requires an administrator, and of a key with scopes `feature_flag:write` too: without an
+        entry all members may edit."""
         found = await organizations.administered(request.principal, organization)
+        request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         await organizations.access.remove(found.id, setting_id, user.id, now)
 

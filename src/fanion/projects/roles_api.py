@@ -112,7 +112,10 @@ class RolesApi(Controller):
         data: RequestBody[RoleChanges],
         organizations: NamedDependency[Organizations],
     ) -> Role:
+        """A key with scopes needs `feature_flag:write` too to let the members edit all flags."""
         found = await organizations.administered(request.principal, organization)
+        if data.feature_flags_access_level == int(AccessLevel.EDIT):
+            request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         return await organizations.roles.change(found.id, role_id, given_fields(data), user.id, now)
 
@@ -158,7 +161,9 @@ class RoleMembershipsApi(Controller):
         data: RequestBody[NewRoleMember],
         organizations: NamedDependency[Organizations],
     ) -> RoleMember:
+        """A key with scopes needs `feature_flag:write` too, which the role may give."""
         found = await organizations.administered(request.principal, organization)
+        request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         roles = organizations.roles
         return await roles.add_member(found.id, role_id, data.user_uuid, user.id, now)

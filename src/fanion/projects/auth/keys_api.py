@@ -164,7 +164,9 @@ class SecretKeysApi(Controller):
     ) -> SecretKeyBody:
         """It reads flag definitions for local evaluation, and nothing else. The present key and
         all former ones are revoked at once, unless `former_valid_s` keeps the present one valid.
-        Requires an administrator of the organization."""
+        Requires an administrator of the organization; of a key with scopes `feature_flag:read`
+        too, which the secret key has."""
+        request.principal.require_scope("feature_flag:read")
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         user = request.principal.user
         key = await secret_keys.rotate(request.project.id, user.id, data.former_valid_s)
