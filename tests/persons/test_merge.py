@@ -76,6 +76,42 @@ def test_the_first_event_of_a_distinct_id_makes_a_person_as_old_as_the_event() -
     assert (changes.updated, changes.merged, changes.overrides) == ((), (), {})
 
 
+def test_a_person_is_as_old_as_its_earliest_event_whatever_the_order() -> None:
+    days = [2, 5, 1, 4]
+    population = Population(PROJECT, {"u1": person("u1", age=3)})
+
+    for name in ("u1", "u2"):
+        for age in days:
+            population.apply(command(name, timestamp=NOW - timedelta(days=age)))
+
+    changes = population.changes()
+    [known], [made] = changes.updated, changes.created
+    assert known.created_at == made.created_at == NOW - timedelta(days=5)
+
+
+def test_later_events_leave_the_age_of_a_person() -> None:
+    known = person("u1", age=3)
+
+    changes = changes_of({"u1": known}, command("u1", timestamp=NOW - timedelta(days=3)))
+
+    assert changes == Changes((), (), {}, (), {})
+
+
+def test_an_earlier_event_ages_the_person_that_its_unknown_id_joins() -> None:
+    known = person("ann", age=3)
+    earlier = Command("anon", NOW - timedelta(days=9), None, Merge(MergeKind.IDENTIFY, "ann"))
+
+    [changed] = changes_of({"ann": known}, earlier).updated
+
+    assert changed.created_at == NOW - timedelta(days=9)
+
+
+def test_an_event_without_person_profile_does_not_age_the_person() -> None:
+    earlier = command("u1", timestamp=NOW - timedelta(days=9), makes_person=False)
+
+    assert changes_of({"u1": person("u1")}, earlier) == Changes((), (), {}, (), {})
+
+
 def test_person_ids_differ_between_projects_and_distinct_ids() -> None:
     assert len({person_uuid(1, "11"), person_uuid(11, "1"), person_uuid(1, "1")}) == 3
 

@@ -46,6 +46,7 @@ class Identities:
         elif person is None:
             person, is_new = self.made(own, at), True
         person.events.add(name)
+        person.created_at = min(person.created_at, at)
         for key, value in properties.get("$set_once", {}).items():
             person.properties.setdefault(key, value)
         person.properties.update(properties.get("$set", {}))

@@ -69,7 +69,7 @@ class Merge(msgspec.Struct, frozen=True, gc=False):
 class PersonCommand(Protocol):
     """The effect of one event on persons.
 
-    timestamp:    aware, UTC; a person that the event creates is as old as the event
+    timestamp:    aware, UTC; a person is as old as the earliest of its events
     makes_person: False for events without a person profile, which change nothing
     """
 
@@ -193,6 +193,9 @@ class Population:
             if not person.is_identified:
                 person.is_identified = True
                 self._touched[person] = None
+        if command.timestamp < person.created_at:  # events may arrive in any order
+            person.created_at = command.timestamp
+            self._touched[person] = None
         if command.update is not None:
             self._update(person, command, command.update, is_new)
         return person.uuid
