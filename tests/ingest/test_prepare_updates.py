@@ -1,5 +1,6 @@
 """Person updates that events carry, openly or by their properties of the browser."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -94,6 +95,48 @@ def test_nulls_set_nothing_automatically() -> None:
 
 def test_a_snapshot_sets_nothing_automatically() -> None:
     assert stored({"$browser": "Firefox"}, "$snapshot").update is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "top"),
+    [
+        ({"$set": {"plan": "enterprise"}}, {}),
+        ({"$set_once": {"plan": "enterprise"}}, {}),
+        ({"$unset": ["plan"]}, {}),
+        ({}, {"$set": {"plan": "enterprise"}}),
+        ({}, {"$set_once": {"plan": "enterprise"}}),
+    ],
+)
+def test_a_group_identify_event_changes_only_its_group(
+    properties: dict[str, Any], top: dict[str, Any]
+) -> None:
+    group = {"$group_type": "company", "$group_key": "acme", "$group_set": {"n": 1}}
+
+    prepared = stored({**group, **properties}, "$groupidentify", top)
+
+    assert (prepared.update, prepared.makes_person) == (None, True)
+    assert prepared.properties == group
+    assert prepared.group_identify is not None
+    assert prepared.group_identify.properties == {"n": 1}
+
+
+def test_a_group_identify_event_sets_nothing_automatically() -> None:
+    context = located_context()
+    item = {
+        "event": "$groupidentify",
+        "distinct_id": "u1",
+        "properties": {"$group_type": "company", "$group_key": "acme", "$browser": "Firefox"},
+    }
+
+    prepared = prepare(item, context)
+
+    assert isinstance(prepared, PreparedEvent)
+    assert prepared.update is None
+    assert prepared.properties["$geoip_city_name"] == "Oslo"
+
+
+def located_context() -> Context:
+    return replace(CONTEXT, client_ip="81.2.69.142", geoip=lambda _: {"$geoip_city_name": "Oslo"})
 
 
 def test_an_event_without_person_profile_touches_no_person() -> None:

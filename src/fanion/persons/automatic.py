@@ -17,7 +17,7 @@ _WEB = (
 )
 _APP = ("$app_build", "$app_name", "$app_namespace", "$app_version")
 
-_SKIPPED_EVENTS = frozenset(["$snapshot", "$performance_event"])
+_SKIPPED_EVENTS = frozenset(["$snapshot", "$performance_event", "$groupidentify"])
 
 Properties = Mapping[str, Any]
 Changing = dict[str, Any]

@@ -178,16 +178,17 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
         _remove_properties(properties, context)
     update = merge = group_identify = None
     groups = _NO_GROUPS
-    if not makes_person:
+    is_group_identify = name == _GROUP_IDENTIFY
+    if not makes_person or is_group_identify:  # what these set would not be of the person
         _remove_update(properties)
-    else:
-        if place or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
-            update = _update(name, item, properties, place, context)
+    elif place or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
+        update = _update(name, item, properties, place, context)
+    if makes_person:
         if name in _OTHER_ID:
             merge = _merge(name, properties)
         if "$groups" in properties:
             groups = read_groups(properties["$groups"]) or _NO_GROUPS
-        if name == _GROUP_IDENTIFY:
+        if is_group_identify:
             group_identify = read_group_identify(properties, timestamp)
     return PreparedEvent(
         name,
