@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from msgspec import json, structs, to_builtins
-from sqlalchemy import insert, update
+from sqlalchemy import insert, select, update
 
 from fanion.activity.model import Author
 from fanion.db.schema.tables import feature_flags, memberships
@@ -178,6 +178,17 @@ async def test_flags_decide_at_once_after_an_import(home: Home, other: Home) -> 
 
     assert before == {}
     assert decided == {"base": True, "companies": False}
+
+
+async def test_whole_percentages_are_stored_as_integers(home: Home) -> None:
+    """In a new flag, and in one that is there."""
+    for share in (40.0, 60.0):
+        filters = {"groups": [{"properties": [], "rollout_percentage": share}]}
+        await imported(home, {"flags": [{"key": "shares", "filters": filters}]})
+
+        this = select(feature_flags.c.filters).where(feature_flags.c.project_id == home.project_id)
+        [stored] = await home.site.records.fetch(this)
+        assert f'"rollout_percentage":{share:.0f}}}' in json.encode(stored.filters).decode()
 
 
 async def test_members_are_added_by_the_server_once_they_are_known(home: Home, other: Home) -> None:

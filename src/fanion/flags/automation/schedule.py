@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid
 from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.flags.engine.percentages import whole_number
 from fanion.flags.validation.posthog_fields import OF_SCHEDULED_CHANGE
 from fanion.rest.unknown_fields import is_idle
 
@@ -59,11 +60,14 @@ class NewScheduledChange(Struct, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """As stored and as returned."""
+    """A step as it is stored and returned; a whole percentage is an integer."""
 
     scheduled_at: datetime
     value: Value
     executed_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "value", whole_number(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,16 @@ def _refuse_recurrence(data: NewScheduledChange) -> None:
         value = getattr(data, name)
         if value is not UNSET and not is_idle(value):
             raise Invalid(f'"{name}" is not supported. Use steps.', attr=name)
+
+
+def served_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored payload whose whole percentages are integers."""
+    found = dict(payload)
+    if "value" in found:
+        found["value"] = whole_number(found["value"])
+    if "steps" in found:
+        found["steps"] = [{**one, "value": whole_number(one["value"])} for one in found["steps"]]
+    return found
 
 
 def payload_of_step(payload: Mapping[str, Any], step: Step) -> dict[str, Any]:

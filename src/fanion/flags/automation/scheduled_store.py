@@ -25,6 +25,7 @@ from fanion.flags.automation.schedule import (
     payload_of_step,
     planned_values,
     read_plan,
+    served_payload,
 )
 from fanion.flags.management.role_access_store import access_now
 from fanion.flags.storage.changes import change_flag, record_updated, related_change
@@ -326,7 +327,7 @@ def _read(row: Row[Any]) -> ScheduledChange:
         row.id,
         row.project_id,
         row.flag_id,
-        row.payload,
+        served_payload(row.payload),
         msgspec.convert(row.steps, list[Step]),
         row.due_at,
         row.executed_at,

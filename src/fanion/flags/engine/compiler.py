@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanion.flags.engine.conditions import EvaluationTest
-from fanion.flags.engine.definition import Condition, Flag, Rules, Variant
+from fanion.flags.engine.definition import Condition, Flag, Rules, Variant, payload_of
 from fanion.flags.engine.hashing import (
     HOLDOUT_PREFIX,
     VARIANT_SALT,
@@ -209,9 +209,7 @@ def _shares(
 def _on(
     variant: str | None, reason: DecisionReason, index: int, payloads: Mapping[str, Any]
 ) -> Decision:
-    """An empty payload (null, 0, "", false, {}) counts as none."""
-    payload = payloads.get(variant or "true") or None
-    return Decision(variant or True, reason, index, payload)
+    return Decision(variant or True, reason, index, payload_of(payloads, variant or "true"))
 
 
 def _steps(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]) -> list[_Step]:

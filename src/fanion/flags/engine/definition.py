@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.properties.filters import Behavioral, FlagIs, InCohort, Leaf, parse_leaves
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 
@@ -20,6 +21,7 @@ ANYWHERE: EvaluationRuntime = "all"
 class FlagRow:
     """A flag as it is stored. rollout_percentage: the old column, for filters without groups.
 
+    Whole percentages are integers, also of a flag that an earlier version has stored otherwise.
     Of the last three None says what most flags say: by distinct id, anywhere, in every context.
     """
 
@@ -35,6 +37,9 @@ class FlagRow:
     bucketing_identifier: BucketingIdentifier | None = None
     evaluation_runtime: EvaluationRuntime | None = None
     evaluation_contexts: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "filters", with_whole_percentages(self.filters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,12 @@ def grouped_filters(row: FlagRow) -> dict[str, Any]:
         "rollout_percentage": row.rollout_percentage,
     }
     return {"groups": [only], **rest}
+
+
+def payload_of(payloads: object, name: str) -> Any:
+    """Return the payload for a variant, or for `true`; null and an empty text are none."""
+    payload = payloads.get(name) if isinstance(payloads, Mapping) else None
+    return None if payload == "" else payload
 
 
 def compile_flag(row: FlagRow) -> Flag:

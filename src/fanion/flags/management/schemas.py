@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from fanion.errors import AppError, Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime, grouped_filters
+from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.flags.management.role_access_store import FlagAccess
 from fanion.flags.storage.store import StoredFlag
 from fanion.flags.validation.filters import (
@@ -30,7 +31,11 @@ from fanion.rest.validation import normal_tags
 VERSION_HEADER = "X-Flag-Version"
 
 Filters = Annotated[
-    dict[str, Any], Meta(description="Release conditions, variants and payloads, stored as sent.")
+    dict[str, Any],
+    Meta(
+        description="Release conditions, variants and payloads, stored as sent; whole percentages"
+        " as integers."
+    ),
 ]
 
 Bucketing = Annotated[
@@ -220,7 +225,7 @@ def derived_of(filters: Mapping[str, Any]) -> dict[str, Any]:
 def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
     """Columns of a new flag. raises: Invalid"""
     check_key(data.key)
-    filters = data.filters or {}
+    filters = dict(with_whole_percentages(data.filters or {}))
     if filters:
         _check(filters, creating=True, stored=None)
     check_conditions(data.rollback_conditions, None)
@@ -253,6 +258,8 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     }
     filters = values.pop("filters", None)
     stored = grouped_filters(flag.definition)
+    if filters is not None:
+        filters = dict(with_whole_percentages(filters))
     if filters is not None and "groups" in filters:
         _check(filters, creating=False, stored=stored)
         values["filters"] = filters

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import NotAuthenticated, NotFound, PermissionDenied, Unavailable
+from fanion.flags.engine.definition import payload_of
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, PROJECTS_MAX, run_offloaded
 from fanion.flags.evaluation.compiled import CompiledFlags
 from fanion.flags.evaluation.responses import payload_text
@@ -164,7 +165,7 @@ class DefinitionEndpoints:
         definitions = (await self._built(project)).definitions
         key = unquote(_segment(request, 5))
         row = next((row for row in definitions.flags if row.key == key and row.active), None)
-        payload = None if row is None else (row.filters.get("payloads") or {}).get("true")
+        payload = None if row is None else payload_of(row.filters.get("payloads"), "true")
         if payload is None:
             raise NotFound("There is no payload for this flag.")
         return json_response(payload_text(payload))

@@ -1,0 +1,56 @@
+"""Percentages in the filters of a flag, as they are stored and served.
+
+Clients in typed languages read a percentage as an integer and refuse `100.0`, which is what a
+client with floating-point numbers sends.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+_SET_LISTS = ("groups", "super_groups", "holdout_groups")
+_ROLLOUT, _EXCLUSION = "rollout_percentage", "exclusion_percentage"
+
+
+def whole_number(value: Any) -> Any:
+    """Return a float without a fraction as an integer, and any other value as it is."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
+def with_whole_percentages(filters: Any) -> Any:
+    """Return the filters with every whole percentage as an integer; fractions stay fractions.
+
+    Payloads and values of conditions stay as they are, whatever their names, and so do filters
+    that are not an object.
+    """
+    if not isinstance(filters, Mapping):
+        return filters
+    changed: dict[str, Any] = {}
+    for name in _SET_LISTS:
+        _put(changed, filters, name, _sets(filters.get(name), _ROLLOUT))
+    _put(changed, filters, "holdout", _object(filters.get("holdout"), _EXCLUSION))
+    multivariate = filters.get("multivariate")
+    if isinstance(multivariate, dict):
+        variants = _sets(multivariate.get("variants"), _ROLLOUT)
+        if variants is not multivariate.get("variants"):
+            changed["multivariate"] = {**multivariate, "variants": variants}
+    return {**filters, **changed} if changed else filters
+
+
+def _put(changed: dict[str, Any], filters: Mapping[str, Any], name: str, value: Any) -> None:
+    if value is not filters.get(name):
+        changed[name] = value
+
+
+def _sets(given: Any, name: str) -> Any:
+    """Return the list itself where nothing changes."""
+    if not isinstance(given, list):
+        return given
+    found = [_object(one, name) for one in given]
+    return found if any(a is not b for a, b in zip(found, given, strict=True)) else given
+
+
+def _object(given: Any, name: str) -> Any:
+    if not isinstance(given, dict) or name not in given:
+        return given
+    whole = whole_number(given[name])
+    return given if whole is given[name] else {**given, name: whole}
