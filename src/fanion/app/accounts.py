@@ -14,7 +14,6 @@ from fanion.accounts.model import SignInOptions
 from fanion.accounts.oidc.api import OidcLogin
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcSettings
-from fanion.accounts.oidc.start_limit_cache import StartLimit
 from fanion.accounts.oidc.states_store import StateStore
 from fanion.accounts.own_account.service import OwnAccounts, no_mail
 from fanion.accounts.passwords.hashing_service import PasswordHashing
@@ -123,7 +122,7 @@ def build_oidc_login(context: AppContext, records: Records, sign_in: SignIn) -> 
     clock = time.monotonic
     settings = oidc_settings(context.settings)
     if settings is None:
-        return OidcLogin(None, sign_in, StartLimit(clock))
+        return OidcLogin(None, sign_in, clock)
     # What verifies tokens takes 10 MB and a tenth of a second, which others need not have.
     from fanion.accounts.oidc.provider_client import Provider
     from fanion.accounts.oidc.sign_in_service import OidcSignIn
@@ -135,7 +134,7 @@ def build_oidc_login(context: AppContext, records: Records, sign_in: SignIn) -> 
         IdentityStore(records, settings),
         context.now,
     )
-    return OidcLogin(oidc, sign_in, StartLimit(clock))
+    return OidcLogin(oidc, sign_in, clock)
 
 
 def oidc_settings(settings: Settings) -> OidcSettings | None:

@@ -17,14 +17,15 @@ from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcSettings
 from fanion.accounts.oidc.provider_client import Provider
 from fanion.accounts.oidc.sign_in_service import OidcSignIn
-from fanion.accounts.oidc.start_limit_cache import STARTS_BURST, StartLimit
+from fanion.accounts.oidc.start_limit_cache import ADDRESS, PEER, StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, StateStore
 from fanion.accounts.own_account.api import UsersApi
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_states, sessions
 from fanion.db.schema.tables import users
+from fanion.errors import Throttled
 from fanion.projects.model import FRESH_FOR
-from fanion.server.forwarded import BaseUrl, TrustedProxies
+from fanion.server.forwarded import BaseUrl, Client, TrustedProxies
 from fanion.web.management import Management, management_app
 from tests.support.awaited import SOON_S
 from tests.support.management import (
@@ -111,7 +112,7 @@ def with_oidc(
         provider = Provider(settings, on_loopback, clock.seconds, timeout_s=timeout_s)
         identities = IdentityStore(records, settings)
         oidc = OidcSignIn(settings, provider, StateStore(records), identities, clock.now)
-    login = OidcLogin(oidc, workspace.sign_in, StartLimit(clock.seconds))
+    login = OidcLogin(oidc, workspace.sign_in, clock.seconds)
     app = management_app(
         Management(
             authentication=workspace.authentication,
@@ -535,13 +536,43 @@ async def test_a_provider_that_is_slow_is_given_up(site: Site) -> None:
 async def test_one_address_begins_a_bounded_number(site: Site) -> None:
     statuses = []
     async with site.browser() as browser:
-        for _ in range(STARTS_BURST + 1):
+        for _ in range(ADDRESS.burst + 1):
             statuses.append((await browser.get(START)).status_code)
 
-    assert statuses == [302] * STARTS_BURST + [429]
-    assert await site.states() == STARTS_BURST
+    assert statuses == [302] * ADDRESS.burst + [429]
+    assert await site.states() == ADDRESS.burst
     async with site.workspace.browser("198.51.100.1") as elsewhere:
         assert (await elsewhere.get(START)).status_code == 302
+
+
+def forwarded(number: int) -> str:
+    """A client of its own for each number, if a peer is to be believed."""
+    return f"198.51.{number // 250}.{number % 250}"
+
+
+def test_a_peer_begins_a_bounded_number_whatever_clients_it_claims_to_forward() -> None:
+    limit = StartLimit(lambda: 0.0)
+    for number in range(PEER.burst):
+        limit.take(Client("203.0.113.1", forwarded(number)))
+
+    with pytest.raises(Throttled):
+        limit.take(Client("203.0.113.1", forwarded(PEER.burst)))
+    limit.take(Client("203.0.113.2", forwarded(0)))
+    limit.take(Client("203.0.113.1"))  # its own requests
+
+
+async def test_a_peer_comes_back_a_bounded_number_of_times(site: Site) -> None:
+    path = f"{CALLBACK}?state=unknown&code=any"
+    async with site.browser() as browser:
+        answers = [
+            await browser.get(path, headers={"x-forwarded-for": forwarded(number)})
+            for number in range(PEER.burst + 1)
+        ]
+
+    assert [answer.status_code for answer in answers] == [403] * PEER.burst + [429]
+    assert answers[-1].headers["retry-after"] == "1"
+    async with site.workspace.browser("203.0.113.9") as elsewhere:
+        assert (await elsewhere.get(path)).status_code == 403
 
 
 async def test_a_browser_gets_a_page_that_runs_nothing(site: Site) -> None:

@@ -58,12 +58,15 @@ BROWSER = ShortCookie("oidc", int(STATE_LASTS.total_seconds()))
 
 
 class OidcLogin:
-    """oidc: None where no provider is set"""
+    """oidc: None where no provider is set; clock: seconds that only go forward"""
 
-    def __init__(self, oidc: "OidcSignIn | None", sign_in: SignIn, limit: StartLimit) -> None:
+    def __init__(
+        self, oidc: "OidcSignIn | None", sign_in: SignIn, clock: Callable[[], float]
+    ) -> None:
         self._oidc = oidc
         self.sign_in = sign_in
-        self.limit = limit
+        self.starts = StartLimit(clock)
+        self.returns = StartLimit(clock)
 
     def require(self) -> "OidcSignIn":
         """raises: OidcOff"""
@@ -95,7 +98,7 @@ class OidcApi(Controller):
 
         async def answer() -> Response[Any]:
             oidc = oidc_login.require()
-            oidc_login.limit.take(request.remote_client)
+            oidc_login.starts.take(request.remote_client)
             user_id = await _session_user(request, oidc_login) if reauthenticate else None
             begun = BegunSignIn(local_path(return_path, _home(request)), user_id)
             redirect = await oidc.begin(_redirect_uri(request), begun)
@@ -126,6 +129,7 @@ class OidcApi(Controller):
 
         async def answer() -> Response[Any]:
             oidc, browser = oidc_login.require(), _browser(request)
+            oidc_login.returns.take(request.remote_client)
             callback = Callback(sent, code, error, iss)
             user = await oidc.complete(callback, browser, _redirect_uri(request))
             begun = await begin_session(request, oidc_login.sign_in, user.user_id, "oidc")

@@ -1,14 +1,12 @@
-"""Rate limit of sign-ins that a stranger may begin: each writes a row."""
+"""Rate limit of sign-ins that a stranger may begin or complete: each writes to the store."""
 
 from collections.abc import Callable
-from math import ceil
 
-from fanion.errors import Throttled
-from fanion.runtime.token_bucket import TokenBuckets
-from fanion.server.forwarded import Client, network_of
+from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take
+from fanion.server.forwarded import Client
 
-STARTS_PER_S = 0.5
-STARTS_BURST = 60  # an office behind one address
+ADDRESS = Rate(burst=60, per_s=0.5)  # an office behind one address
+PEER = Rate(burst=600, per_s=5)  # all clients that one unknown proxy claims to forward
 ADDRESSES_MAX = 10_000  # counted at a time: 3 MB
 
 
@@ -16,19 +14,15 @@ class StartLimit:
     """clock: seconds that only go forward"""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._buckets: TokenBuckets[str] = TokenBuckets(ADDRESSES_MAX)
+        self._limit = RateLimit(ADDRESSES_MAX, clock)
 
     def __len__(self) -> int:
-        return len(self._buckets)
+        return len(self._limit)
 
     def take(self, client: Client) -> None:
-        """Where clients cannot be told apart there is no limit. raises: Throttled"""
-        if not client.address:
-            return
-        networks = [network_of(one) for one in (client.address, client.claimed) if one]
-        bucket = self._buckets.of(" ".join(networks))
-        wait_s = bucket.wait_s(STARTS_PER_S, STARTS_BURST, self._clock())
-        if wait_s:
-            raise Throttled(ceil(wait_s))
-        bucket.level -= 1
+        """Count a request. Where clients cannot be told apart there is no limit.
+
+        Raises:
+            Throttled: The client has to wait.
+        """
+        take(self._limit.require_room(client_rates(client, ADDRESS, PEER)))

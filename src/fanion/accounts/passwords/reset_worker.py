@@ -4,14 +4,14 @@ nor its time says whether an account exists; the mail follows in the background.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from math import ceil
 from typing import Never
 
 from sqlalchemy import Connection
 
+from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take
 from fanion.accounts.links_store import create_link
 from fanion.accounts.mail.message import is_sendable, reset_mail
 from fanion.accounts.model import Purpose
@@ -20,17 +20,14 @@ from fanion.accounts.passwords.links_store import MAILED_LASTS, link_address
 from fanion.accounts.security_events_store import SecurityEvent, record_security_event
 from fanion.accounts.users_store import Account, AccountStore
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.errors import Invalid, Throttled, Unavailable
+from fanion.errors import Invalid, Unavailable
 from fanion.runtime.background import run_loop
-from fanion.runtime.token_bucket import TokenBucket, TokenBuckets
-from fanion.server.forwarded import Client, network_of
+from fanion.server.forwarded import Client
 
-# Requests of each client's address: at once, and a second after that.
-ADDRESS_BURST, ADDRESS_PER_S = 10, 1 / 60
-# The same for all clients together that one untrusted peer claims to forward.
-PEER_BURST, PEER_PER_S = 100, 1 / 6
-# The same for one account, or an e-mail address that is none's.
-ACCOUNT_BURST, ACCOUNT_PER_S = 3, 1 / 1200
+# Requests of each client's address, and of all clients that one untrusted peer claims to forward.
+ADDRESS, PEER = Rate(burst=10, per_s=1 / 60), Rate(burst=100, per_s=1 / 6)
+# Requests for one account, or for an e-mail address that no account has.
+ACCOUNT = Rate(burst=3, per_s=1 / 1200)
 COUNTED_MAX = 20_000  # addresses, and accounts, at a time: 10 MB
 REQUESTS_WAITING_MAX = 1_000
 POLL_S = 5.0
@@ -62,9 +59,8 @@ class PasswordResets:
         self._put_mail = put_mail
         self._base_url = base_url
         self._now = now
-        self._clock = clock
-        self._by_address: TokenBuckets[str] = TokenBuckets(COUNTED_MAX)
-        self._by_account: TokenBuckets[str] = TokenBuckets(COUNTED_MAX)
+        self._by_address = RateLimit(COUNTED_MAX, clock)
+        self._by_account = RateLimit(COUNTED_MAX, clock)
         self._waiting: deque[_Request] = deque()
         self._added = asyncio.Event()
 
@@ -125,36 +121,7 @@ class PasswordResets:
 
     def _count(self, email: str, client: Client) -> None:
         """raises: Throttled, and then counts nothing"""
-        limits = [
-            _Limit(self._by_address.of(key), per_s, burst) for key, per_s, burst in _limits(client)
-        ]
-        self._require_room(limits)
+        by_address = self._by_address.require_room(client_rates(client, ADDRESS, PEER))
         # Only now: who is refused must not push other accounts out of the memory.
-        limits.append(_Limit(self._by_account.of(email), ACCOUNT_PER_S, ACCOUNT_BURST))
-        self._require_room(limits)
-        for limit in limits:
-            limit.bucket.level -= 1
-
-    def _require_room(self, limits: Sequence["_Limit"]) -> None:
-        now = self._clock()
-        waits_s = [limit.bucket.wait_s(limit.per_s, limit.burst, now) for limit in limits]
-        if any(waits_s):
-            raise Throttled(ceil(max(waits_s)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    bucket: TokenBucket
-    per_s: float
-    burst: int
-
-
-def _limits(client: Client) -> list[tuple[str, float, int]]:
-    """Key, rate and burst of each limit by address; none where clients cannot be told apart."""
-    if not client.address:
-        return []
-    peer = network_of(client.address)
-    if not client.claimed:
-        return [(peer, ADDRESS_PER_S, ADDRESS_BURST)]
-    claimed = f"{peer} {network_of(client.claimed)}"
-    return [(claimed, ADDRESS_PER_S, ADDRESS_BURST), (f"{peer} *", PEER_PER_S, PEER_BURST)]
+        by_account = self._by_account.require_room([(email, ACCOUNT)])
+        take([*by_address, *by_account])
