@@ -6,10 +6,20 @@ from typing import Any
 import pytest
 
 from fanion.accounts.api import LoginApi
+from fanion.accounts.security_events_store import by_owner, write_security_events
 from fanion.accounts.sessions.api import SessionsApi
 from fanion.activity.store import page
 from fanion.db.engine import Records
-from tests.support.management import OWNER_EMAIL, OWNER_PASSWORD, Workspace, open_workspace
+from fanion.projects.activity_api import ActivityApi
+from fanion.projects.model import Level
+from tests.support.management import (
+    NOW,
+    OWNER_EMAIL,
+    OWNER_PASSWORD,
+    Workspace,
+    add_member,
+    open_workspace,
+)
 
 CREDENTIALS = {"email": OWNER_EMAIL, "password": OWNER_PASSWORD}
 ADDRESS = "192.0.2.1"
@@ -17,7 +27,7 @@ ADDRESS = "192.0.2.1"
 
 @pytest.fixture
 async def workspace(records: Records) -> AsyncIterator[Workspace]:
-    async with open_workspace(records, (LoginApi, SessionsApi)) as opened:
+    async with open_workspace(records, (LoginApi, SessionsApi, ActivityApi)) as opened:
         yield opened
 
 
@@ -64,3 +74,28 @@ async def test_wrong_passwords_are_counted_for_accounts_that_exist(workspace: Wo
     assert before == []
     details = {"attempts": 2, "addresses": [ADDRESS]}
     assert await activity(workspace) == [("login_failed", None, details)]
+
+
+@pytest.mark.parametrize(
+    ("level", "own_only"), [(Level.VIEWER, True), (Level.MEMBER, False), (Level.ADMIN, False)]
+)
+async def test_viewers_see_no_sign_ins_of_others(
+    workspace: Workspace, level: Level, own_only: bool
+) -> None:
+    person = await add_member(workspace.records, "vera", level)
+    for user_id in (workspace.made.user.id, person.user_id, workspace.made.user.id):
+        await write_security_events(workspace.records, by_owner("logged_in", user_id, NOW))
+    place = f"/api/projects/{workspace.made.project.id}/activity_log/"
+    owner = str(workspace.made.user.uuid)
+
+    async with workspace.client_with(person.key) as client:
+        all_of_it = (await client.get(place)).json()
+        accounts = (await client.get(place, params={"scope": "User", "limit": 1})).json()
+        of_owner = (await client.get(place, params={"scope": "User", "item_id": owner})).json()
+
+    seen = [one for one in all_of_it["results"] if one["scope"] == "User"]
+    assert {one["item_id"] == owner for one in seen} == ({False} if own_only else {False, True})
+    assert accounts["total_count"] == len(seen) == (1 if own_only else 3)
+    assert (accounts["next"] is None) is own_only
+    assert of_owner["total_count"] == (0 if own_only else 2)
+    assert all_of_it["total_count"] == len(all_of_it["results"])

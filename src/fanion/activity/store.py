@@ -1,18 +1,19 @@
 """The activity log in the records store."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, or_, select
 
 from fanion.activity.model import (
     ActivityRecord,
     Author,
     Change,
     OrganizationChange,
+    Scope,
     Trigger,
     organization_record,
 )
@@ -21,6 +22,9 @@ from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import projects, users
 
 NAME_CHARS_MAX = 400  # of the item that changed; longer names are cut
+
+# The scope of what happens at the account of a user, such as a sign-in.
+ACCOUNTS: Scope = "User"
 
 _entry = activity_log.c
 
@@ -91,9 +95,17 @@ async def page(
     offset: int,
     scope: str | None = None,
     item_id: str | None = None,
+    only_account: UUID | None = None,
 ) -> tuple[list[StoredActivity], int]:
-    """The newest first, with the total number. scope, item_id: None for any"""
+    """Return the newest entries first, with the total number.
+
+    Args:
+        scope, item_id: None for any.
+        only_account: The user whose account's entries are shown, such as sign-ins; None for all.
+    """
     wanted = _wanted(project_id, scope, item_id)
+    if only_account is not None:
+        wanted.append(or_(_entry.scope != ACCOUNTS, _entry.item_id == str(only_account)))
     rows: Select[Any] = (
         select(
             _entry.scope,
@@ -117,9 +129,7 @@ async def page(
         return [_recorded(row) for row in await connection.execute(rows)], total or 0
 
 
-def _wanted(
-    project_id: int, scope: str | None, item_id: str | None
-) -> Sequence[ColumnElement[bool]]:
+def _wanted(project_id: int, scope: str | None, item_id: str | None) -> list[ColumnElement[bool]]:
     wanted = [_entry.project_id == project_id]
     if scope is not None:
         wanted.append(_entry.scope == scope)

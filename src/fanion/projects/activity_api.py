@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.activity.model import Change, Trigger
 from fanion.activity.store import StoredActivity, page
 from fanion.db.engine import Records
+from fanion.projects.model import Level
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import NUMBER_CHARS_MAX
 from fanion.rest.posthog_fields import ACTIVITY_SCOPES
@@ -72,11 +73,15 @@ async def activity_page(
     scope: str | None = None,
     item_id: str | None = None,
 ) -> ActivityPage:
-    """What the request's `page` and `limit` ask for, newest first."""
+    """What the request's `page` and `limit` ask for, newest first. Viewers do not see what happens
+    at the accounts of others: when and from where they sign in."""
+    principal, project = request.principal, request.project
+    is_viewer = principal.level_in(project.organization_id) < Level.MEMBER
+    only_account = principal.user.uuid if is_viewer else None
     query = dict(request.page.query)
     number, limit = _number(query.get("page"), 1, PAGE_MAX), _number(query.get("limit"), ENTRIES)
     found, total = await page(
-        records, request.project.id, limit, (number - 1) * limit, scope, item_id
+        records, project.id, limit, (number - 1) * limit, scope, item_id, only_account
     )
     return ActivityPage(
         results=[_shown(entry) for entry in found],
@@ -100,7 +105,7 @@ class ActivityApi(Controller):
         item_id: FromQuery[str | None] = None,
     ) -> ActivityPage:
         """Newest first; `page` starts at 1, `limit` is 10 by default. `scope` and `item_id`
-        filter."""
+        filter. Viewers see no sign-ins of others."""
         if kind and kind not in ACTIVITY_SCOPES:
             raise no_choice(kind, ACTIVITY_SCOPES, "scope")
         return await activity_page(request, records, kind, item_id)
