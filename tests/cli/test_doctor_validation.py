@@ -78,7 +78,7 @@ async def test_stored_cohorts_that_validation_refuses_are_found(home: Home) -> N
     assert mine == [
         (
             f"{less['id']} (less)",
-            'filters: Unknown operator "less" for type "person". Did you mean "lte"?',
+            'filters: Unknown operator "less" for type "person". No known name is similar.',
         ),
         (f"{unknown['id']} (unknown)", "Invalid Cohort ID in filter"),
         (

@@ -31,6 +31,33 @@ LOOP = "Cohorts cannot reference other cohorts in a loop."
 A = person_is("plan", "pro")
 
 
+async def test_a_person_condition_without_an_operator_is_exact(home: Home) -> None:
+    await three_persons(home)
+    leaf = {"type": "person", "key": "plan", "value": "pro"}
+
+    cohort = await create(home, filters=all_of(leaf))
+    await home.site.calculated()
+
+    assert cohort["filters"] == all_of(leaf)
+    assert await members(home, cohort) == ["ann", "cid"]
+
+
+async def test_empty_filters_are_none_given(home: Home) -> None:
+    await three_persons(home)
+
+    empty = await create(home, filters={})
+    grouped = await create(home, filters={}, groups=[{"properties": {"plan": "pro"}}])
+    kept = await create(home, filters=all_of(person_is("plan", "pro")))
+    same = await change(home, kept, filters={}, name="Payers")
+    await home.site.calculated()
+
+    assert empty["filters"] == {"properties": {}}
+    assert await members(home, empty) == []
+    assert await members(home, grouped) == ["ann", "cid"]
+    assert same["filters"] == kept["filters"]
+    assert await members(home, kept) == ["ann", "cid"]
+
+
 @pytest.mark.every_engine
 async def test_a_dynamic_cohort_from_creation_to_deletion(home: Home) -> None:
     await three_persons(home)

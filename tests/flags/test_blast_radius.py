@@ -282,6 +282,24 @@ REFUSED: dict[str, tuple[Json, Json]] = {
         {"condition": {"properties": 0}},
         error("validation_error", "invalid_input", "properties must be a list", "condition"),
     ),
+    "an unknown operator": (
+        {"condition": {"properties": [person(key="a", operator="icontain", value="b")]}},
+        error(
+            "validation_error",
+            "invalid_operator",
+            'Unknown operator "icontain" for type "person". Did you mean "icontains"?',
+            "condition__properties__0__operator",
+        ),
+    ),
+    "an unknown operator in the filters of a flag": (
+        {"filters": {"groups": [{}, {"properties": [in_cohort(1) | {"operator": "gt"}]}]}},
+        error(
+            "validation_error",
+            "invalid_operator",
+            'Unknown operator "gt" for type "cohort". Allowed are: exact, in, not_in.',
+            "filters__groups__1__properties__0__operator",
+        ),
+    ),
     "another flag": (
         {"condition": {"properties": [{"key": "1", "type": "flag", "value": True}]}},
         error(

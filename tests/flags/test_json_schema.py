@@ -181,6 +181,7 @@ def without(leaf: Json, name: str) -> Json:
 ACCEPTED_CRITERIA: dict[str, Json] = {
     "nobody": {"properties": {}},
     "a list": {"properties": [PAYS]},
+    "no operator": criteria(without(PAYS, "operator")),
     "numbers as text": criteria({**DID, "time_value": "30"}),
     "since a date": criteria({**without(DID, "time_value"), "explicit_datetime": "-7d"}),
     "a number in order": criteria({**PAYS, "operator": "gt", "value": 5}),
@@ -238,7 +239,6 @@ REFUSED_CRITERIA: dict[str, Json] = {
     "no value": criteria(without(PAYS, "value")),
     "no key": criteria(without(PAYS, "key")),
     "order of a word": criteria({**PAYS, "operator": "gt", "value": "high"}),
-    "no operator": criteria(without(PAYS, "operator")),
     "times where they do not count": criteria({**DID, "operator_value": 2}),
     "a date where none is read": criteria(
         {**DID, "value": "performed_event_first_time", "explicit_datetime": "-7d"}

@@ -78,7 +78,7 @@ REFUSED: dict[str, tuple[Json, Json]] = {
         {"name": "n", "feature_flags_access_level": 22},
         invalid(
             "invalid_choice",
-            '"22" is not a valid choice. Did you mean "21"?',
+            '"22" is not a valid choice. Allowed are: 21, 37.',
             "feature_flags_access_level",
         ),
     ),
@@ -214,7 +214,9 @@ NO_SETTING: list[tuple[Any, Json]] = [
     ),
     (
         {"resource": "feature flags", "access_level": 1},
-        invalid("invalid_choice", '"1" is not a valid choice. Did you mean "21"?', "access_level"),
+        invalid(
+            "invalid_choice", '"1" is not a valid choice. Allowed are: 21, 37.', "access_level"
+        ),
     ),
     (
         {"resource": "feature flags", "access_level": 37},

@@ -24,7 +24,7 @@ MANY = {f"field_{number}" for number in range(50)}
     [
         ("group", FEW, 'Unknown field "group". Did you mean "groups"?'),
         ("xyz", FEW, 'Unknown field "xyz". Allowed are: groups, payloads.'),
-        ("Q", MANY, 'Unknown field "Q". The nearest known name is "field_9".'),
+        ("Q", MANY, 'Unknown field "Q". No known name is similar.'),
     ],
 )
 def test_an_unknown_name_is_reported_with_the_nearest(
@@ -34,6 +34,31 @@ def test_an_unknown_name_is_reported_with_the_nearest(
         require_known([*known, name], known, "filters__groups__0")
 
     assert (refused.value.detail, refused.value.attr) == (reported, f"filters__groups__0__{name}")
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "nearest"),
+    [
+        ("valeu", {"value", "valid"}, "value"),
+        ("isStatic", {"is_static", "name"}, "is_static"),
+        ("rollout", {"rollout_percentage", "variant"}, "rollout_percentage"),
+        ("index", {"condition_index", "indices"}, "condition_index"),
+        ("dayly", {"day", "hour"}, "day"),
+        ("persons", {"person_ids", "ids"}, "person_ids"),
+        ("quarter", {"day", "hour", "minute", "month", "week"}, None),
+        ("colour", {"value", "key"}, None),
+        ("less", {"lt", "lte", "exact"}, None),
+        ("22", {"21", "37"}, None),
+        ("plan", {"lang"}, None),
+        ("", {"a", "abc"}, None),
+    ],
+)
+def test_only_a_name_that_is_near_is_suggested(
+    word: str, known: set[str], nearest: str | None
+) -> None:
+    allowed = f"Allowed are: {', '.join(sorted(known))}."
+
+    assert suggestion(word, known) == (f'Did you mean "{nearest}"?' if nearest else allowed)
 
 
 def test_a_long_name_is_cut_before_it_is_compared() -> None:
@@ -47,7 +72,7 @@ def test_of_many_names_those_with_the_same_first_letter_are_compared() -> None:
     many = {f"{letter}_{number}" for letter in "ab" for number in range(COMPARED_MAX)}
 
     assert suggestion("a-77", many) == 'Did you mean "a_77"?'
-    assert suggestion("zzz", many) == 'The nearest known name is "a_99".'
+    assert suggestion("zzz", many) == "No known name is similar."
 
 
 def test_some_query_parameters_are_known_everywhere() -> None:

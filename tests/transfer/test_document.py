@@ -233,8 +233,9 @@ FAULTS: list[tuple[Json, str]] = [
         flag(analytics_dashboards=["Mine"]),
         "flag beta: analytics_dashboards: dashboard 'Mine' is not in the document",
     ),
+    ({"cohorts": [{"key": "vip", "filters": {}}]}, ""),
     (
-        {"cohorts": [{"key": "vip", "filters": {}}]},
+        {"cohorts": [{"key": "vip", "filters": {"groups": []}}]},
         "cohort vip: filters: Filters must be a dictionary with a 'properties' key.",
     ),
     (

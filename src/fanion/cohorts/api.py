@@ -319,8 +319,14 @@ async def _require_nested(
 
 
 def _sent(data: CohortFields) -> dict[str, Any]:
-    """raises: Invalid for fields that would be ignored"""
+    """Return what the body gives; empty `filters` are none.
+
+    Raises:
+        Invalid: A field would be ignored.
+    """
     sent = given_fields(data)
+    if sent.get("filters") == {}:
+        del sent["filters"]
     if sent.pop("static_person_ids", None):
         raise Invalid(
             "Not supported. Use add_persons_to_static_cohort.", attr="_create_static_person_ids"

@@ -25,7 +25,7 @@ FILE_FIELD = "csv"  # of a form, with members
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
 Criteria = Annotated[
-    Any, Meta(description="`{properties: …}`: a tree of conditions, stored as sent.")
+    Any, Meta(description="`{properties: …}`: a tree of conditions, stored as sent. `{}` is none.")
 ]
 Query = Annotated[
     Any,

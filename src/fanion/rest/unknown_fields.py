@@ -4,7 +4,7 @@ source: flags.md, "Strictness"
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Any
 
 from fanion.errors import Invalid
@@ -20,7 +20,9 @@ NAME_CHARS_MAX = 100  # of an unknown name in an error
 COMPARED_CHARS_MAX = 50
 COMPARED_MAX = 200
 LISTED_MAX = 12  # known names in an error, when none is similar
-_SIMILARITY_MIN = 0.45
+EDITS_MAX = 3  # between a word and a name that is near
+PART_CHARS_MIN = 3  # of a word that is the beginning or the end of a name
+_FAR = 1_000
 
 
 def require_known(sent: Iterable[str], known: Collection[str], at: str = "") -> None:
@@ -78,33 +80,63 @@ def is_idle(value: Any) -> bool:
 
 
 def suggestion(word: str, known: Collection[str]) -> str:
-    """A sentence with the most similar known word, or all of them if there are few."""
+    """Return a sentence with the known word that is near, or with all of them if they are few."""
     if not known:
         return "None are allowed here."
-    nearest, similarity = _nearest(word[:COMPARED_CHARS_MAX], known)
-    if similarity >= _SIMILARITY_MIN:
+    nearest = _nearest(word[:COMPARED_CHARS_MAX].lower(), known)
+    if nearest is not None:
         return f'Did you mean "{nearest}"?'
     if len(known) <= LISTED_MAX:
         return f"Allowed are: {', '.join(sorted(known))}."
-    return f'The nearest known name is "{nearest}".'
+    return "No known name is similar."
 
 
-def _nearest(word: str, known: Collection[str]) -> tuple[str, float]:
-    """The most similar name, with its similarity from 0 to 1. Most names are excluded by an upper
-    bound, at a tenth of the cost of a comparison."""
-    matcher = SequenceMatcher(b=word)
-    nearest, similarity = "", 0.0
+def _nearest(word: str, known: Collection[str]) -> str | None:
+    """Return the known name that is nearest to the word; None if all are far.
+
+    A name is near when a third of its letters differ at most, or when one of the two begins or ends
+    with the other.
+    """
     compared: Collection[str] = known
     if len(known) > COMPARED_MAX:
-        first = word[:1].lower()
-        compared = [name for name in known if name[:1].lower() == first] or known
+        compared = [name for name in known if name[:1].lower() == word[:1]] or known
+    nearest, least = None, _FAR - 1.0
     for name in sorted(compared)[:COMPARED_MAX]:
-        matcher.set_seq1(name)
-        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < similarity:
-            continue
-        if (ratio := matcher.ratio()) >= similarity:
-            nearest, similarity = name, ratio
-    return nearest, similarity
+        distance = _distance(word, name.lower())
+        if distance <= least:
+            nearest, least = name, distance
+    return nearest
+
+
+def _distance(word: str, name: str) -> float:
+    short, long = sorted((word, name), key=len)
+    edits_max, longer_by = min(len(long) // 3, EDITS_MAX), len(long) - len(short)
+    if len(short) >= PART_CHARS_MIN and (long.startswith(short) or long.endswith(short)):
+        return 1 + longer_by / 100
+    edits = _edits(word, name, edits_max) if longer_by <= edits_max else _FAR
+    return edits if edits <= edits_max else _FAR
+
+
+def _edits(word: str, name: str, edits_max: int) -> int:
+    """Count the letters to insert, remove, replace or swap with the next; stops above the limit."""
+    pairs = zip(word, name, strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    word, name = word[same:], name[same:]
+    before: list[int] = []
+    row = list(range(len(name) + 1))
+    for place, letter in enumerate(word, 1):
+        two_before, before, row = before, row, [_FAR] * (len(name) + 1)
+        row[0] = place
+        # Further from the diagonal there are more edits than count.
+        for other in range(max(1, place - edits_max), min(len(name), place + edits_max) + 1):
+            own = name[other - 1]
+            best = min(before[other] + 1, row[other - 1] + 1, before[other - 1] + (letter != own))
+            if place > 1 < other and letter == name[other - 2] and word[place - 2] == own:
+                best = min(best, two_before[other - 2] + 1)
+            row[other] = best
+        if min(row) > edits_max:
+            return _FAR
+    return row[-1]
 
 
 def no_choice(value: object, choices: Collection[str], attr: str | None) -> Invalid:

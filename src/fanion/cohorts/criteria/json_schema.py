@@ -192,7 +192,7 @@ def _person_forms() -> list[JsonSchema]:
         values_of(CRITERIA_OPERATORS["person"]),
         {"type": {"const": "person"}, "key": _name(), "negation": _NEGATION},
         FIELDS_OF_PERSON - {"group_type_index"},
-        ["type", "key", "operator"],
+        ["type", "key"],
     )
 
 

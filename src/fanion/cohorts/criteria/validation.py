@@ -65,8 +65,7 @@ def check_criteria(
     """Nodes that equal a stored node are accepted unchecked.
 
     stored:   the current criteria of the cohort
-    complete: whether conditions have to name their operator, and those on cohorts their key, which
-              older clients left out
+    complete: whether conditions on cohorts have to name their key, which older clients left out
 
     raises: Invalid; its detail names the place where there are several conditions
     """
@@ -237,8 +236,6 @@ class _Rules:
         required = ["key"]
         if raw.get("operator") not in ("is_set", "is_not_set"):
             required.append("value")
-        if kind == "person" and self._complete:
-            required.append("operator")
         _require(raw, kind, required, at)
         _check_comparison(raw, kind, at)
 

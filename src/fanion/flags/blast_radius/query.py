@@ -16,10 +16,12 @@ from uuid import UUID
 
 from fanion.errors import Invalid
 from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition, ProjectCohorts
+from fanion.flags.validation.conditions import value_kind
 from fanion.flags.validation.filters import conditions
 from fanion.flags.validation.posthog_fields import OF_FLAG, OF_GROUP, OF_PROPERTY
 from fanion.properties.cohort_sql import Bindings
 from fanion.properties.filters import (
+    COHORT_TYPES,
     Behavioral,
     ConditionGroup,
     FlagIs,
@@ -149,6 +151,10 @@ def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
             raise Invalid(f"Ensure there are at most {LEAVES_MAX} {name}, not {count}.", attr=attr)
     index = _group_type_index(raw_index, attr)
     parsed = [[_parsed(leaf, attr) for leaf in leaves] for leaves in raw]
+    for place, group in enumerate(raw):
+        at = attr if attr == "condition" else f"{attr}__groups__{place}"
+        for number, leaf in enumerate(group):
+            _check_operator(leaf, f"{at}__properties__{number}")
     for leaf in chain.from_iterable(parsed):
         _check(leaf, index, attr)
     return Reach(parsed, index)
@@ -178,6 +184,14 @@ def _parsed(raw: object, attr: str) -> Leaf:
         return parse_leaf(raw)
     except ValueError as error:
         raise Invalid(f"The condition cannot be read: {error}.", attr=attr) from None
+
+
+def _check_operator(leaf: Mapping[str, Any], at: str) -> None:
+    kind = str(leaf.get("type") or "person")
+    if kind in COHORT_TYPES:
+        value_kind(leaf, "cohort", at)
+    elif kind not in ("flag", "behavioral"):
+        value_kind(leaf, "person", at)
 
 
 def _check(leaf: Leaf, index: int | None, attr: str) -> None:

@@ -25,7 +25,7 @@ def check_condition(leaf: Mapping[str, Any], index: object, at: str) -> None:
     """
     _check_type(leaf, index)
     _check_plain_fields(leaf, at)
-    kind = _value_kind(leaf, at)
+    kind = value_kind(leaf, leaf["type"], at)
     _check_value(leaf, kind, at)
 
 
@@ -61,20 +61,29 @@ def _check_plain_fields(leaf: Mapping[str, Any], at: str) -> None:
         raise Invalid("key must be the name of a property.", attr=f"{at}__key")
 
 
-def _value_kind(leaf: Mapping[str, Any], at: str) -> ValueKind:
-    """raises: Invalid for an operator that conditions of this type do not have"""
+def value_kind(leaf: Mapping[str, Any], kind: str, at: str) -> ValueKind:
+    """Return what the operator of a condition compares with.
+
+    Args:
+        leaf: The condition.
+        kind: Its type, a key of OPERATORS.
+        at: Its place, in the form of `attr`.
+
+    Raises:
+        Invalid: Conditions of this type do not have the operator.
+    """
     operator = leaf.get("operator")
     if operator is not None and not isinstance(operator, str):
         raise _invalid(f"Filters are not valid (an operator must be text, not {operator!r})")
-    known = OPERATORS[leaf["type"]]
-    if leaf["type"] == "flag" and operator not in known:
+    known = OPERATORS[kind]
+    if kind == "flag" and operator not in known:
         detail = "Flag properties must use the 'flag_evaluates_to' operator"
     elif operator in ("in", "not_in") and operator not in known:
         detail = f'Operator "{operator}" can only be used with cohorts.'
     elif operator is not None and operator.startswith("semver_"):
         detail = f'Operator "{shortened(operator)}" is not supported.'
     elif (name := "exact" if operator is None else operator) not in known:
-        problem = f'Unknown operator "{shortened(operator)}" for type "{leaf["type"]}".'
+        problem = f'Unknown operator "{shortened(operator)}" for type "{kind}".'
         detail = f"{problem} {suggestion(name, known)}"
     else:
         return known[name]

@@ -68,7 +68,7 @@ def _create(target: ImportTarget, entry: CohortEntry) -> int:
 
 
 def _write_criteria(target: ImportTarget, entry: CohortEntry) -> None:
-    criteria = _columns(target, {"filters": entry.filters, "groups": _normal(entry).groups})
+    criteria = _columns(target, {"filters": entry.filters or None, "groups": _normal(entry).groups})
     target.connection.execute(
         update(cohorts).where(cohorts.c.id == target.cohorts[entry.key]).values(**criteria)
     )

@@ -284,7 +284,7 @@ def _check_definition(definition: EventDefinitionEntry) -> None:
 def _check_cohort(
     cohort: CohortEntry, ids: Ids, stored: CohortEntry | None, *, loops: bool
 ) -> None:
-    if cohort.filters is not None:
+    if cohort.filters:
         check_cohort_filters(cohort.filters)
     if not all(isinstance(group, dict) for group in cohort.groups):
         raise ValueError("groups: each group must be an object")
@@ -296,8 +296,8 @@ def _check_cohort(
         raise ValueError("members: only a static cohort can have members")
     if cohort.is_static:
         return
-    # Older versions stored conditions without their operator.
-    if filters is not None and (stored is None or not same(stored.filters, cohort.filters)):
+    # Older versions stored conditions on cohorts without their key.
+    if filters and (stored is None or not same(stored.filters, cohort.filters)):
         check_criteria(filters, complete=False)
     if stored is None or not same(stored.groups, cohort.groups):
         check_groups(groups)
