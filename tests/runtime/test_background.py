@@ -74,7 +74,28 @@ async def test_an_expected_error_is_logged_in_one_line_and_retried_at_the_next_i
         await rounds.run()
 
     assert rounds.waits == [INTERVAL_S, INTERVAL_S]
-    assert lines == [{"event": "work_waits", "reason": "disk full", "log_level": "warning"}]
+    first, ended = lines
+    assert first == {"event": "work_waits", "reason": "disk full", "log_level": "warning"}
+    assert (ended["event"], ended["failure"], ended["failures"]) == (
+        "failure_ended",
+        "work_waits",
+        1,
+    )
+
+
+async def test_an_expected_error_that_lasts_is_logged_once_and_retried_as_the_loop_says() -> None:
+    rounds = Rounds(*[OSError("away")] * 50, None)
+
+    with capture_logs() as lines, pytest.raises(Ended):
+        await run_loop(
+            rounds.work, INTERVAL_S, "work_waits", (OSError,), wait=rounds.wait, retry_s=1.0
+        )
+
+    assert rounds.waits == [*[1.0] * 50, INTERVAL_S]
+    assert [(line["event"], line.get("failures")) for line in lines] == [
+        ("work_waits", None),
+        ("failure_ended", 50),
+    ]
 
 
 async def test_unexpected_errors_are_logged_with_their_traceback_and_backed_off() -> None:
@@ -88,8 +109,21 @@ async def test_unexpected_errors_are_logged_with_their_traceback_and_backed_off(
     growing = [first, first * 2, first * 4, first * 8, FAILURE_BACKOFF_MAX_S, FAILURE_BACKOFF_MAX_S]
     assert rounds.waits == [*growing, INTERVAL_S, first]
     assert [line["exc_info"] for line in lines[:6]] == defects
-    assert {line["event"] for line in lines} == {"background_task_failed"}
-    assert {line["task"] for line in lines} == {"Rounds.work"}
+    failed = [line for line in lines if line["event"] == "background_task_failed"]
+    assert len(failed) == len(lines) - 1 == 7
+    assert {line["task"] for line in failed} == {"Rounds.work"}
+
+
+async def test_the_same_unexpected_error_is_logged_once_and_counted() -> None:
+    rounds = Rounds(*[ValueError("broken")] * 5, None)
+
+    with capture_logs() as lines:
+        await rounds.run()
+
+    assert [(line["event"], line.get("failures")) for line in lines] == [
+        ("background_task_failed", None),
+        ("failure_ended", 5),
+    ]
 
 
 async def test_an_event_wakes_a_loop_before_its_interval_is_over() -> None:

@@ -180,7 +180,7 @@ async def open_postgres_log(
     with _store_failures():
         pool = await asyncpg.create_pool(
             _plain(url),
-            min_size=1,
+            min_size=0,  # with more, the pool logs each attempt while the server is away
             max_size=connections,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,

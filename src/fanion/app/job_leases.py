@@ -18,10 +18,13 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.lease import Lease
 from fanion.db.schema.servers import job_leases
 from fanion.runtime.background import BackgroundTask, run_loop
+from fanion.runtime.failure_log import FailureLog
 
 # A server that has not renewed a lease for so long is taken to be dead, or has stopped the loop.
 LEASE_S: Final = 15.0
 RENEW_S: Final = LEASE_S / 3
+RETRY_S: Final = 1.0  # while the store is away
+UNREAD: Final = "job_lease_unread"
 
 _lease = job_leases.c
 _LEASE = Lease(_lease.held_until, _lease.holder)
@@ -38,11 +41,17 @@ class JobLeases:
     holder: str = field(default_factory=lambda: uuid4().hex)
     lease_s: float = LEASE_S
     renew_s: float = RENEW_S
+    failures: FailureLog = field(default_factory=lambda: FailureLog(UNREAD))
 
     async def run(self, name: str, task: BackgroundTask) -> None:
         """Run the task while this server holds the lease of that name, until cancelled."""
         await run_loop(
-            partial(self._turn, name, task), self.renew_s, "job_lease_unread", (RecordsUnavailable,)
+            partial(self._turn, name, task),
+            self.renew_s,
+            UNREAD,
+            (RecordsUnavailable,),
+            retry_s=RETRY_S,
+            failures=self.failures,
         )
 
     async def take(self, name: str) -> bool:

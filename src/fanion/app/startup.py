@@ -35,6 +35,7 @@ from fanion.config import Role
 from fanion.db.engine import Records, RecordsUnavailable, unopened_records, wait_for_records
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.background import BackgroundTask, Backoff, background_tasks
+from fanion.runtime.failure_log import FailureLog
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
 from fanion.web.application import Application, Listeners
 from fanion.web.probes import Check
@@ -49,7 +50,7 @@ ANSWER_S = 0.1
 # The embedded engine needs this long for a large folder. A ClickHouse server that takes longer is
 # connected to in the background.
 OPENING_S = 5.0
-OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S = 0.5, 10.0
+OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S = 0.25, 1.0
 WITHOUT_EVENTS = (
     "The event store does not answer yet. Capture and flags are served; "
     "events can be read, and are ingested, as soon as it does."
@@ -226,18 +227,17 @@ async def _open_at_last(
 ) -> None:
     """tried: is set when it has been tried once. raises: SchemaTooNew, StartRefused"""
     backoff = Backoff(OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S)
+    failures = FailureLog("event_store_not_open")
     while True:
         try:
             await events.open(records)
+            failures.succeeded()
             break
         except (EventStoreUnavailable, RecordsUnavailable) as error:
-            wait_s = backoff.next_s()
-            structlog.get_logger().warning(
-                "event_store_not_open", reason=str(error), retry_s=wait_s
-            )
+            failures.failed(str(error))
         finally:
             tried.set()
-        await asyncio.sleep(wait_s)
+        await asyncio.sleep(backoff.next_s())
     with suppress(EventStoreUnavailable):
         warn_of_clock("events", await ahead_s(now, events.now))
 

@@ -36,6 +36,7 @@ from fanion.persons.erasure_store import (
     unfinished_erasures,
 )
 from fanion.runtime.background import Backoff, run_loop
+from fanion.runtime.failure_log import FailureLog
 
 SHOWN_WHOLE = 100  # characters; the 400 bytes of an example hold at least so many
 LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
@@ -82,6 +83,7 @@ class ErasureWorker:
         self._answer_s = answer_s
         self._turn = asyncio.Lock()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+        self._waits = FailureLog("erasure_waits")
 
     async def finished(self, erasure: Erasure) -> bool:
         """Whether it could be finished within `answer_s`; otherwise `run` continues."""
@@ -97,13 +99,15 @@ class ErasureWorker:
         except TimeoutError:
             return False
         except _FAILURES as error:
-            self._log.warning("erasure_waits", reason=str(error))
+            self._waits.failed(str(error))
             return False
         return True
 
     async def run(self) -> Never:
         """Finish erasures that any process has left unfinished, until cancelled."""
-        await run_loop(self.finish_all, LOOK_EVERY_S, "erasure_waits", _FAILURES)
+        await run_loop(
+            self.finish_all, LOOK_EVERY_S, "erasure_waits", _FAILURES, failures=self._waits
+        )
 
     async def finish_all(self) -> None:
         """Finish whatever can be finished now. raises: failures of the stores"""

@@ -8,6 +8,8 @@ from typing import Never
 
 import structlog
 
+from fanion.runtime.failure_log import FailureLog
+
 # Between attempts after an unexpected error, which is a defect: doubled with each in a row.
 FAILURE_BACKOFF_FIRST_S, FAILURE_BACKOFF_MAX_S = 5.0, 60.0
 
@@ -61,18 +63,25 @@ async def run_loop(
     initial_delay_s: float = 0.0,
     wake: asyncio.Event | None = None,
     wait: Wait = wait_for_event,
+    retry_s: float | None = None,
+    failures: FailureLog | None = None,
 ) -> Never:
     """Run `work` again and again, until cancelled. No error ends the loop.
 
     work:          returns True when there is more to do at once, without waiting
-    failure_event: the name under which expected errors are logged, as warnings
+    failure_event: the name under which expected errors are logged, as warnings: the first at once,
+                   and how many there were when they have ended
     expected:      of stores that do not answer: work is retried after the interval; other errors
-                   are logged with their traceback, and retried with backoff
+                   are logged with their traceback, counted alike, and retried with backoff
+    retry_s:       in place of the interval, after expected errors
+    failures:      shared with loops that fail together
     wake:          begins the next round when it is set
     wait:          for an event, some seconds at most; tests pass their own
     """
     wake = asyncio.Event() if wake is None else wake
     backoff = Backoff(FAILURE_BACKOFF_FIRST_S, FAILURE_BACKOFF_MAX_S)
+    failures = FailureLog(failure_event) if failures is None else failures
+    defects: dict[str, FailureLog] = {}  # of the last one, by its text
     if initial_delay_s:
         await wait(wake, initial_delay_s)
     while True:
@@ -81,12 +90,15 @@ async def run_loop(
         try:
             has_more = await work()
             backoff.reset()
+            failures.succeeded()
+            _end(defects)
             if has_more:
                 continue
         except expected as error:
-            structlog.get_logger().warning(failure_event, reason=str(error))
+            failures.failed(str(error))
+            delay_s = interval_s if retry_s is None else retry_s
         except Exception as error:
-            _log_failure(work, error)
+            _log_defect(defects, work, error)
             delay_s = backoff.next_s()
         await wait(wake, delay_s)
 
@@ -95,9 +107,22 @@ async def _logged(task: BackgroundTask) -> None:
     try:
         await task()
     except Exception as error:
-        _log_failure(task, error)
+        structlog.get_logger().error("background_task_failed", task=_name_of(task), exc_info=error)
 
 
-def _log_failure(task: Callable[..., object], error: Exception) -> None:
-    name = getattr(task, "__qualname__", repr(task))
-    structlog.get_logger().error("background_task_failed", task=name, exc_info=error)
+def _log_defect(
+    defects: dict[str, FailureLog], work: Callable[..., object], error: Exception
+) -> None:
+    if str(error) not in defects:
+        defects.clear()
+        defects[str(error)] = FailureLog("background_task_failed", level="error")
+    defects[str(error)].failed(str(error), task=_name_of(work), exc_info=error)
+
+
+def _end(defects: dict[str, FailureLog]) -> None:
+    for one in defects.values():
+        one.succeeded()
+
+
+def _name_of(task: Callable[..., object]) -> str:
+    return getattr(task, "__qualname__", repr(task))

@@ -5,6 +5,7 @@ source: api.md, "Errors"; capture.md section 10
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -37,10 +38,12 @@ from fanion.errors import (
 from fanion.events.event import EventStoreUnavailable
 from fanion.observability.logging import without_token
 from fanion.rest.endpoints import Streamed
+from fanion.runtime.failure_log import FailureLog
 
 # A larger response is encoded in a thread, in pieces: to encode this much takes a millisecond.
 ENCODED_ON_LOOP_BYTES_MAX = 128 * 1024
 PIECE_BYTES = 256 * 1024
+QUIET_S = 10.0  # without a failing request, after which a store counts as back
 # The status of handlers that exist to reject a method.
 _REJECTED = 405
 
@@ -140,11 +143,24 @@ def _methods(scope: Scope) -> set[str]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class UnavailableStores:
+    """Failures that requests meet: no request says that they have ended."""
+
+    records: FailureLog = field(
+        default_factory=lambda: FailureLog("records_unavailable", quiet_s=QUIET_S)
+    )
+    events: FailureLog = field(
+        default_factory=lambda: FailureLog("events_unavailable", quiet_s=QUIET_S)
+    )
+
+
 def exception_handler(body_bytes_max: int) -> ExceptionHandler:
     """Renders every exception of the framework and of handlers in the error format of the API."""
+    unavailable = UnavailableStores()
 
     def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-        app_error = _app_error(request, error, body_bytes_max)
+        app_error = _app_error(request, error, body_bytes_max, unavailable)
         return Response(
             app_error.body(),
             status_code=app_error.status,
@@ -155,15 +171,20 @@ def exception_handler(body_bytes_max: int) -> ExceptionHandler:
     return render
 
 
-def _app_error(request: Request[Any, Any, Any], error: Exception, body_bytes_max: int) -> AppError:
+def _app_error(
+    request: Request[Any, Any, Any],
+    error: Exception,
+    body_bytes_max: int,
+    unavailable: UnavailableStores,
+) -> AppError:
     match error:
         case AppError():
             return error
         case RecordsUnavailable():
-            structlog.get_logger().warning("records_unavailable", reason=str(error))
+            unavailable.records.failed(str(error))
             return Unavailable()
         case EventStoreUnavailable():
-            structlog.get_logger().warning("events_unavailable", reason=str(error))
+            unavailable.events.failed(str(error))
             return Unavailable()
         case NotFoundException():
             return NotFound("Endpoint not found.")

@@ -19,6 +19,7 @@ from fanion.flags.evaluation.compiled import written
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 from fanion.runtime.clock import utc_now
+from fanion.runtime.failure_log import FailureLog
 
 # Changes wait this long for others to be written with them.
 WRITE_S = 2.0
@@ -102,6 +103,7 @@ class OfflineFlagStore:
         self._changed: dict[int, OfflineCopy] = {}
         self._changed_projects: set[int] = set()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+        self._unkept = FailureLog("flags_not_kept")
 
     def put(self, project_id: int, definitions: FlagDefinitions) -> None:
         """Written at the next interval."""
@@ -144,7 +146,7 @@ class OfflineFlagStore:
         except FileNotFoundError:
             return  # the server has kept no flags yet
         except (OSError, sqlite3.Error) as error:
-            self._log.warning("flags_not_kept", error=str(error))
+            self._log.warning("flags_not_kept", reason=str(error))
 
     def take_over(self, rows: Callable[[], Iterable[Row]], taken_at: datetime) -> None:
         """Replace what is older than these rows of another file, and add what is missing. After an
@@ -163,7 +165,7 @@ class OfflineFlagStore:
         try:
             self._write(merge)
         except (OSError, sqlite3.Error) as error:
-            self._log.warning("flags_not_kept", error=str(error))
+            self._log.warning("flags_not_kept", reason=str(error))
 
     async def run(self, project_of: ProjectOf, current: Current) -> Never:
         """Write changed flags and projects, and which are still current, until cancelled."""
@@ -183,8 +185,9 @@ class OfflineFlagStore:
         try:
             if renewed:
                 await asyncio.to_thread(self._write, lambda file: file.executemany(_RENEW, renewed))
+                self._unkept.succeeded()
         except (OSError, sqlite3.Error) as error:
-            self._log.warning("flags_not_kept", error=str(error))
+            self._unkept.failed(str(error))
 
     async def write(self, project_of: ProjectOf) -> None:
         """project_of: mostly from memory; a project that it does not know is left out"""
@@ -197,11 +200,12 @@ class OfflineFlagStore:
             if known or projects:
                 put = partial(_put, known, [one for one in projects if one])
                 await asyncio.to_thread(self._write, put)
+                self._unkept.succeeded()
         except Exception as error:
             # Flags answer without it: it is tried again, and serving goes on.
             self._changed = changed | self._changed
             self._changed_projects |= project_ids
-            self._log.warning("flags_not_kept", error=str(error))
+            self._unkept.failed(str(error))
 
     def _read(self, project_id: int) -> OfflineCopy | None:
         rows = self._rows(_DEFINITIONS, (project_id,))
@@ -229,7 +233,7 @@ class OfflineFlagStore:
             with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as file:
                 return file.execute(statement, parameters).fetchall()
         except sqlite3.Error as error:
-            self._log.warning("kept_flags_unread", error=str(error))
+            self._log.warning("kept_flags_unread", reason=str(error))
             return []
 
 

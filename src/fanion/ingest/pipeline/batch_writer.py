@@ -25,6 +25,7 @@ from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
 from fanion.persons.conflicts_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
+from fanion.runtime.failure_log import FailureLog
 
 # How often other servers may change persons of a batch while it is stored. Then it is halved: each
 # half has fewer persons and takes less time.
@@ -75,6 +76,7 @@ class BatchWriter:
         self.mirrored: list[int] = []
         self._is_above_mirror = False  # of a backup, the event store may be the newer one
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+        self._unmirrored = FailureLog("changes_not_mirrored")
 
     async def write(
         self,
@@ -224,8 +226,9 @@ class BatchWriter:
         try:
             await self._events.insert(mirrored, "")
         except (EventStoreUnavailable, EventRejected) as error:
-            self._log.warning("changes_not_mirrored", reason=str(error))
+            self._unmirrored.failed(str(error))
             return
+        self._unmirrored.succeeded()
         self.mirrored += [part.version for part in written]
 
     async def forget_mirrored(self) -> None:

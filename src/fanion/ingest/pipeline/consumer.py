@@ -42,6 +42,7 @@ from fanion.ingest.pipeline.store import IngestStore
 from fanion.observability.metrics import Metrics
 from fanion.projects.cache import Projects
 from fanion.runtime.change_bus import ChangeBus
+from fanion.runtime.failure_log import FailureLog
 
 STAND_BY_S = 1.0  # between attempts of a standby server to take over
 LOOK_EVERY_S = 1.0  # after dead letters, and to renew the lease
@@ -131,6 +132,7 @@ class Consumer:
             self.reader, self._writer, self._deduplicator, self._store_dead_letter
         )
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+        self._untrimmed = FailureLog("accept_log_not_trimmed")
         self._stopping = asyncio.Event()
         self._membership = membership
         self._assignment = Assignment()
@@ -330,7 +332,9 @@ class Consumer:
         try:
             await self._accepted.trim(upto, historical=self.historical)
         except OSError as error:
-            self._log.warning("accept_log_not_trimmed", reason=str(error))
+            self._untrimmed.failed(str(error))
+        else:
+            self._untrimmed.succeeded()
 
     async def _store_dead_letter(
         self, entry: LogEntry, error: Exception, progress: EnvelopeProgress | None

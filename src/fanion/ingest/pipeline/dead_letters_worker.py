@@ -17,6 +17,7 @@ from fanion.ingest.pipeline.batch_writer import BatchWriter
 from fanion.ingest.pipeline.deduplication_store import Deduplicator
 from fanion.ingest.pipeline.position_store import NotLeaseHolder, Span
 from fanion.ingest.pipeline.reader import BatchReader
+from fanion.runtime.failure_log import FailureLog
 
 EVERY_S = 1.0  # one read through an index
 
@@ -50,6 +51,7 @@ class DeadLetterRetries:
         self._failures = failures
         self._look_at = 0.0
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+        self._waits = FailureLog("retries_wait")
 
     async def run_due(self, span: Span) -> None:
         """Ingest the marked dead letters, once per EVERY_S. They stay marked when a
@@ -64,9 +66,10 @@ class DeadLetterRetries:
             async with aclosing(self._letters.marked()) as marked:
                 async for letter in marked:
                     await self._retry(letter, span)
+            self._waits.succeeded()
         except (RecordsUnavailable, EventStoreUnavailable, OSError) as error:
             self._failures.inc()
-            self._log.warning("retries_wait", reason=str(error))
+            self._waits.failed(str(error))
         finally:
             self._look_at = self._clock() + EVERY_S
 

@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec, TypeVar
 
-import structlog
 from prometheus_client import Counter
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.background import Backoff
+from fanion.runtime.failure_log import FailureLog
 
 RETRY_FIRST_S = 0.2
-RETRY_MAX_S = 10.0
+# A store that is away refuses at once, so that asking again costs little; and what waits is
+# ingested within this time after it is back.
+RETRY_MAX_S = 0.5
 
 _STORE_FAILURES = (EventStoreUnavailable, RecordsUnavailable, OSError)
 
@@ -23,19 +25,19 @@ T = TypeVar("T")
 class StoreRetry:
     def __init__(self, failures: Counter) -> None:
         self._failures = failures
-        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def call(
         self, work: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Repeat `work` with backoff while stores fail; other errors are raised."""
-        backoff = Backoff(RETRY_FIRST_S, RETRY_MAX_S)
+        backoff, log = Backoff(RETRY_FIRST_S, RETRY_MAX_S), FailureLog("ingestion_waits")
         while True:
             try:
-                return await work(*args, **kwargs)
+                done = await work(*args, **kwargs)
+                log.succeeded()
+                return done
             except* _STORE_FAILURES as group:
                 failure = group.exceptions[0]
             self._failures.inc()
-            wait_s = backoff.next_s()
-            self._log.warning("ingestion_waits", reason=str(failure), retry_s=wait_s)
-            await asyncio.sleep(wait_s)
+            log.failed(str(failure))
+            await asyncio.sleep(backoff.next_s())

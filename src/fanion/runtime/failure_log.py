@@ -1,0 +1,83 @@
+"""How a failure that lasts is logged: the first time at once, then counted."""
+
+import asyncio
+from collections.abc import Callable
+from math import inf
+from time import monotonic
+from typing import Any, Final, Literal
+
+import structlog
+
+# Seconds after the first failure at which the number so far is logged; then every hour.
+SUMMARIES_S: Final = (60.0, 300.0, 900.0, 3_600.0)
+# What fails, succeeds and fails again in turn is logged no more often than this.
+AGAIN_S: Final = 10.0
+
+
+class FailureLog:
+    """Failures of one kind, such as those of a loop whose store is away. The line of the first one
+    carries its reason; `failure_ended` says how many there were.
+
+    quiet_s: so long after the last failure it counts as ended, where nothing calls `succeeded`
+    """
+
+    def __init__(
+        self,
+        event: str,
+        *,
+        level: Literal["warning", "error"] = "warning",
+        quiet_s: float | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """event: the name of the lines"""
+        self._event = event
+        self._level = level
+        self._quiet_s = quiet_s
+        self._clock = clock
+        self._failures = 0
+        self._first = self._last = 0.0
+        self._log_at = -inf  # the next line, at the earliest
+        self._is_logged = False
+
+    def failed(self, reason: str, **fields: Any) -> None:
+        """fields: of the line, beside the reason"""
+        now = self._clock()
+        self._last = now
+        if not self._failures:
+            self._first = now
+            self._watch()
+        self._failures += 1
+        if now >= self._log_at:
+            counted = {} if self._failures == 1 else self._counted()
+            self._write(self._event, reason=reason, **fields, **counted)
+            self._is_logged, self._log_at = True, self._next_summary(now)
+
+    def succeeded(self) -> None:
+        """The end of the failures, if there were any."""
+        if not self._failures:
+            return
+        if self._is_logged:
+            self._write("failure_ended", failure=self._event, **self._counted())
+            self._log_at = self._clock() + AGAIN_S
+        self._failures, self._is_logged = 0, False
+
+    def _write(self, event: str, **fields: Any) -> None:
+        getattr(structlog.get_logger(), self._level)(event, **fields)
+
+    def _counted(self) -> dict[str, Any]:
+        return {"failures": self._failures, "seconds": round(self._clock() - self._first, 1)}
+
+    def _next_summary(self, now: float) -> float:
+        since = now - self._first
+        return next((self._first + s for s in SUMMARIES_S if s > since), now + SUMMARIES_S[-1])
+
+    def _watch(self) -> None:
+        if self._quiet_s is not None:
+            asyncio.get_running_loop().call_later(self._quiet_s, self._look)
+
+    def _look(self) -> None:
+        quiet_s = self._quiet_s or 0.0
+        if self._failures and self._clock() - self._last < quiet_s:
+            self._watch()
+        else:
+            self.succeeded()
