@@ -10,7 +10,8 @@ import pytest
 
 from fanion.errors import InvalidPayload, NoData
 from fanion.ingest.capture.parsing import Capture, read_capture
-from fanion.ingest.items import read_items
+from fanion.ingest.items import UNREADABLE_SENT_AT, read_items
+from fanion.ingest.timestamps import SentAt
 from fanion.server.request import Request
 
 FORM = "application/x-www-form-urlencoded"
@@ -200,31 +201,45 @@ def test_what_is_neither_an_object_nor_an_array_is_refused_before_its_key(raw: b
 def test_the_send_time_is_read(body: Any, query: str, sent_at: int | None) -> None:
     wanted = None if sent_at is None else datetime(2024, 3, 1, 12, 0, sent_at, tzinfo=UTC)
 
-    assert capture(body, query).sent_at == wanted
+    assert capture(body, query).sent_at == SentAt(wanted)
 
 
 def test_the_send_time_of_a_form_comes_last() -> None:
     body = form({**EVENT, "token": "k"}, sent_at="1709294405000")
 
-    sent_at = capture(body, content_type=FORM).sent_at
+    sent_at = capture(body, content_type=FORM).sent_at.moment
 
     assert sent_at == datetime(2024, 3, 1, 12, 0, 5, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("body", "query"),
+    ("body", "query", "kept"),
     [
-        ({**EVENT, "api_key": "k"}, "_=soon"),
-        ({**EVENT, "api_key": "k"}, "_=9999999999999999999999"),
-        ({**EVENT, "api_key": "k", "sent_at": "soon"}, ""),
-        ({**EVENT, "sent_at": [1]}, ""),
+        ({**EVENT, "api_key": "k"}, "_=soon", "soon"),
+        ({**EVENT, "api_key": "k"}, "_=9999999999999999999999", "9999999999999999999999"),
+        ({**EVENT, "api_key": "k", "sent_at": "soon"}, "", "soon"),
+        ({"api_key": "k", "batch": [EVENT, EVENT], "sent_at": "soon"}, "", "soon"),
+        ([{**EVENT, "api_key": "k"}, EVENT], "sent_at=soon", "soon"),
+        ({**EVENT, "api_key": "k", "sent_at": [1]}, "", "[…]"),
+        ({**EVENT, "api_key": "k", "sent_at": "s" * 5_000}, "", "s" * 32),
     ],
 )
-def test_an_unreadable_send_time_refuses_before_the_key_is_looked_at(body: Any, query: str) -> None:
-    with pytest.raises(InvalidPayload) as refused:
-        capture(body, query)
+def test_an_unreadable_send_time_is_kept_with_each_item(body: Any, query: str, kept: str) -> None:
+    accepted = capture(body, query)
 
-    assert refused.value.detail.startswith("Malformed request data, invalid sent at: ")
+    items = read_items(accepted.items_json)
+    assert accepted.sent_at == SentAt(None, kept)
+    assert (accepted.refusal, len(items)) == (None, accepted.items)
+    assert {item[UNREADABLE_SENT_AT] for item in items} == {kept}
+
+
+def test_a_send_time_that_can_be_read_makes_up_for_others() -> None:
+    body = {**EVENT, "api_key": "k", "sent_at": "2024-03-01T12:00:05Z"}
+
+    accepted = capture(body, "_=soon")
+
+    assert accepted.sent_at == SentAt(datetime(2024, 3, 1, 12, 0, 5, tzinfo=UTC))
+    assert UNREADABLE_SENT_AT not in read_items(accepted.items_json)[0]
 
 
 def test_a_project_id_is_read_from_the_form_and_from_the_first_item() -> None:

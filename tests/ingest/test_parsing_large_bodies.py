@@ -98,6 +98,8 @@ def reported(read: Any, body: bytes, engage: bool) -> Any:
 @example({"batch": [{"event": "a"}], "token": "k", "properties": {"token": "x"}}, 0, False)
 @example({"batch": [{"token": "phx_k", "properties": {"token": "phx_k"}}]}, 2, False)
 @example({"token": "k", "batch": {}}, 1, False)
+@example({"token": "k", "batch": [{"event": "a"}, {"event": "b"}], "sent_at": "soon"}, 1, False)
+@example({"token": "k", "event": "a", "sent_at": [[1]]}, 1, False)
 @example({"token": "k", "batch": []}, 1, False)
 @example({"token": "k", "event": "e"}, 1, True)
 @example([{}, None], 1, True)

@@ -215,7 +215,7 @@ def as_json(value: Any) -> bytes:
 
 def ingested(capture: Capture) -> PreparedBatch:
     """As the consumer does until there is something to store."""
-    envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at, capture.items_json)
+    envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at.moment, capture.items_json)
     run = prepare_batch([LogEntry(1, envelope)], lambda _: RULES)
     for project_id, arrived in run.arrived.items():
         resolution = Resolution(project_id, arrived, ProjectState({}, {}, {}))

@@ -10,7 +10,8 @@ import pytest
 
 from fanion.errors import InvalidApiKey, InvalidPayload, NoData
 from fanion.ingest.capture.v1 import SDK_INFO_CHARS_MAX, CaptureV1, read_v1, v1_answer, v1_error
-from fanion.ingest.items import read_items
+from fanion.ingest.items import UNREADABLE_SENT_AT, read_items
+from fanion.ingest.timestamps import SentAt
 from fanion.server.request import Request
 
 UUID = "01890f3c-aaaa-7bbb-8ccc-000000000000"
@@ -39,7 +40,7 @@ def test_the_envelope_is_read() -> None:
     capture = read({"created_at": "x", "batch": [EVENT], "historical_migration": True}).capture
 
     assert capture.token == "phc_1"
-    assert capture.sent_at == datetime(2024, 3, 1, 12, 0, 5, tzinfo=UTC)
+    assert capture.sent_at.moment == datetime(2024, 3, 1, 12, 0, 5, tzinfo=UTC)
     assert capture.historical
     assert capture.items == 1
     assert capture.refusal is None
@@ -145,7 +146,9 @@ def test_an_empty_body_is_no_data() -> None:
 def test_an_unreadable_send_time_corrects_nothing(header: str) -> None:
     answer = read({"batch": [EVENT]}, posthog_request_timestamp=header)
 
-    assert answer.capture.sent_at is None
+    assert answer.capture.sent_at == SentAt(None, header)
+    [item] = read_items(answer.capture.items_json)
+    assert item.get(UNREADABLE_SENT_AT, "") == header
 
 
 @pytest.mark.parametrize("header", ["bearer phc_1", "BEARER   phc_1 ", "phc_1"])

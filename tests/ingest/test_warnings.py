@@ -46,6 +46,27 @@ async def test_times_that_are_not_stored_are_counted_with_what_was_sent(home: Ho
     assert (totals["accepted"], totals["stored"], totals["dropped"]) == (5, 5, 0)
 
 
+async def test_an_unreadable_time_of_sending_refuses_nothing_and_is_counted(home: Home) -> None:
+    times = [(NOW - timedelta(minutes=minutes)).isoformat() for minutes in range(3)]
+    large = {"filler": "x" * 70_000}
+
+    await home.capture(seen("ann", times[0]), seen("bob", times[1]), sent_at="soon")
+    await home.capture(seen("cid", times[2], properties=large), sent_at={"a": 1})
+    readable = (NOW - timedelta(seconds=60)).isoformat()
+    await home.capture(seen("dan", readable), sent_at="Fri, 01 Mar 2024 12:00:00 GMT")
+
+    stored = {one["distinct_id"]: one["timestamp"] for one in await home.events()}
+    assert stored == dict(zip(("ann", "bob", "cid", "dan"), [*times, readable], strict=True))
+    assert await skipped(home) == {
+        "sent_at_unreadable": (
+            3,
+            [("cid", "sent_at: {…}"), ("bob", "sent_at: soon"), ("ann", "sent_at: soon")],
+        )
+    }
+    events = await home.events()
+    assert all("$unreadable_sent_at" not in one["properties"] for one in events)
+
+
 async def test_a_repeated_event_is_counted_once(home: Home) -> None:
     item = seen("ann", "soon", uuid=str(UUID(int=7)))
 

@@ -66,6 +66,7 @@ export const words = {
     group_type_left_out: "Group type left out",
     time_unreadable: "Time cannot be read",
     time_ahead: "Time lies ahead",
+    sent_at_unreadable: "Time of sending cannot be read",
   },
   find: {
     title: "Where is my event?",

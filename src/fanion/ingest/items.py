@@ -19,6 +19,9 @@ from fanion.wire.incremental_json import (
 )
 from fanion.wire.json_outline import add_members, outline_object, outline_value
 
+# A field that capture adds to the items of a request whose time of sending cannot be read.
+UNREADABLE_SENT_AT = "$unreadable_sent_at"
+
 INVALID = "Invalid payload: "
 NOT_A_BODY = INVALID + "the body is neither an object nor an array"
 NULL_ITEM = INVALID + "some events are null"

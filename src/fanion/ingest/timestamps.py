@@ -3,10 +3,13 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from dateutil.parser import isoparse
 from msgspec import Struct
+
+from fanion.ingest.time_texts import parse_time_text
 
 FUTURE_MAX = timedelta(hours=23)
 # The event store's times end here; its partitions are months.
@@ -19,17 +22,23 @@ _DATE_DIGITS = 8  # 20240301 is a day
 _MILLISECONDS_MIN = 10**_SECONDS_DIGITS_MAX
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _SHOWN_CHARS = 100
+# Of an unreadable time of sending, which is kept with each item of its request.
+SENT_AT_CHARS_MAX = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class TimeFault(StrEnum):
+    """Why a time that was sent has no effect."""
+
+    UNREADABLE = "unreadable"
+    AHEAD = "ahead"  # too far in the future
+    SENT_AT_UNREADABLE = "sent_at_unreadable"  # of the request, so that no clock was corrected
+
+
 class IgnoredTime(Struct, frozen=True, array_like=True):
-    """A time that was sent but not stored.
+    """A time that was sent and has no effect. given: the beginning of its text"""
 
-    is_ahead: it is too far in the future; otherwise it cannot be read
-    given:    the beginning of its text
-    """
-
-    is_ahead: bool
+    fault: TimeFault
     given: str
 
 
@@ -52,22 +61,29 @@ def event_time(
     return moment if moment > OLDEST else OLDEST
 
 
-def ignored_time(
+def ignored_times(
     item: Mapping[str, Any],
     properties: Mapping[str, Any],
     received_at: datetime,
     sent_at: datetime | None,
-) -> IgnoredTime | None:
-    """Why `event_time` is the time of arrival; None when the item has no other time."""
+) -> tuple[IgnoredTime, ...]:
+    """Why `event_time` is the time of arrival; () when the item has no other time."""
     given = item.get("timestamp") or item.get("offset")
     if not given:
-        return None
+        return ()
     text = (given if isinstance(given, str) else repr(given))[:_SHOWN_CHARS]
     try:
         moment = _claimed_time(item, properties, received_at, sent_at)
     except (ValueError, OverflowError):
-        return IgnoredTime(False, text)
-    return IgnoredTime(moment - received_at > FUTURE_MAX, text)
+        return (IgnoredTime(TimeFault.UNREADABLE, text),)
+    is_ahead = moment - received_at > FUTURE_MAX
+    return (IgnoredTime(TimeFault.AHEAD if is_ahead else TimeFault.UNREADABLE, text),)
+
+
+def ignored_sent_at(given: object) -> IgnoredTime:
+    """given: as capture has kept it with the item, or whatever a client has sent there"""
+    text = (given if isinstance(given, str) else repr(given))[:SENT_AT_CHARS_MAX]
+    return IgnoredTime(TimeFault.SENT_AT_UNREADABLE, text)
 
 
 def _claimed_time(
@@ -87,18 +103,19 @@ def _claimed_time(
 
 
 def parse_timestamp(value: object) -> datetime:
-    """Read ISO 8601, with 'T' or a space, week and ordinal dates too; a number, as text
-    or not, is of Unix seconds below 12 digits before the point, else of milliseconds.
+    """Read ISO 8601, with 'T' or a space, week and ordinal dates too, or what `parse_time_text`
+    knows; a number, as text or not, is of Unix seconds below 12 digits before the point, else of
+    milliseconds.
 
     returns: aware, in UTC; text without a zone is taken as UTC
     raises:  ValueError, OverflowError when no time can be read
     """
     if isinstance(value, str):
         if value[:4].isdigit() and value[4:5] == "-":  # the ordinary date
-            return _parse_iso(value)
+            return _parse_text(value)
         text = value.strip()
         if not _NUMBER.fullmatch(text) or len(text) <= _DATE_DIGITS:
-            return _parse_iso(value)
+            return _parse_text(value)
         number: float | None = float(text)
     else:
         number = _number(value)
@@ -108,26 +125,58 @@ def parse_timestamp(value: object) -> datetime:
     return _EPOCH + (timedelta(seconds=number) if is_seconds else timedelta(milliseconds=number))
 
 
+class SentAt(Struct, frozen=True):
+    """When a request was sent, by its client's clock.
+
+    moment:     aware, UTC; None when the client does not say so readably
+    unreadable: the beginning of what it says instead; "" if it says nothing
+    """
+
+    moment: datetime | None = None
+    unreadable: str = ""
+
+
+_NOT_SAID = SentAt()
+
+
+def read_sent_at(*given: object) -> SentAt:
+    """Read the first of these values that is a time; null, false, 0 and "" say nothing."""
+    unreadable = ""
+    for value in given:
+        if isinstance(value, list | dict):  # of a large body their content is not known
+            unreadable = unreadable or ("[…]" if isinstance(value, list) else "{…}")
+        elif value:
+            try:
+                return SentAt(parse_sent_at(value))
+            except (ValueError, OverflowError):
+                text = value if isinstance(value, str) else repr(value)
+                unreadable = unreadable or text[:SENT_AT_CHARS_MAX]
+    return SentAt(None, unreadable) if unreadable else _NOT_SAID
+
+
 def parse_sent_at(value: object) -> datetime:
-    """The client's clock: ISO 8601, or a number (text or not) of Unix milliseconds; seconds
-    when it is written in 11 characters or fewer.
+    """The client's clock: a text as of `parse_timestamp`, or a number (text or not) of Unix
+    milliseconds; seconds when it is written in 11 characters or fewer.
 
     raises: ValueError, OverflowError
     source: capture.md 1.2
     """
     text = value if isinstance(value, str) else repr(value)
     if not _NUMBER.fullmatch(text):
-        return _parse_iso(text)
+        return _parse_text(text)
     number = float(text)
     seconds = number if len(text) <= _SECONDS_DIGITS_MAX else number / 1000
     return _EPOCH + timedelta(seconds=seconds)
 
 
-def _parse_iso(text: str) -> datetime:
+def _parse_text(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        moment = isoparse(text.strip())  # knows ordinal dates, and months and years alone
+        try:
+            moment = isoparse(text.strip())  # knows ordinal dates, and months and years alone
+        except ValueError:
+            return parse_time_text(text)
     if moment.tzinfo is UTC:
         return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

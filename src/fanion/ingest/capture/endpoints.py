@@ -163,7 +163,7 @@ class CaptureEndpoints:
             now,
             self._address_of(request.headers)(request.peer),
             user_agent_of(request.headers),
-            capture.sent_at,
+            capture.sent_at.moment,
             capture.items_json,
             capture.historical,
         )
@@ -270,7 +270,7 @@ class FastCapture:
             self.now(),
             self.address_of(peer),
             self.user_agent,
-            capture.sent_at,
+            capture.sent_at.moment,
             body,
             capture.historical,
         )

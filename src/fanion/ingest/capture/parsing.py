@@ -6,7 +6,6 @@ window by window; if it must be rewritten, that is done after its key has been v
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,13 +15,14 @@ from msgspec import Struct
 from fanion.errors import DecodedTooLarge, InvalidPayload, NoData
 from fanion.ingest.items import (
     NOT_A_BODY,
+    UNREADABLE_SENT_AT,
     RequestOutline,
     fault_of,
     items_of,
     iter_items,
     outline_of,
 )
-from fanion.ingest.timestamps import parse_sent_at
+from fanion.ingest.timestamps import SENT_AT_CHARS_MAX, SentAt, read_sent_at
 from fanion.server.request import Request
 from fanion.wire.decoding import (
     BODY_BYTES_MAX,
@@ -40,6 +40,8 @@ from fanion.wire.incremental_json import DECODED_BYTES_MAX
 ENGAGE_EVENT = "$identify"
 _PERSONAL_KEY = "phx_"
 _TOKEN_KEYS = ("$token", "token", "api_key")
+# With its name, and with characters that JSON escapes.
+MARK_BYTES_MAX = len(UNREADABLE_SENT_AT) + 6 * SENT_AT_CHARS_MAX + 6
 
 
 class Capture(Struct, frozen=True):
@@ -47,7 +49,7 @@ class Capture(Struct, frozen=True):
 
     token:       the project key as given; "" when there is none
     project:     `project_id` as given, for requests whose token is a personal key
-    sent_at:     the client's clock at sending; aware, UTC
+    sent_at:     by the client's clock
     historical:  it is part of an import
     items_json:  clean JSON for the accept log: one item, an array or an object with `batch`
     items:       number of items; with 0 nothing is appended to the log
@@ -58,7 +60,7 @@ class Capture(Struct, frozen=True):
 
     token: str
     project: Any
-    sent_at: datetime | None
+    sent_at: SentAt
     historical: bool
     items_json: bytes
     items: int
@@ -104,9 +106,11 @@ def read_large(
         refusal = DecodedTooLarge(DECODED_BYTES_MAX)
         capture = msgspec.structs.replace(capture, refusal=refusal)
     is_secret = capture.project or capture.token.startswith(_PERSONAL_KEY)
-    if capture.refusal is not None or (outline.is_clean and not is_secret and not is_engage):
+    is_changed = is_secret or is_engage or capture.sent_at.unreadable
+    if capture.refusal is not None or (outline.is_clean and not is_changed):
         return LargeCapture(capture, is_engage, None)
-    return LargeCapture(capture, is_engage, outline.item_bytes)
+    marks = MARK_BYTES_MAX * outline.items if capture.sent_at.unreadable else 0
+    return LargeCapture(capture, is_engage, outline.item_bytes + marks)
 
 
 def rewrite(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Capture:
@@ -122,6 +126,7 @@ def rewrite(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Cap
             _remove_key(items, capture.token)
         if large.is_engage and capture.is_single:
             items[0]["event"] = ENGAGE_EVENT
+        mark_unreadable(items, capture.sent_at)
         if items:
             parts.append(msgspec.json.encode(items)[1:-1])
     return msgspec.structs.replace(capture, items_json=b"[" + b",".join(parts) + b"]")
@@ -187,10 +192,7 @@ _decode_shallow_array = msgspec.json.Decoder(list[_KeyItem]).decode
 
 
 def read_shallow(raw: bytes, query: Mapping[str, str]) -> Capture | None:
-    """Parse what the response depends on; None for a body that must be read in full.
-
-    raises: InvalidPayload for its send time
-    """
+    """Parse what the response depends on; None for a body that must be read in full."""
     try:
         if raw[:1] == b"{":
             first = with_stack_to_spare(_decode_shallow_object, raw)
@@ -209,10 +211,13 @@ def read_shallow(raw: bytes, query: Mapping[str, str]) -> Capture | None:
             return None
     if not is_utf8(raw):  # skipped texts have not been checked
         return None
+    sent = read_sent_at(query.get("_"), query.get("sent_at"), sent_at)
+    if sent.unreadable:
+        return None
     return Capture(
         token=key,
         project=None,
-        sent_at=_sent_at(query.get("_") or query.get("sent_at") or sent_at),
+        sent_at=sent,
         historical=raw[:1] == b"{" and first.historical_migration is True,
         items_json=raw,
         items=len(items),
@@ -236,6 +241,7 @@ def _read_in_full(form: DecodedForm, query: Mapping[str, str], is_engage: bool) 
     if capture.project or capture.token.startswith(_PERSONAL_KEY):
         top = value if isinstance(value, dict) else {}
         _remove_key([top, *items], capture.token)
+    mark_unreadable(items, capture.sent_at)
     return msgspec.structs.replace(capture, items_json=msgspec.json.encode(value))
 
 
@@ -257,18 +263,18 @@ def _outline_in_full(value: Any, items: Any) -> RequestOutline:
 
 
 def _capture_of(form: DecodedForm, query: Mapping[str, str], outline: RequestOutline) -> Capture:
-    """Everything but the items. raises: InvalidPayload for the send time"""
+    """Everything but the items."""
     top = outline.top if isinstance(outline.top, dict) else {}
     # Fields of the request stand in the object, or in the first item of an array.
     is_array = isinstance(outline.top, list)
     first = outline.first if is_array and isinstance(outline.first, dict) else top
     token = form.fields.get("api_key") or form.fields.get("token")
     token = token or _key_of(first, outline.first)
-    sent_at = query.get("_") or query.get("sent_at") or top.get("sent_at")
+    in_query = query.get("_"), query.get("sent_at")
     return Capture(
         token=token if isinstance(token, str) else msgspec.json.encode(token).decode(),
         project=form.fields.get("project_id") or first.get("project_id"),
-        sent_at=_sent_at(sent_at or form.fields.get("sent_at")),
+        sent_at=read_sent_at(*in_query, top.get("sent_at"), form.fields.get("sent_at")),
         historical=top.get("historical_migration") is True,
         items_json=form.json,
         items=outline.items,
@@ -289,6 +295,13 @@ def _key_of(first: Mapping[str, Any], within: Any) -> Any:
     return ""
 
 
+def mark_unreadable(items: list[dict[str, Any]], sent_at: SentAt) -> None:
+    """Keep an unreadable time of sending with each item, so that ingestion can count it."""
+    if sent_at.unreadable:
+        for item in items:
+            item[UNREADABLE_SENT_AT] = sent_at.unreadable
+
+
 def _remove_key(places: list[dict[str, Any]], token: str) -> None:
     """A personal key is a secret: it must not be stored in the log or in properties."""
     for place in places:
@@ -297,12 +310,3 @@ def _remove_key(places: list[dict[str, Any]], token: str) -> None:
         properties = place.get("properties")
         if isinstance(properties, dict) and properties.get("token") == token:
             del properties["token"]
-
-
-def _sent_at(given: object) -> datetime | None:
-    if not given:
-        return None
-    try:
-        return parse_sent_at(given)
-    except (ValueError, OverflowError) as error:
-        raise InvalidPayload(f"Malformed request data, invalid sent at: {error}") from None

@@ -1,16 +1,15 @@
 """Capture v1, `POST /i/v1/analytics/events`: another envelope, and a result per event."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from fanion.errors import AppError, InvalidPayload
-from fanion.ingest.capture.parsing import Capture
+from fanion.ingest.capture.parsing import MARK_BYTES_MAX, Capture, mark_unreadable
 from fanion.ingest.items import BAD_UUID, item_fault, iter_items, outline_of
-from fanion.ingest.timestamps import parse_sent_at
+from fanion.ingest.timestamps import SentAt, read_sent_at
 from fanion.projects.auth.keys import bearer_key
 from fanion.server.request import Request
 from fanion.wire.decoding import (
@@ -88,15 +87,17 @@ def read_large_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> LargeV1:
     outline = outline_of(raw)
     _require_batch(outline.top)
     is_historical = outline.top.get("historical_migration") is True
-    return LargeV1(raw, is_historical, outline.item_bytes + RESULT_BYTES * outline.items)
+    bytes_per_item = RESULT_BYTES + (MARK_BYTES_MAX if _sent_at(request).unreadable else 0)
+    return LargeV1(raw, is_historical, outline.item_bytes + bytes_per_item * outline.items)
 
 
 def read_items_v1(request: Request, large: LargeV1) -> tuple[Capture, bytes]:
     """The capture and the response body. raises: DecodedTooLarge for an item"""
     items_json, results_json, count = bytearray(), bytearray(), 0
-    library = _library_of(request)
+    library, sent_at = _library_of(request), _sent_at(request)
     for batch in iter_items(large.json):
         items, results = _read_items(batch, library)
+        mark_unreadable(items, sent_at)
         count += len(items)
         _add(items_json, msgspec.json.encode(items)[1:-1])
         _add(results_json, msgspec.json.encode(results)[1:-1])
@@ -120,6 +121,7 @@ def _read_form(request: Request, form: DecodedForm) -> CaptureV1:
     body = with_stack_to_spare(loads, form.json)
     batch = _require_batch(body)
     items, results = _read_items(batch, _library_of(request))
+    mark_unreadable(items, _sent_at(request))
     is_historical = body.get("historical_migration") is True
     capture = _capture(request, is_historical, msgspec.json.encode(items), len(items))
     return CaptureV1(capture, results)
@@ -151,11 +153,15 @@ def _capture(request: Request, is_historical: bool, items_json: bytes, items: in
     return Capture(
         token=bearer_token(request),
         project=None,
-        sent_at=_sent_at(request.headers.get("posthog-request-timestamp") or ""),
+        sent_at=_sent_at(request),
         historical=is_historical,
         items_json=items_json,
         items=items,
     )
+
+
+def _sent_at(request: Request) -> SentAt:
+    return read_sent_at(request.headers.get("posthog-request-timestamp"))
 
 
 def bearer_token(request: Request) -> str:
@@ -209,11 +215,3 @@ def _library_of(request: Request) -> dict[str, str]:
     name, _, version = sdk_info[:SDK_INFO_CHARS_MAX].partition("/")
     named = {"$lib": name.strip(), "$lib_version": version.strip()}
     return {key: value for key, value in named.items() if value}
-
-
-def _sent_at(header: str) -> datetime | None:
-    """None for an unreadable time: it corrects no timestamp and refuses no event."""
-    try:
-        return parse_sent_at(header) if header else None
-    except (ValueError, OverflowError):
-        return None

@@ -46,7 +46,7 @@ class SkippedChangesBody(Struct, kw_only=True):
         str,
         Meta(
             description="`person_too_large`, `group_too_large`, `merge_left_out`, "
-            "`group_type_left_out`, `time_unreadable` or `time_ahead`."
+            "`group_type_left_out`, `time_unreadable`, `time_ahead` or `sent_at_unreadable`."
         ),
     ]
     meaning: str

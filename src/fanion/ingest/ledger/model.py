@@ -37,6 +37,7 @@ class SkipReason(StrEnum):
     GROUP_TYPE_LEFT_OUT = "group_type_left_out"
     TIME_UNREADABLE = "time_unreadable"
     TIME_AHEAD = "time_ahead"
+    SENT_AT_UNREADABLE = "sent_at_unreadable"
 
 
 _LIMIT = f"{PROPERTIES_BYTES_MAX // 1024} KB of properties"
@@ -65,6 +66,8 @@ MEANING: Mapping[str, str] = {
     SkipReason.TIME_AHEAD: "Its time lies more than"
     f" {FUTURE_MAX // timedelta(hours=1)} hours after its arrival. The event is stored with the"
     " time of its arrival.",
+    SkipReason.SENT_AT_UNREADABLE: "The sent_at of its request cannot be read, so that its"
+    " timestamp was not corrected by the client's clock. The event is stored.",
 }
 
 EXAMPLES_MAX = 10  # of a project and outcome

@@ -16,8 +16,8 @@ import msgspec
 
 from fanion.events.event import uuid_of
 from fanion.groups.model import GroupIdentify, read_group_identify, read_groups
-from fanion.ingest.items import elements_chain, parse_uuid
-from fanion.ingest.timestamps import IgnoredTime, event_time, ignored_time
+from fanion.ingest.items import UNREADABLE_SENT_AT, elements_chain, parse_uuid
+from fanion.ingest.timestamps import IgnoredTime, event_time, ignored_sent_at, ignored_times
 from fanion.persons.automatic import AUTOMATIC, automatic_properties, initial_name
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
@@ -94,7 +94,7 @@ class PreparedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     groups:         type → key
     group_identify: None if it does not change a group
     makes_person:   False for events without a person profile
-    ignored_time:   the time sent by the client, if `timestamp` is the time of arrival instead
+    ignored_times:  times sent by the client that have no effect
 
     Sent to another process as an array, whose last fields are omitted if they have their defaults.
     """
@@ -109,7 +109,7 @@ class PreparedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     merge: Merge | None = None
     groups: Mapping[str, str] = {}
     group_identify: GroupIdentify | None = None
-    ignored_time: IgnoredTime | None = None
+    ignored_times: tuple[IgnoredTime, ...] = ()
 
 
 class ReceivedEvent(msgspec.Struct, frozen=True, gc=False):
@@ -166,9 +166,11 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     given = item.get("uuid")
     uuid = (parse_uuid(given) if given else None) or context.make_uuid(index)
     timestamp = event_time(item, properties, context.received_at, context.sent_at)
-    ignored = None
+    ignored: tuple[IgnoredTime, ...] = ()
     if timestamp is context.received_at and ("timestamp" in item or "offset" in item):
-        ignored = ignored_time(item, properties, timestamp, context.sent_at)
+        ignored = ignored_times(item, properties, timestamp, context.sent_at)
+    if UNREADABLE_SENT_AT in item:
+        ignored = (*ignored, ignored_sent_at(item[UNREADABLE_SENT_AT]))
     if context.sent_at is not None:
         properties["$sent_at"] = context.sent_at_text
     place = _locate(properties, context)

@@ -36,7 +36,7 @@ from fanion.ingest.pipeline.resolve import named_types, properties_by_name, stor
 from fanion.projects.model import IngestionSettings
 
 _NO_PROPERTIES: Mapping[str, Any] = {}
-_DEFAULTS: tuple[object, ...] = (True, None, None, {}, None, None)
+_DEFAULTS: tuple[object, ...] = (True, None, None, {}, None, ())
 
 
 class _Request(msgspec.Struct, array_like=True):
@@ -149,7 +149,7 @@ def _row(one: PreparedEvent) -> tuple[object, ...]:
         one.merge,
         one.groups,
         one.group_identify,
-        one.ignored_time,
+        one.ignored_times,
     )
     return fields if more == _DEFAULTS else (*fields, _NO_PROPERTIES, *more)
 

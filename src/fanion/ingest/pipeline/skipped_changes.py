@@ -6,7 +6,14 @@ from itertools import islice
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
 from fanion.ingest.ledger.model import SkippedChange, SkipReason
 from fanion.ingest.pipeline.prepare import ReceivedEvent
+from fanion.ingest.timestamps import TimeFault
 from fanion.persons.merge import NAMES_LISTED_MAX, Changes
+
+_OF_TIME = {
+    TimeFault.UNREADABLE: (SkipReason.TIME_UNREADABLE, "time"),
+    TimeFault.AHEAD: (SkipReason.TIME_AHEAD, "time"),
+    TimeFault.SENT_AT_UNREADABLE: (SkipReason.SENT_AT_UNREADABLE, "sent_at"),
+}
 
 
 def skipped_changes(
@@ -51,10 +58,9 @@ def _skipped_types(
 
 def _ignored_times(arrived: Iterable[ReceivedEvent]) -> Iterator[SkippedChange]:
     for event in arrived:
-        ignored = event.prepared.ignored_time
-        if ignored is not None:
-            kind = SkipReason.TIME_AHEAD if ignored.is_ahead else SkipReason.TIME_UNREADABLE
-            yield SkippedChange(kind, event, f"time: {ignored.given}")
+        for ignored in event.prepared.ignored_times:
+            reason, name = _OF_TIME[ignored.fault]
+            yield SkippedChange(reason, event, f"{name}: {ignored.given}")
 
 
 def _skipped_persons(arrived: Sequence[ReceivedEvent], changes: Changes) -> list[SkippedChange]:
