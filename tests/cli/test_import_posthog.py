@@ -17,20 +17,23 @@ from fanion.ingest.partitioning import cut
 from fanion.runtime.data_dir import lock_data_dir
 from tests.cli.test_transfer import Fanion, fanion, refused
 from tests.support.accept_logs import read_all
+from tests.support.foreign_events import YEAR_2024, ForeignEvents, Habits, event
 from tests.support.scripted_source import Answer, Asked, Script, scripted
-from tests.transfer.test_copy_events import FIRST, Listed, event
 
 __all__ = ["fanion"]
 
 BYTES = 2**30
 ADDRESS = ("--host", "http://127.0.0.1:9")
+COUNTING = Habits(counts="HogQLQuery")
 SOURCE = ("--personal-key", "phx_key", "--project", "1", "--into", "1")
-EVENTS = [event(n, FIRST + timedelta(hours=n)) for n in range(3)]
+EVENTS = [event(n, YEAR_2024 + timedelta(hours=n)) for n in range(3)]
 
 
-def a_source(events: list[Any], *flags: Any) -> Script:
+def a_source(
+    events: list[Any], *flags: Any, habits: Habits = COUNTING, uncounted: int = 0
+) -> Script:
     """With these flags and events, and nothing else that it would return."""
-    listed = Listed(events)
+    listed = ForeignEvents(events, habits, uncounted=uncounted)
 
     def script(asked: Asked) -> Answer:
         match asked.path.removeprefix("/api/projects/1/"):
@@ -40,10 +43,8 @@ def a_source(events: list[Any], *flags: Any) -> Script:
                 return Answer(200, {"results": flags, "next": None})
             case "cohorts/":
                 return Answer(200, {"results": [], "next": None})
-            case "event_definitions/":
-                return Answer(200, {"results": [{"name": "e"}], "next": None})
-            case "events/":
-                return Answer(200, listed.page(asked.query))
+            case "event_definitions/" | "events/" | "query/":
+                return listed.answer(asked)
         return Answer(403, {"detail": "No."})
 
     return script
@@ -64,6 +65,12 @@ def in_log(records_url: str, folder: Path) -> Sequence[LogEntry]:
     return asyncio.run(read())
 
 
+def handed_in(entries: Sequence[LogEntry]) -> list[str]:
+    """The ids of the events, in order."""
+    items = [item for entry in entries for item in json.decode(entry.envelope.body)]
+    return [item["uuid"] for item in items]
+
+
 @pytest.mark.every_engine
 def test_events_wait_in_the_log_for_the_next_server(
     fanion: Fanion, records_url: str, tmp_path: Path
@@ -76,16 +83,42 @@ def test_events_wait_in_the_log_for_the_next_server(
 
     assert (done.exit_code, done.stderr) == (0, "")
     assert "created  flag beta\n" in done.stdout
-    assert done.stdout.endswith("3 events were handed in to be ingested in the background.\n")
+    assert done.stdout.endswith(
+        "3 events were handed in to be ingested in the background.\nThe source counts 3 events.\n"
+    )
     assert "skipped  role all: the source responds" in done.stdout
     reported = json.decode(again.stdout)
     assert reported["events"]["events"] == 0
     assert reported["counts"]["flag"]["unchanged"] == 1
-    [entry] = in_log(records_url, tmp_path)
-    assert entry.envelope.client_ip == ""
-    assert [item["uuid"] for item in json.decode(entry.envelope.body)] == [
-        one["id"] for one in EVENTS
-    ]
+    entries = in_log(records_url, tmp_path)
+    assert {entry.envelope.client_ip for entry in entries} == {""}
+    assert handed_in(entries) == [one["id"] for one in EVENTS]
+
+
+COMPARED: list[tuple[Habits, int, int, str]] = [
+    (Habits(counts="TrendsQuery"), 0, 0, "The source counts 3 events."),
+    (Habits(counts="HogQLQuery"), 2, 1, "The source counts 5 events, but 3 were handed in."),
+    (
+        Habits(),
+        0,
+        0,
+        "The source's own count is not known: the source responds to /api/projects/1/query/ with "
+        "400: HogQLQuery is not known.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("habits", "uncounted", "exit_code", "said"), COMPARED)
+def test_the_number_is_compared_with_the_count_of_the_source(
+    fanion: Fanion, habits: Habits, uncounted: int, exit_code: int, said: str
+) -> None:
+    with scripted(a_source(EVENTS, habits=habits, uncounted=uncounted)) as source:
+        done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
+
+    assert (done.exit_code, done.stderr) == (exit_code, "")
+    assert done.stdout.endswith(
+        f"3 events were handed in to be ingested in the background.\n{said}\n"
+    )
 
 
 def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
@@ -102,8 +135,7 @@ def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_pa
     with scripted(a_source(EVENTS)) as source:
         fanion("import-posthog", "--host", source.url, *SOURCE, "--events", *between)
 
-    [entry] = in_log(records_url, tmp_path)
-    assert [item["uuid"] for item in json.decode(entry.envelope.body)] == [EVENTS[1]["id"]]
+    assert handed_in(in_log(records_url, tmp_path)) == [EVENTS[1]["id"]]
 
 
 def test_a_copy_that_ends_early_reports_what_was_done(fanion: Fanion) -> None:
@@ -167,4 +199,4 @@ def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
             "another folder with --data\n",
         )
     else:
-        assert (done.exit_code, len(in_log(records_url, tmp_path))) == (0, 1)
+        assert (done.exit_code, len(handed_in(in_log(records_url, tmp_path)))) == (0, 3)

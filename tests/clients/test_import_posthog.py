@@ -237,14 +237,18 @@ def test_events_are_copied_once_however_often_it_is_asked(source: Place, target:
 
     assert first["events"] | {"start": None} == {
         "events": len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE,
+        "earlier": 0,
         "start": None,
         "unreadable": 0,
         "too_large": 0,
         "incomplete": [],
+        "counted": len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE,
+        "uncounted": "",
+        "differs": False,
     }
     assert results(first, "skipped") == results(again, "created", "updated", "skipped") == []
     assert again["events"]["events"] > EVENTS_AT_ONCE
-    assert caught_up["events"]["events"] == 0
+    assert caught_up["events"]["events"] == caught_up["events"]["counted"] == 0
     same_history(target, source)
     assert target.duplicates() == again["events"]["events"]
 
@@ -271,7 +275,9 @@ def test_a_copy_that_was_killed_goes_on(source: Place, target: Place) -> None:
     target.ingested()
 
     assert 0 < partly < EVENTS_SPREAD + EVENTS_AT_ONCE
-    assert 0 < done["events"]["events"] < len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE
+    copied = done["events"]
+    assert 0 < copied["events"] < len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE
+    assert copied["earlier"] + copied["events"] == copied["counted"] == len(source.events())
     same_history(target, source)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -130,7 +131,8 @@ async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None
         offset = int(asked.query.get("offset", 0))
         following = f"https://thief.example/steal/?limit=100&offset={offset + 2}"
         more = following if offset < 4 else None
-        return Answer(200, {"next": more, "results": [offset, offset + 1]})
+        rows = [offset, offset + 1] if offset < 6 else []
+        return Answer(200, {"next": more, "results": rows})
 
     async with opened(script, "/prefix") as (source, server, _):
         found = await all_rows(source)
@@ -141,7 +143,63 @@ async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None
         {"limit": "100"},
         {"limit": "100", "offset": "2"},
         {"limit": "100", "offset": "4"},
+        {"limit": "100", "offset": "6"},
     ]
+
+
+@dataclass
+class Pages:
+    """A list of rows. cap: rows of a page; links, counts, offsets: what the server does"""
+
+    rows: int
+    cap: int = 30
+    links: str = ""
+    counts: bool = False
+    offsets: bool = True
+
+    def __call__(self, asked: Asked) -> Answer:
+        start = int(asked.query.get("offset", 0)) if self.offsets else 0
+        end = start + min(int(asked.query["limit"]), self.cap)
+        link = f"{self.links}?limit={self.cap}&offset={end}" if end < self.rows else None
+        counted = {"count": self.rows} if self.counts else {}
+        rows = list(range(self.rows))[start:end]
+        return Answer(200, {**counted, "next": link if self.links else None, "results": rows})
+
+
+LISTINGS = [
+    Pages(100),
+    Pages(100, counts=True),
+    Pages(90, counts=True),
+    Pages(100, links="https://elsewhere.example/x/"),
+    Pages(100, links="/api/projects/1/cohorts/"),
+    Pages(100, links="/", counts=True),
+    Pages(0),
+    Pages(0, counts=True),
+    # A server without offsets has one page.
+    Pages(30, offsets=False),
+]
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+async def test_a_list_is_read_to_its_end_however_it_is_linked(listing: Pages) -> None:
+    async with opened(listing) as (source, server, _):
+        assert await all_rows(source) == list(range(listing.rows))
+
+    pages = -(-listing.rows // listing.cap)
+    assert len(server.asked) == max(pages, 1) + (not listing.counts and listing.rows > 0)
+
+
+async def test_rows_that_are_counted_and_not_listed_are_reported() -> None:
+    cohort = {"id": 1, "name": "Staff", "groups": []}
+
+    document, report = await read(
+        feature_flags=[], cohorts={"count": 3, "results": [cohort], "next": None}
+    )
+
+    assert [one.name for one in document.cohorts] == ["Staff"]
+    [missing] = [one for one in report.outcomes if one.kind == "cohorts"]
+    assert (missing.result, missing.count) == ("skipped", 2)
+    assert missing.why == "the source counts 3 and lists 1"
 
 
 LISTS: list[tuple[Any, str]] = [

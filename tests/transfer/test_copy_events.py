@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from fanion.db.engine import Records
-from fanion.transfer.posthog.client import Source, SourceError, open_source
+from fanion.transfer.posthog.client import Source, SourceError, SourceStatusError, open_source
 from fanion.transfer.posthog.copy_events import Copied, EventCopy
+from fanion.transfer.posthog.copy_progress import LATE, OLDEST, CopyProgress, CopyStart, start_of
+from fanion.transfer.posthog.event_pages import EventPages
+from fanion.transfer.posthog.instant_events import Instants
 from fanion.transfer.posthog.sink_client import ProgressStore
-from fanion.transfer.posthog.windows import LATE, OLDEST, CopyProgress, start_of
+from tests.support.foreign_events import ForeignEvents, Habits, event
 from tests.support.scripted_source import Answer, Asked, scripted
 
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
@@ -56,58 +59,37 @@ class Memory:
         self.progress = progress
 
 
-def event(number: int, time: datetime, name: str = "e", **properties: Any) -> Json:
-    return {
-        "id": str(UUID(int=number)),
-        "event": name,
-        "distinct_id": "u",
-        "timestamp": time.isoformat(),
-        "properties": properties,
-        "elements_chain": "",
-    }
-
-
 @dataclass
-class Listed:
-    """The list of events as servers give it. response_max: rows they give at most"""
+class Direct:
+    """A source that is asked without a server, for what is tried often."""
 
-    events: list[Json]
-    response_max: int = 10_000
-    asked: int = 0
+    events: ForeignEvents
 
-    def page(self, query: Json) -> Json:
-        self.asked += 1
-        found = [one for one in self.events if self._is_wanted(one, query)]
-        found.sort(key=lambda one: (one["timestamp"], one["id"]), reverse=True)
-        limit = min(int(query["limit"]), self.response_max)
-        more = "https://elsewhere.example/?before=x" if len(found) >= limit else None
-        return {"results": found[:limit], "next": more}
+    async def get(self, path: str, query: Sequence[tuple[str, str]]) -> Any:
+        return self._answer(Asked(path, dict(query), {}))
 
-    def _is_wanted(self, one: Json, query: Json) -> bool:
-        time = datetime.fromisoformat(one["timestamp"])
-        after = query.get("after")
-        return (
-            time < datetime.fromisoformat(query["before"])
-            and (after is None or time > datetime.fromisoformat(after))
-            and query.get("event") in (None, one["event"])
-        )
+    async def post(self, path: str, body: Any) -> Any:
+        return self._answer(Asked(path, {}, {}, json.encode(body)))
 
-    # As a Source, for what is tried often.
-
-    async def get(self, _: str, query: Sequence[tuple[str, str]]) -> Json:
-        return self.page(dict(query))
+    async def rows(self, _: str) -> Any:
+        for name in self.events.names():
+            yield {"name": name}
 
     def project_path(self, path: str) -> str:
         return path
 
-    async def rows(self, _: str) -> Any:
-        for name in sorted({one["event"] for one in self.events}):
-            yield {"name": name}
+    def _answer(self, asked: Asked) -> Any:
+        answer = self.events.answer(asked)
+        if answer.status != 200:
+            raise SourceStatusError(answer.status, str(answer.body))
+        return answer.body
 
 
-def copy_of(source: Any, sink: Heap, memory: Any, **more: Any) -> EventCopy:
+def copy_of(source: Any, sink: Heap, memory: Any, limit: int = 2_000, **more: Any) -> EventCopy:
     chosen: Json = {"since": None, "until": UNTIL, "on_progress": lambda *_: None, **more}
-    return EventCopy(cast(Source, source), sink, memory, lambda: UNTIL, **chosen)
+    origin = cast(Source, Direct(source) if isinstance(source, ForeignEvents) else source)
+    instants = Instants(EventPages(origin, limit))
+    return EventCopy(instants, sink, memory, lambda: UNTIL, **chosen)
 
 
 def ids(items: Sequence[Json]) -> list[str]:
@@ -125,69 +107,101 @@ TIMES = st.lists(
 )
 
 
+HABITS = [
+    Habits(),
+    Habits(links=False),
+    Habits(looks_back=True, narrows=True),
+    Habits(looks_back=True, narrows=True, links=False, offsets=True),
+    Habits(cursors=True),
+]
+
+
 @settings(max_examples=150)
 @given(
     TIMES,
-    st.integers(1, 7),
-    st.integers(1, 20),
+    st.integers(2, 7),
     st.sampled_from(["one", "two", "three"]),
+    st.sampled_from(HABITS),
 )
 def test_every_event_is_handed_in_once_in_the_order_of_time(
-    micros: list[int], response_max: int, window_max: int, name: str
+    micros: list[int], cap: int, name: str, habits: Habits
 ) -> None:
     events = [
         event(number, FIRST + timedelta(microseconds=at), name if number % 2 else "e")
         for number, at in enumerate(micros)
     ]
-    source, sink, memory = Listed(events), Heap(), Memory()
+    source, sink, memory = ForeignEvents(events, replace(habits, cap=cap)), Heap(), Memory()
 
-    copied = asyncio.run(
-        copy_of(source, sink, memory, response_max=response_max, window_max=window_max).run()
-    )
+    copied = asyncio.run(copy_of(source, sink, memory).run())
 
-    assert sorted(ids(sink.items)) == sorted(one["id"] for one in events)
+    handed_in = ids(sink.items)
+    assert len(set(handed_in)) == len(handed_in) == copied.events
+    missing = [one for one in events if one["id"] not in handed_in]
+    # What cannot be listed is named.
+    named = {text.partition(" ")[0] for text in copied.incomplete}
+    assert {one["timestamp"] for one in missing} <= named
+    if habits.offsets or habits.cursors:
+        assert not copied.incomplete
     times = [one["timestamp"] for one in sink.items]
     assert times == sorted(times)
-    assert (copied.events, copied.incomplete) == (len(events), [])
-    assert memory.progress == (CopyProgress(None, UNTIL, True) if events else None)
-    # Of each few events some requests, and those that find the first one and the end.
-    assert source.asked < 100 + 40 * len(events)
+    assert memory.progress == (
+        CopyProgress(None, UNTIL, True, None, len(events) - len(missing)) if events else None
+    )
+
+
+@pytest.mark.parametrize("habits", HABITS)
+@pytest.mark.parametrize("cap", [20, 100, 1_000])
+def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
+    """Some events of long ago, and many in few days, which newest-first pages would not show."""
+    old = [event(n, FIRST - timedelta(days=5_000, hours=n)) for n in range(30)]
+    dense = [event(n, FIRST + timedelta(seconds=72 * n, microseconds=n)) for n in range(100, 4_000)]
+    source, sink = ForeignEvents([*old, *dense], replace(habits, cap=cap)), Heap()
+
+    copied = asyncio.run(copy_of(source, sink, Memory()).run())
+
+    assert (copied.events, copied.incomplete) == (len(old) + len(dense), [])
+    assert set(ids(sink.items)) == {one["id"] for one in source.events}
+    # Years without events cost a request each, and pages share one event with the next.
+    assert len(source.queries) < 200 + len(source.events) / (cap - 1) * 1.2
 
 
 @settings(max_examples=50)
 @given(TIMES, st.integers(0, 60))
 def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at: int) -> None:
     events = [event(n, FIRST + timedelta(microseconds=one)) for n, one in enumerate(micros)]
-    source, memory = Listed(events), Memory()
+    habits = Habits(cap=5, cursors=True, counts="HogQLQuery")
+    source, memory = ForeignEvents(events, habits), Memory()
     broken, rest = Heap(fails_after=at), Heap()
 
     try:
-        asyncio.run(copy_of(source, broken, memory, response_max=5, window_max=10).run())
+        copied = asyncio.run(copy_of(source, broken, memory).run())
     except SourceError:
-        asyncio.run(copy_of(source, rest, memory, response_max=5, window_max=10).run())
+        copied = asyncio.run(copy_of(source, rest, memory).run())
 
-    found = {*ids(broken.items), *ids(rest.items)}
-    assert found == {one["id"] for one in events}
+    assert {*ids(broken.items), *ids(rest.items)} == {one["id"] for one in events}
+    assert (copied.earlier + copied.events, copied.differs) == (len(events), False)
 
 
-STARTS: list[tuple[CopyProgress | None, datetime | None, datetime | None]] = [
-    (None, None, None),
-    (None, FIRST, FIRST),
-    (CopyProgress(None, UNTIL, False), None, UNTIL),
-    (CopyProgress(FIRST, UNTIL, False), FIRST, UNTIL),
-    # Another range is begun anew.
-    (CopyProgress(FIRST, UNTIL, False), None, None),
-    (CopyProgress(None, UNTIL, False), FIRST, FIRST),
+STARTS: list[tuple[CopyProgress | None, datetime | None, CopyStart]] = [
+    (None, None, CopyStart(OLDEST, None)),
+    (None, FIRST, CopyStart(FIRST, FIRST)),
+    (CopyProgress(None, UNTIL, False, None, 7), None, CopyStart(UNTIL, None, 7)),
+    (CopyProgress(FIRST, UNTIL, False, FIRST, 7), FIRST, CopyStart(UNTIL, FIRST, 7)),
+    # Older versions did not count.
+    (CopyProgress(None, UNTIL, False), None, CopyStart(UNTIL, UNTIL)),
+    # Another range is copied from its start.
+    (CopyProgress(FIRST, UNTIL, False, FIRST, 7), None, CopyStart(OLDEST, None)),
+    (CopyProgress(None, UNTIL, False, None, 7), FIRST, CopyStart(FIRST, FIRST)),
     # Once all is copied: what came since, and late; or what is asked for, again.
-    (CopyProgress(None, UNTIL, True), None, UNTIL - LATE),
-    (CopyProgress(FIRST, UNTIL, True), None, UNTIL - LATE),
-    (CopyProgress(FIRST, UNTIL, True), FIRST, FIRST),
+    (CopyProgress(None, UNTIL, True, None, 7), None, CopyStart(UNTIL - LATE, UNTIL - LATE)),
+    (CopyProgress(FIRST, UNTIL, True, FIRST, 7), None, CopyStart(UNTIL - LATE, UNTIL - LATE)),
+    (CopyProgress(FIRST, UNTIL, True, FIRST, 7), FIRST, CopyStart(FIRST, FIRST)),
 ]
 
 
 @pytest.mark.parametrize(("progress", "since", "start"), STARTS)
 def test_where_a_copy_begins(
-    progress: CopyProgress | None, since: datetime | None, start: datetime | None
+    progress: CopyProgress | None, since: datetime | None, start: CopyStart
 ) -> None:
     assert start_of(progress, since) == start
 
@@ -198,10 +212,10 @@ async def test_progress_is_stored_by_project_and_source(records: Records) -> Non
 
     assert await one.get() is None
     await one.put(CopyProgress(None, FIRST, False), UNTIL)
-    await one.put(CopyProgress(FIRST, UNTIL, True), UNTIL)
+    await one.put(CopyProgress(FIRST, UNTIL, True, FIRST, 2**40), UNTIL)
     await other.put(CopyProgress(None, FIRST, False), UNTIL)
 
-    assert await one.get() == CopyProgress(FIRST, UNTIL, True)
+    assert await one.get() == CopyProgress(FIRST, UNTIL, True, FIRST, 2**40)
     assert await other.get() == CopyProgress(None, FIRST, False)
 
 
@@ -219,19 +233,21 @@ async def copied_from(
 
 
 async def test_over_http_a_throttled_source_is_waited_for() -> None:
-    listed, answers = (
-        Listed([event(n, FIRST + timedelta(hours=n)) for n in range(30)]),
-        iter([429, 503] + [200] * 1000),
-    )
+    listed = ForeignEvents([event(n, FIRST + timedelta(hours=n)) for n in range(30)])
+    statuses = iter([429, 503, 429] + [200] * 1000)
 
     def script(asked: Asked) -> Answer:
-        status = next(answers)
-        return Answer(status, listed.page(asked.query), {"retry-after": "3"})
+        answer = listed.answer(asked)
+        return (
+            answer
+            if answer.status == 400
+            else replace(answer, status=next(statuses), headers={"retry-after": "3"})
+        )
 
     heap = Heap()
-    copied, waited = await copied_from(script, heap, response_max=10)
+    copied, waited = await copied_from(script, heap, limit=10)
 
-    assert (copied.events, waited) == (30, [3.0, 3.0])
+    assert (copied.events, waited) == (30, [3.0, 3.0, 3.0])
     assert heap.items[0] == {
         "event": "e",
         "distinct_id": "u",
@@ -246,7 +262,7 @@ async def test_what_is_derived_here_is_not_taken_over() -> None:
     alone: Json = {"$group_0": "alone"}
     one = event(1, FIRST, **groups)
     other = {**event(2, FIRST, **alone), "elements_chain": "a:b"}
-    listed, heap = Listed([one, other]), Heap()
+    listed, heap = ForeignEvents([one, other]), Heap()
 
     await copy_of(listed, heap, Memory()).run()
 
@@ -260,39 +276,100 @@ async def test_more_of_one_name_and_time_than_can_be_listed_is_reported() -> Non
     events = [event(n, FIRST) for n in range(9)] + [event(n, FIRST, "few") for n in range(9, 11)]
     heap = Heap()
 
-    copied = await copy_of(Listed(events), heap, Memory(), response_max=4, instant_max=6).run()
+    copied = await copy_of(ForeignEvents(events, Habits(cap=4)), heap, Memory()).run()
 
     assert copied.incomplete == ["2024-01-01T00:00:00+00:00 e"]
-    assert len(heap.items) == 8
+    assert not copied.is_complete
+    # Both ends of what each name has.
+    assert len(heap.items) == 10
 
 
 async def test_a_source_without_events_is_left_alone() -> None:
-    listed, heap = Listed([event(1, UNTIL)]), Heap()
+    listed, heap, memory = ForeignEvents([event(1, UNTIL)]), Heap(), Memory()
 
-    copied = await copy_of(listed, heap, Memory()).run()
+    copied = await copy_of(listed, heap, memory).run()
 
-    assert (copied.start, heap.items, listed.asked) == (None, [], 1)
+    assert (copied.start, heap.items, memory.progress) == (None, [], None)
+    # Of the oldest day without `after`, which some servers compare with now; then of each year.
+    assert [one.get("after") for one in listed.queries[:2]] == [
+        None,
+        "1900-01-01T23:59:59.999998+00:00",
+    ]
+    assert len(listed.queries) < 130
 
 
-async def test_events_of_the_oldest_time_are_found() -> None:
+@pytest.mark.parametrize("habits", HABITS)
+async def test_events_of_the_oldest_time_are_found(habits: Habits) -> None:
     heap = Heap()
 
-    copied = await copy_of(Listed([event(1, OLDEST)]), heap, Memory()).run()
+    copied = await copy_of(ForeignEvents([event(1, OLDEST)], habits), heap, Memory()).run()
 
     assert (copied.start, copied.events) == (OLDEST, 1)
 
 
+COUNTS = [("HogQLQuery", 0, False), ("TrendsQuery", 0, False), ("HogQLQuery", 2, True)]
+
+
+@pytest.mark.parametrize(("kind", "uncounted", "differs"), COUNTS)
+async def test_the_source_says_how_many_there_are(kind: str, uncounted: int, differs: bool) -> None:
+    events = [event(n, FIRST + timedelta(hours=n)) for n in range(5)]
+    source = ForeignEvents(events, Habits(counts=kind), uncounted=uncounted)
+
+    copied = await copy_of(source, Heap(), Memory()).run()
+
+    assert (copied.events, copied.counted, copied.uncounted) == (5, 5 + uncounted, "")
+    assert (copied.differs, copied.is_complete) == (differs, not differs)
+
+
+async def test_events_that_arrive_during_a_copy_are_no_difference() -> None:
+    source = ForeignEvents([event(1, FIRST)], Habits(counts="HogQLQuery"))
+
+    def arrive(*_: object) -> None:
+        source.uncounted += 1
+
+    copied = await copy_of(source, Heap(), Memory(), on_progress=arrive).run()
+
+    assert copied.counted is not None
+    assert copied.counted > copied.events == 1
+    assert not copied.differs
+
+
+async def test_a_source_that_does_not_count_is_reported() -> None:
+    copied = await copy_of(ForeignEvents([event(1, FIRST)]), Heap(), Memory()).run()
+
+    assert (copied.counted, copied.differs, copied.is_complete) == (None, False, True)
+    assert copied.uncounted == "{'detail': 'HogQLQuery is not known.'}"
+
+
 async def test_what_cannot_be_read_is_counted() -> None:
-    odd: list[Any] = [{"id": "no"}, 7, None]
+    """With a time it does not hide what is behind it."""
+    odd: list[Any] = [{"id": "no", "timestamp": FIRST.isoformat()}, 7, None]
+    last = event(1, FIRST + timedelta(hours=1))
 
     def script(asked: Asked) -> Answer:
-        page = Listed([event(1, FIRST)]).page(asked.query)
-        return Answer(200, {**page, "results": [*page["results"], *odd]})
+        page = ForeignEvents([last]).answer(asked)
+        if asked.query.get("after", "") < FIRST.isoformat() and "before" in asked.query:
+            return Answer(200, {**page.body, "results": [*odd, *page.body["results"]]})
+        return page
 
     heap = Heap()
-    copied, _ = await copied_from(script, heap, since=UNTIL - timedelta(hours=1))
+    copied, _ = await copied_from(script, heap, since=FIRST)
 
-    assert (copied.events, copied.unreadable) == (0, 3)
+    assert (copied.events, copied.unreadable, copied.is_complete) == (1, 3, False)
+
+
+async def test_a_source_in_another_order_ends_the_copy() -> None:
+    rows = [event(n, FIRST + timedelta(hours=9 - n)) for n in range(3)]
+
+    with pytest.raises(SourceError, match="ascending"):
+        await copied_from(lambda _: Answer(200, {"results": rows}), Heap(), since=FIRST)
+
+
+async def test_a_page_outside_of_the_range_ends_the_copy() -> None:
+    rows = [event(1, FIRST - timedelta(hours=1))]
+
+    with pytest.raises(SourceError, match="another time"):
+        await copied_from(lambda _: Answer(200, {"results": rows}), Heap(), since=FIRST)
 
 
 @pytest.mark.parametrize("page", [{"results": 1}, [], {"results": [1] * 5, "next": "?x"}])

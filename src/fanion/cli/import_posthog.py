@@ -36,6 +36,8 @@ from fanion.runtime.data_dir import DataDirLocked, lock_data_dir, require_data_d
 from fanion.transfer.document import Document
 from fanion.transfer.posthog.client import Source, SourceError, open_source
 from fanion.transfer.posthog.copy_events import Copied, EventCopy
+from fanion.transfer.posthog.event_pages import EventPages
+from fanion.transfer.posthog.instant_events import Instants
 from fanion.transfer.posthog.reader import read_source
 from fanion.transfer.posthog.sink_client import (
     HttpSink,
@@ -132,14 +134,14 @@ class _TakeOver:
 
     async def _copy_events(self, author: Author, document: Document, done: ImportOutcome) -> None:
         """Then import members of static cohorts again: some exist only once events are ingested."""
-        wanted, source = self.wanted, self.source
-        progress = ProgressStore(self.records, wanted.project_id, source.name)
+        wanted, instants = self.wanted, Instants(EventPages(self.source))
+        progress = ProgressStore(self.records, wanted.project_id, self.source.name)
         project = await project_of(self.records, wanted.project_id)
         async with self._sink(project) as sink:
             with progress_bar("Copying events", "events") as bar:
                 report = partial(_reach, bar, wanted.until)
                 copy = EventCopy(
-                    source, sink, progress, utc_now, wanted.since, wanted.until, report
+                    instants, sink, progress, utc_now, wanted.since, wanted.until, report
                 )
                 done.copied = copy.copied
                 await copy.run()
@@ -242,18 +244,27 @@ def _show(done: ImportOutcome, wanted: Wanted, as_json: bool) -> None:
     if done.problem:
         problem = done.problem.removesuffix(".")
         refuse(printable(f"{problem}. Run it again: it goes on from there"))
-    if done.copied is not None and done.copied.incomplete:
+    if done.copied is not None and not done.copied.is_complete:
         raise typer.Exit(1)
 
 
 def _show_copied(copied: Copied) -> None:
-    if copied.start is None:
+    events = copied.earlier + copied.events
+    if copied.start is None and not copied.counted:
         print("The source has no events.")
         return
     print(f"{copied.events} events were handed in to be ingested in the background.")
+    if copied.earlier:
+        print(f"{copied.earlier} events were handed in before, {events} in all.")
     if copied.unreadable:
         print(f"{copied.unreadable} events were left out: their fields cannot be read.")
     if copied.too_large:
         print(f"{copied.too_large} events were left out: they are larger than a request may be.")
     for one in copied.incomplete:
         print(printable(f"incomplete {one}: the source cannot list all events of that time"))
+    if copied.counted is None:
+        print(printable(f"The source's own count is not known: {copied.uncounted}"))
+    elif copied.differs:
+        print(f"The source counts {copied.counted} events, but {events} were handed in.")
+    else:
+        print(f"The source counts {copied.counted} events.")

@@ -1,6 +1,16 @@
 """Tables of the activity log, and of copies of events from another server."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, PrimaryKeyConstraint, String, Table, Uuid
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Uuid,
+)
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
@@ -38,5 +48,7 @@ event_copies = Table(
     Column("copied_upto", UtcDateTime, nullable=False),
     Column("is_finished", Boolean, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
+    Column("copied_from", UtcDateTime, nullable=True),
+    Column("events", BigInteger, nullable=True),  # null: not counted, by older versions
     PrimaryKeyConstraint("project_id", "source"),
 )

@@ -46,6 +46,26 @@ class ResponseTooLarge(SourceError):
 
 
 @dataclass(frozen=True, slots=True)
+class ListPage:
+    """One page of a list.
+
+    link:        query of the next page; empty if the source names none
+    count:       rows of the whole list; None if the source does not say it
+    is_enclosed: in an object; lists without one have no pages
+    """
+
+    rows: list[Any]
+    link: Query = ()
+    count: int | None = None
+    is_enclosed: bool = True
+
+    def is_last(self, rows: int) -> bool:
+        """Return whether nothing can follow this page. rows: number of rows up to its end"""
+        is_counted = self.count is not None and rows >= self.count
+        return not self.rows or not self.is_enclosed or is_counted
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """project: id in the paths of the API; sleep: waits between tries"""
 
@@ -62,59 +82,82 @@ class Source:
         return f"/api/projects/{self.project}{path}"
 
     async def get(self, path: str, query: Query = ()) -> Any:
-        """Decoded JSON. raises: SourceError"""
+        """Return decoded JSON. raises: SourceError"""
+        return await self._answer("GET", path, query)
+
+    async def post(self, path: str, body: Any) -> Any:
+        """Return decoded JSON, of a request that changes nothing there. raises: SourceError"""
+        return await self._answer("POST", path, (), body)
+
+    async def _answer(self, method: str, path: str, query: Query, body: Any = None) -> Any:
         tries = 0
         while True:
             tries += 1
             try:
-                response = await self._request(path, query)
+                response = await self._request(method, path, query, body)
             except httpx.HTTPError as error:
                 problem, wait_s = _failure(error), _backoff_s(tries)
             else:
-                if response.status_code == 200:
+                if response.is_success:
                     return _decoded(path, response.content)
                 problem = _problem(path, response)
-                if response.status_code != 429 and response.status_code < 500:
+                if not _is_passing(response.status_code):
                     raise SourceStatusError(response.status_code, problem)
                 wait_s = _wait_s(response, tries)
             if tries == TRIES_MAX:
                 raise SourceError(f"{problem}; gave up after {TRIES_MAX} tries")
             await self.sleep(wait_s)
 
-    async def rows(
-        self, path: str, query: Query = (), *, is_paged: bool = True
-    ) -> AsyncIterator[Any]:
-        """The items of all pages of a list. raises: SourceError
+    async def rows(self, path: str, query: Query = ()) -> AsyncIterator[Any]:
+        """Yield the items of all pages of a list. raises: SourceError"""
+        async for page in self.pages(path, query):
+            for row in page.rows:
+                yield row
 
-        is_paged: the list takes `limit`
+    async def pages(
+        self, path: str, query: Query = (), *, is_paged: bool = True
+    ) -> AsyncIterator[ListPage]:
+        """Yield the pages of a list, up to an empty one, or as many rows as the list counts.
+
+        A page without a link is not taken for the last one unless that is certain.
+
+        Args:
+            is_paged: The list takes `limit` and `offset`.
+
+        Raises:
+            SourceError: The list cannot be read, or does not end.
         """
-        asked, seen = (("limit", str(PAGE_ROWS)), *query) if is_paged else query, set[Query]()
+        first = (("limit", str(PAGE_ROWS)), *query) if is_paged else query
+        wanted, seen, rows = first, set[Query](), 0
+        previous: list[Any] = []
         for _ in range(PAGES_MAX):
-            seen.add(asked)
-            page = await self.get(path, asked)
-            results, following = _page(path, page)
-            for one in results:
-                yield one
-            if not following:
+            seen.add(wanted)
+            page = _page(path, await self.get(path, wanted))
+            if not page.link and page.rows == previous:
+                return  # a server without offsets, or an empty page
+            yield page
+            previous, rows = page.rows, rows + len(page.rows)
+            if not page.link and (not is_paged or page.is_last(rows)):
                 return
-            asked = _query_of(path, following)
-            if asked in seen:
+            wanted = page.link or (*first, ("offset", str(rows)))
+            if wanted in seen:
                 raise SourceError(f"{path} of the source returns the same page twice")
         raise SourceError(f"{path} of the source has more than {PAGES_MAX} pages")
 
-    async def _request(self, path: str, query: Query) -> httpx.Response:
-        """The whole response. raises: ResponseTooLarge"""
-        async with self.client.stream("GET", path, params=list(query)) as response:
-            body = bytearray()
+    async def _request(self, method: str, path: str, query: Query, body: Any) -> httpx.Response:
+        """Return the whole response. raises: ResponseTooLarge"""
+        sent = {} if body is None else {"json": body}
+        async with self.client.stream(method, path, params=list(query), **sent) as response:
+            content = bytearray()
             async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > RESPONSE_BYTES_MAX:
+                content += chunk
+                if len(content) > RESPONSE_BYTES_MAX:
                     raise ResponseTooLarge(
                         f"{path} of the source responds with more than {RESPONSE_BYTES_MAX} bytes"
                     )
             headers = {"retry-after": response.headers.get("retry-after", "")}
             headers["location"] = response.headers.get("location", "")
-            return httpx.Response(response.status_code, headers=headers, content=bytes(body))
+            return httpx.Response(response.status_code, headers=headers, content=bytes(content))
 
 
 @asynccontextmanager
@@ -142,23 +185,34 @@ def _is_address(host: str) -> bool:
     return url.scheme in {"http", "https"} and bool(url.host) and is_plain
 
 
-def _page(path: str, page: Any) -> tuple[list[Any], str]:
-    """Rows, and the link to the next page. Some lists have one page, without an envelope."""
-    if isinstance(page, list):
-        return page, ""
-    results = page.get("results") if isinstance(page, dict) else None
+def _page(path: str, body: Any) -> ListPage:
+    if isinstance(body, list):
+        return ListPage(body, is_enclosed=False)
+    results = body.get("results") if isinstance(body, dict) else None
     if not isinstance(results, list):
         raise SourceError(f"{path} of the source is not a list")
+    count = body.get("count")
+    link = link_of(path, body)
+    return ListPage(results, link, count if isinstance(count, int) else None)
+
+
+def link_of(path: str, page: Mapping[str, Any]) -> Query:
+    """Return the query of the link to the next page, empty without a link. raises: SourceError
+
+    The host and path of the link are ignored.
+    """
     following = page.get("next")
-    return results, following if isinstance(following, str) else ""
-
-
-def _query_of(path: str, following: str) -> Query:
-    """Query of the link to the next page. The host and path of the link are ignored."""
+    if not isinstance(following, str) or not following:
+        return ()
     query = tuple(parse_qsl(urlsplit(following).query, keep_blank_values=True))
     if not query:
         raise SourceError(f"{path} of the source links to a next page without a query")
     return query
+
+
+def _is_passing(status: int) -> bool:
+    """Return whether another try may succeed."""
+    return status == 429 or (status >= 500 and status != 501)
 
 
 def _decoded(path: str, content: bytes) -> Any:

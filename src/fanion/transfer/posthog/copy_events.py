@@ -1,252 +1,165 @@
 """Copies the events of a source, the oldest first.
 
-Events keep their ids and times, so that an event copied twice is stored once. The progress is
-written after each window.
+Events keep their ids and times, so that an event copied twice is stored once. Each page ends before
+the time of its last event, from which the next one begins, and the copy ends with an empty page:
+whatever a page may hold, no event is between two pages. The progress is written after each page.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID
-
-import msgspec
-from msgspec import Struct
+from datetime import datetime, timedelta
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.transfer.posthog.client import Query, ResponseTooLarge, Source, SourceError
+from fanion.transfer.posthog.client import Source, SourceError
+from fanion.transfer.posthog.copy_progress import OLDEST, CopyProgress, CopyStart, start_of
+from fanion.transfer.posthog.event_counts import SourceCount, count_events
+from fanion.transfer.posthog.event_items import PosthogEvent, item_of
+from fanion.transfer.posthog.event_pages import INSTANT, EventPage, Span
+from fanion.transfer.posthog.instant_events import Instants
 from fanion.transfer.posthog.sink_client import ProgressStore, Sink
-from fanion.transfer.posthog.windows import (
-    INSTANT,
-    OLDEST,
-    CopyProgress,
-    Window,
-    Windows,
-    middle,
-    start_of,
-)
 
-_DERIVED = tuple(f"$group_{index}" for index in range(GROUP_TYPES_MAX))
-_encode = msgspec.json.Encoder().encode
-
-
-class PosthogEvent(Struct):
-    id: UUID
-    event: str
-    distinct_id: str
-    timestamp: datetime
-    properties: dict[str, Any] = {}
-    elements_chain: str | None = None
-
-
-def read_events(raw: Sequence[object]) -> tuple[list[PosthogEvent], int]:
-    """Events in the given order, and the number of invalid ones."""
-    found: list[PosthogEvent] = []
-    for one in raw:
-        try:
-            found.append(msgspec.convert(one, PosthogEvent))
-        except msgspec.ValidationError:
-            continue
-    return found, len(raw) - len(found)
-
-
-def time_of(body: PosthogEvent) -> datetime:
-    """Without a zone it is UTC."""
-    time = body.timestamp
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
-def item_of(body: PosthogEvent) -> bytes:
-    """Body of a capture request for the event, with its own id and time."""
-    return _encode(
-        {
-            "event": body.event,
-            "distinct_id": body.distinct_id,
-            "uuid": body.id,
-            "timestamp": time_of(body).isoformat(),
-            "properties": _properties(body),
-        }
-    )
-
-
-def _properties(body: PosthogEvent) -> Mapping[str, Any]:
-    properties = dict(body.properties)
-    if "$groups" in properties:
-        # Derived from the groups and the indexes of their types, which differ between projects.
-        for name in _DERIVED:
-            properties.pop(name, None)
-    if body.elements_chain:
-        properties.setdefault("$elements_chain", body.elements_chain)
-    return properties
-
-
-RESPONSE_EVENTS_MAX = 2_000  # about 4 MB
-WINDOW_EVENTS_MAX = 10_000  # held in memory, since the source lists the newest first
-INSTANT_EVENTS_MAX = 10_000  # with one name in one microsecond
 INCOMPLETE_MAX = 100
-_DAY = timedelta(days=1)
+# A source sorts the events of a span: few enough to be quick, and enough for several pages.
+SPAN_EVENTS = 10_000
+# Servers that look back only a day without `after` do so from the end of the oldest span.
+FIRST_WIDTH = timedelta(days=1) - INSTANT
+WIDTH_MAX = timedelta(days=365)  # PostHog refuses more than a year
+GROWTH_MAX = 64
 
 
 @dataclass
 class Copied:
-    """events:     number of events written
-    start:      beginning of the copy; None when the source has no events
+    """What a run has copied.
+
+    events:     number of events handed in
+    earlier:    number of events that earlier runs of the same copy handed in
+    start:      beginning of this run; None when the source has no events
     unreadable, too_large: numbers of events that were left out
     incomplete: times and names of which the source could not list all events
+    counted:    number of events that the source itself counts, at the end
+    uncounted:  why it does not
+    differs:    whether that number is not the number of events handed in
     """
 
     events: int = 0
+    earlier: int = 0
     start: datetime | None = None
     unreadable: int = 0
     too_large: int = 0
     incomplete: list[str] = field(default_factory=list)
+    counted: int | None = None
+    uncounted: str = ""
+    differs: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no event is known to be missing."""
+        return not (self.differs or self.incomplete or self.unreadable or self.too_large)
 
 
 @dataclass
 class EventCopy:
-    """since, until: chosen by the operator; until is at the latest now
-    on_progress: called after each window with the counts and the time reached
-    response_max, window_max, instant_max: events in one response, in one window, and with one
-           name in one microsecond
+    """One run of a copy.
+
+    since, until: chosen by the operator; until is at the latest now
+    on_progress: called after each page with the counts and the time reached
     """
 
-    source: Source
+    instants: Instants
     sink: Sink
     progress: ProgressStore
     now: Callable[[], datetime]
     since: datetime | None
     until: datetime
     on_progress: Callable[[Copied, datetime], None]
-    response_max: int = RESPONSE_EVENTS_MAX
-    window_max: int = WINDOW_EVENTS_MAX
-    instant_max: int = INSTANT_EVENTS_MAX
     copied: Copied = field(default_factory=Copied)
-    _names: Sequence[str] | None = None
 
     async def run(self) -> Copied:
-        """raises: SourceError, SinkError; the next run resumes there"""
+        """Copy until no event is left.
+
+        Raises:
+            SourceError, SinkError: The copy ended early; the next run resumes there.
+        """
         start = start_of(await self.progress.get(), self.since)
-        self.copied.start = start if start is not None else await self._oldest()
+        self.copied.earlier = start.events
+        self.copied.start = None if start.at == OLDEST else start.at
+        before = await count_events(self._source, start.copied_from, self.until)
+        at, width = start.at, FIRST_WIDTH
+        while at < self.until:
+            span = Span(at, min(at + width, self.until))
+            page = await self.instants.pages.ascending(span)
+            at = await self._copy(page) or span.end
+            width = _width(span, at, len(page.rows))
+            if self.copied.start is not None:
+                await self._save_progress(start, at, is_finished=False)
+                self.on_progress(self.copied, at)
         if self.copied.start is not None:
-            windows = Windows(self.copied.start, self.until, self.window_max)
-            while (window := windows.window()) is not None:
-                await self._copy(windows, window)
-            await self._save_progress(max(windows.at, self.until), is_finished=True)
+            await self._save_progress(start, max(at, self.until), is_finished=True)
+        await self._compare(start, before)
         return self.copied
 
-    async def _copy(self, windows: Windows, window: Window) -> None:
-        if window.is_crowded:
-            await self._copy_instant(window)
-            windows.advance(window, 0)
-        else:
-            found = await self._collect(windows, window)
-            if found is None:
-                return
-            await self._write(found)
-            windows.advance(window, len(found))
-        await self._save_progress(windows.at, is_finished=False)
-        self.on_progress(self.copied, windows.at)
+    @property
+    def _source(self) -> Source:
+        return self.instants.pages.source
 
-    async def _collect(self, windows: Windows, window: Window) -> list[PosthogEvent] | None:
-        """All events of a window, the newest first; None when a smaller window must be tried."""
-        found: dict[UUID, PosthogEvent] = {}
-        end = window.end
-        while True:
-            page, is_full = await self._events(Window(window.start, end), self.response_max)
-            found.update((one.id, one) for one in page if one.id not in found)
-            if not is_full:
-                return list(found.values())
-            if not page:
-                raise SourceError("the source returns no events in a known format")
-            newest, oldest = time_of(page[0]), time_of(page[-1])
-            if newest == oldest:
-                windows.crowd(oldest)
-                return None
-            if len(found) > self.window_max:
-                windows.narrow(window, oldest)
-                return None
-            end = oldest + INSTANT
+    async def _copy(self, page: EventPage) -> datetime | None:
+        """Copy what is before the last time of a page.
 
-    async def _copy_instant(self, window: Window) -> None:
-        """One event name at a time; the API cannot list more events of one name and time."""
-        page, _ = await self._events(window, self.response_max)
-        # Events exist whose definition has been deleted.
-        names = dict.fromkeys([*await self._event_names(), *(one.event for one in page)])
-        for name in names:
-            found, is_full = await self._events(window, self.instant_max, ("event", name))
-            await self._write(found)
-            if is_full:
-                self.copied.incomplete.append(f"{window.start.isoformat()} {name}")
+        Returns:
+            Where the next page begins; None if this one has no times.
+        """
+        if not page.times:
+            await self._write([], page.unreadable)
+            return None
+        first, last = page.times[0], page.times[-1]
+        if self.copied.start is None:
+            self.copied.start = first
+        if first < last:
+            page = page.before(last)
+            await self._write(page.events, page.unreadable)
+            return last
+        after = last + INSTANT
+        found = await self.instants.events(Span(last, after), page)
+        await self._write(found.events, found.unreadable)
+        self.copied.incomplete += [f"{last.isoformat()} {name}" for name in found.incomplete]
         if len(self.copied.incomplete) > INCOMPLETE_MAX:
             raise SourceError("the source cannot list its events by time")
+        return after
 
-    async def _write(self, found: Sequence[PosthogEvent]) -> None:
-        """found: the newest first"""
-        if found:
-            items = [item_of(one) for one in reversed(found)]
-            too_large = await self.sink.take(items)
-            self.copied.too_large += too_large
-            self.copied.events += len(items) - too_large
-
-    async def _events(
-        self, window: Window, limit: int, *more: tuple[str, str]
-    ) -> tuple[list[PosthogEvent], bool]:
-        """The newest events of a window, and whether there are more."""
-        while True:
-            try:
-                page = await self._page(window, limit, *more)
-                break
-            except ResponseTooLarge:
-                if limit == 1:
-                    raise
-                limit = max(limit // 10, 1)
-                self.response_max = min(self.response_max, limit)
-        raw = page.get("results") if isinstance(page, dict) else None
-        if not isinstance(raw, list):
-            raise SourceError("the source does not return a list of events")
-        found, unreadable = read_events(raw)
+    async def _write(self, events: Sequence[PosthogEvent], unreadable: int) -> None:
         self.copied.unreadable += unreadable
-        return found, bool(page.get("next")) or len(raw) >= limit
+        if events:
+            too_large = await self.sink.take([item_of(event) for event in events])
+            self.copied.too_large += too_large
+            self.copied.events += len(events) - too_large
 
-    async def _page(self, window: Window, limit: int, *more: tuple[str, str]) -> Any:
-        asked: Query = (("limit", str(limit)), ("before", window.end.isoformat()), *more)
-        if window.start > OLDEST:
-            asked = (*asked, ("after", (window.start - INSTANT).isoformat()))
-        return await self.source.get(self.source.project_path("/events/"), asked)
+    async def _compare(self, start: CopyStart, before: SourceCount) -> None:
+        """Compare with the source's own count. Events may arrive there during the copy."""
+        copied = self.copied
+        after = before
+        if before.events is not None:
+            after = await count_events(self._source, start.copied_from, self.until)
+        copied.counted, copied.uncounted = after.events, after.why
+        if before.events is not None and after.events is not None:
+            low, high = sorted((before.events, after.events))
+            copied.differs = not low <= copied.earlier + copied.events <= high
+            if not copied.differs:
+                copied.incomplete.clear()  # everything could be listed after all
 
-    async def _event_names(self) -> Sequence[str]:
-        if self._names is None:
-            path = self.source.project_path("/event_definitions/")
-            rows = [row async for row in self.source.rows(path)]
-            self._names = [row["name"] for row in rows if _has_name(row)]
-        return self._names
-
-    async def _oldest(self) -> datetime | None:
-        """A time at most a day before the first event; None when there is none before `until`."""
-        low, high = OLDEST, self.until
-        if not await self._has_any_before(high):
-            return None
-        while high - low > _DAY:
-            between = middle(low, high)
-            if await self._has_any_before(between):
-                high = between
-            else:
-                low = between
-        return low
-
-    async def _has_any_before(self, end: datetime) -> bool:
-        found, is_full = await self._events(Window(OLDEST, end), 1)
-        return bool(found) or is_full
-
-    async def _save_progress(self, copied_upto: datetime, *, is_finished: bool) -> None:
-        """Lost progress is only copied again by the next run."""
+    async def _save_progress(
+        self, start: CopyStart, copied_upto: datetime, *, is_finished: bool
+    ) -> None:
+        """Write how far the copy is; lost progress is only copied again by the next run."""
+        events = self.copied.earlier + self.copied.events
+        progress = CopyProgress(self.since, copied_upto, is_finished, start.copied_from, events)
         try:
-            await self.progress.put(CopyProgress(self.since, copied_upto, is_finished), self.now())
+            await self.progress.put(progress, self.now())
         except RecordsUnavailable:
             if is_finished:
                 raise
 
 
-def _has_name(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("name"), str)
+def _width(span: Span, at: datetime, rows: int) -> timedelta:
+    """Return the width of the next span, which aims at SPAN_EVENTS."""
+    factor = SPAN_EVENTS / rows if rows else GROWTH_MAX
+    return min(max((at - span.start) * factor, INSTANT), WIDTH_MAX)

@@ -179,7 +179,7 @@ class _SourceReader:
         self.stored = replace(self.stored, members=members)
 
     async def _required(self, path: str) -> list[Any]:
-        return await self._all(self.source.project_path(path))
+        return await self._all(path.strip("/"), self.source.project_path(path))
 
     async def _rows(self, path: str, *, is_paged: bool = True) -> list[Any]:
         place = self.source.project_path(path)
@@ -188,19 +188,26 @@ class _SourceReader:
     async def _optional(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
         """All rows; none where the source does not have them, which is reported as skipped."""
         try:
-            return await self._all(path, is_paged=is_paged)
+            return await self._all(what, path, is_paged=is_paged)
         except SourceStatusError as error:
             if error.status not in _NOT_AVAILABLE:
                 raise
             self.report.skipped(what, "all", str(error))
             return []
 
-    async def _all(self, path: str, *, is_paged: bool = True) -> list[Any]:
-        found = []
-        async for one in self.source.rows(path, is_paged=is_paged):
-            found.append(one)
-            self.on_read()
-        return found
+    async def _all(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
+        """Return all rows. Those that the source counts and does not list are reported."""
+        rows: list[Any] = []
+        counted = 0
+        async for page in self.source.pages(path, is_paged=is_paged):
+            rows += page.rows
+            counted = page.count or 0
+            for _ in page.rows:
+                self.on_read()
+        if counted > len(rows):
+            why = f"the source counts {counted} and lists {len(rows)}"
+            self.report.skipped(what, "not listed", why, counted - len(rows))
+        return rows
 
     async def _get(self, path: str) -> Any:
         """None for an object that no longer exists."""

@@ -20,7 +20,7 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.activity import SOURCE_CHARS_MAX, event_copies
 from fanion.projects.model import Project
-from fanion.transfer.posthog.windows import CopyProgress
+from fanion.transfer.posthog.copy_progress import CopyProgress
 
 BATCH_ITEMS_MAX = 500
 BATCH_BYTES_MAX = 4 * 1024**2
@@ -201,19 +201,30 @@ class ProgressStore:
 
     async def get(self) -> CopyProgress | None:
         rows = await self.records.fetch(
-            select(_copy.since, _copy.copied_upto, _copy.is_finished).where(
+            select(
+                _copy.since,
+                _copy.copied_upto,
+                _copy.is_finished,
+                _copy.copied_from,
+                _copy.events,
+            ).where(
                 _copy.project_id == self.project_id, _copy.source == self.source[:SOURCE_CHARS_MAX]
             )
         )
         if not rows:
             return None
-        return CopyProgress(rows[0].since, rows[0].copied_upto, rows[0].is_finished)
+        row = rows[0]
+        return CopyProgress(
+            row.since, row.copied_upto, row.is_finished, row.copied_from, row.events
+        )
 
     async def put(self, progress: CopyProgress, now: datetime) -> None:
         values = {
             "since": progress.since,
             "copied_upto": progress.copied_upto,
             "is_finished": progress.is_finished,
+            "copied_from": progress.copied_from,
+            "events": progress.events,
             "updated_at": now,
         }
         async with self.records.write() as connection:

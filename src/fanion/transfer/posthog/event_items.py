@@ -1,0 +1,71 @@
+"""Events as the source returns them, and as they are handed in here."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from fanion.groups.model import GROUP_TYPES_MAX
+
+_DERIVED = tuple(f"$group_{index}" for index in range(GROUP_TYPES_MAX))
+_encode = msgspec.json.Encoder().encode
+
+
+class TimedRow(Struct):
+    """What a row must have, so that pages can go on behind it."""
+
+    timestamp: datetime
+
+    @property
+    def time(self) -> datetime:
+        """The time in UTC, which is also the zone of times without one."""
+        time = self.timestamp
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+class PosthogEvent(TimedRow):
+    id: UUID
+    event: str
+    distinct_id: str
+    properties: dict[str, Any] = {}
+    elements_chain: str | None = None
+
+
+Row = PosthogEvent | TimedRow | None
+
+
+def read_row(raw: object) -> Row:
+    """Return the event; only its time if other fields cannot be read, and None without a time."""
+    for kind in (PosthogEvent, TimedRow):
+        try:
+            return msgspec.convert(raw, kind)
+        except msgspec.ValidationError:
+            continue
+    return None
+
+
+def item_of(event: PosthogEvent) -> bytes:
+    """Return the body of a capture request for the event, with its own id and time."""
+    return _encode(
+        {
+            "event": event.event,
+            "distinct_id": event.distinct_id,
+            "uuid": event.id,
+            "timestamp": event.time.isoformat(),
+            "properties": _properties(event),
+        }
+    )
+
+
+def _properties(event: PosthogEvent) -> Mapping[str, Any]:
+    properties = dict(event.properties)
+    if "$groups" in properties:
+        # Derived from the groups and the indexes of their types, which differ between projects.
+        for name in _DERIVED:
+            properties.pop(name, None)
+    if event.elements_chain:
+        properties.setdefault("$elements_chain", event.elements_chain)
+    return properties

@@ -1,0 +1,133 @@
+"""Events of one microsecond, of which there may be more than a page holds.
+
+A page cannot begin within a microsecond, except where links or offsets of the source lead there.
+Elsewhere both orders, and one event name at a time, show as many events as possible.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fanion.transfer.posthog.client import SourceStatusError
+from fanion.transfer.posthog.event_items import PosthogEvent
+from fanion.transfer.posthog.event_pages import (
+    ASCENDING,
+    DESCENDING,
+    EventPage,
+    EventPages,
+    Span,
+    unique,
+)
+
+EVENTS_MAX = 10_000  # in one response, with one name in one microsecond
+PAGES_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class InstantEvents:
+    """Events of one microsecond. incomplete: names of which the source may have more"""
+
+    events: list[PosthogEvent]
+    unreadable: int
+    incomplete: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Instants:
+    """Reads the events of single microseconds. events_max: in one response"""
+
+    pages: EventPages
+    events_max: int = EVENTS_MAX
+    _names: Sequence[str] | None = None
+
+    async def events(self, span: Span, page: EventPage) -> InstantEvents:
+        """Return all events of a microsecond. raises: SourceError
+
+        page: the first page of it
+        """
+        if not page.link and len(page.rows) < self.pages.longest:
+            return InstantEvents(page.events, page.unreadable)
+        turned = await self.pages.of_instant(span, self.pages.limit, ("orderBy", DESCENDING))
+        found = unique([*page.events, *turned.events])
+        if _meet(page, turned):
+            return InstantEvents(found, page.unreadable)
+        incomplete = []
+        # Events exist whose definition has been deleted.
+        for name in dict.fromkeys([*await self._event_names(), *(one.event for one in found)]):
+            events, is_complete = await self._named(span, name)
+            found += events
+            incomplete += [] if is_complete else [name]
+        return InstantEvents(unique(found), page.unreadable, incomplete)
+
+    async def _named(self, span: Span, name: str) -> tuple[list[PosthogEvent], bool]:
+        """Return the events of one name, and whether these are all."""
+        first = await self._page(span, name, ASCENDING)
+        if not first.link and len(first.rows) < self.pages.longest:
+            return first.events, True
+        linked, is_complete = await self._linked(first)
+        if is_complete:
+            return linked, True
+        shifted, is_complete = await self._shifted(span, name, linked)
+        if is_complete:
+            return shifted, True
+        turned = await self._page(span, name, DESCENDING)
+        return unique([*shifted, *turned.events]), _meet(first, turned)
+
+    async def _linked(self, page: EventPage) -> tuple[list[PosthogEvent], bool]:
+        """Follow links as long as they show more events: where they do, they lead to the end."""
+        found, pages = page.events, 1
+        while page.link and pages < PAGES_MAX:
+            page = await self.pages.linked(page)
+            more = unique([*found, *page.events])
+            if len(more) == len(found):
+                break
+            found, pages = more, pages + 1
+        return found, pages > 1 and not page.link
+
+    async def _shifted(
+        self, span: Span, name: str, found: list[PosthogEvent]
+    ) -> tuple[list[PosthogEvent], bool]:
+        """Ask for offsets until a page is empty; servers without offsets repeat the first page."""
+        for _ in range(PAGES_MAX):
+            offset = ("offset", str(len(found)))
+            try:
+                page = await self._page(span, name, ASCENDING, offset)
+            except SourceStatusError as error:
+                if error.status != 400:
+                    raise
+                return found, False
+            if not page.rows:
+                return found, True
+            more = unique([*found, *page.events])
+            if len(more) == len(found):
+                return found, False
+            found = more
+        return found, False
+
+    async def _page(self, span: Span, name: str, order: str, *more: tuple[str, str]) -> EventPage:
+        query = (("event", name), ("orderBy", order), *more)
+        return await self.pages.of_instant(span, self.events_max, *query)
+
+    async def _event_names(self) -> Sequence[str]:
+        if self._names is None:
+            source = self.pages.source
+            path = source.project_path("/event_definitions/")
+            rows = [row async for row in source.rows(path)]
+            self._names = [row["name"] for row in rows if _has_name(row)]
+        return self._names
+
+
+def _meet(page: EventPage, turned: EventPage) -> bool:
+    """Return whether the pages of both orders have everything between them.
+
+    They do where the end of one is the beginning of the other. The same events in both orders are
+    everything only if neither page links to more.
+    """
+    ids, turned_ids = ({event.id for event in one.events} for one in (page, turned))
+    if ids == turned_ids:
+        return not page.link and not turned.link
+    return bool(ids & turned_ids)
+
+
+def _has_name(row: Any) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("name"), str)

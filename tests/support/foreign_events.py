@@ -1,0 +1,127 @@
+"""A list of events as servers with PostHog's API give it, in the ways in which they differ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from msgspec import json
+
+from tests.support.scripted_source import Answer, Asked
+
+Json = dict[str, Any]
+DAY = timedelta(days=1)
+YEAR_2024 = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def event(number: int, time: datetime, name: str = "e", **properties: Any) -> Json:
+    return {
+        "id": str(UUID(int=number)),
+        "event": name,
+        "distinct_id": "u",
+        "timestamp": time.isoformat(),
+        "properties": properties,
+        "elements_chain": "",
+    }
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How a server answers.
+
+    cap:        events of a page at most
+    looks_back: without `after` only the day before `before`, and no range over a year
+    narrows:    the newest events come from a part of the range, without a link to the others
+    links:      a full page links to the next one
+    offsets:    `offset` is obeyed; elsewhere it is ignored
+    cursors:    links lead on within a moment
+    counts:     the kind of query that counts events
+    """
+
+    cap: int = 10_000
+    looks_back: bool = False
+    narrows: bool = False
+    links: bool = True
+    offsets: bool = False
+    cursors: bool = False
+    counts: str = ""
+
+
+@dataclass
+class ForeignEvents:
+    """Events of one project. queries: of each request for a page, in order"""
+
+    events: list[Json]
+    habits: Habits = field(default_factory=Habits)
+    queries: list[dict[str, str]] = field(default_factory=list)
+    uncounted: int = 0
+
+    def answer(self, asked: Asked) -> Answer:
+        """Answer a request for events, their names, or their number."""
+        if asked.path.endswith("/query/"):
+            return self._counted(json.decode(asked.body)["query"])
+        if asked.path.endswith("/event_definitions/"):
+            names = [{"name": name} for name in self.names()]
+            return Answer(200, {"count": len(names), "results": names, "next": None})
+        return self.page(asked.query)
+
+    def names(self) -> list[str]:
+        return sorted({one["event"] for one in self.events})
+
+    def page(self, query: dict[str, str]) -> Answer:
+        self.queries.append(query)
+        before = datetime.fromisoformat(query["before"])
+        after = datetime.fromisoformat(query["after"]) if "after" in query else None
+        if self.habits.looks_back:
+            after = before - DAY if after is None else after
+            if before - after > 366 * DAY:
+                return Answer(400, {"detail": "The range is too long."})
+        is_ascending = json.decode(query.get("orderBy", '["-timestamp"]')) == ["timestamp"]
+        events = self._listed(query, after, before)
+        if not is_ascending:
+            events = self._narrowed(events[::-1], before)
+        offset = int(query.get("offset", 0)) if self.habits.offsets else 0
+        rows = events[offset:][: min(int(query["limit"]), self.habits.cap)]
+        has_more = len(events) > offset + len(rows)
+        link = self._link(query, rows, is_ascending) if has_more and self.habits.links else None
+        return Answer(200, {"results": rows, "next": link})
+
+    def _listed(
+        self, query: dict[str, str], after: datetime | None, before: datetime
+    ) -> list[Json]:
+        """In ascending order; behind the cursor where there is one."""
+        place = (after, query["cursor"]) if "cursor" in query else None
+        return sorted(
+            (
+                one
+                for one in self.events
+                if (time := datetime.fromisoformat(one["timestamp"])) < before
+                and (after is None or time > after or (place is not None and time >= after))
+                and query.get("event") in (None, one["event"])
+                and (place is None or (time, one["id"]) > place)
+            ),
+            key=lambda one: (datetime.fromisoformat(one["timestamp"]), one["id"]),
+        )
+
+    def _narrowed(self, events: list[Json], before: datetime) -> list[Json]:
+        if not (self.habits.narrows and events):
+            return events
+        recent = [
+            one for one in events if before - datetime.fromisoformat(one["timestamp"]) <= DAY / 24
+        ]
+        return recent or events
+
+    def _link(self, query: dict[str, str], rows: Sequence[Json], is_ascending: bool) -> str:
+        place = {"after" if is_ascending else "before": rows[-1]["timestamp"]}
+        cursor = {"cursor": rows[-1]["id"]} if self.habits.cursors else {}
+        return f"https://elsewhere.example/?{urlencode({**query, **place, **cursor})}"
+
+    def _counted(self, query: Json) -> Answer:
+        if query["kind"] != self.habits.counts:
+            return Answer(400, {"detail": f"{query['kind']} is not known."})
+        count = len(self.events) + self.uncounted
+        if query["kind"] == "HogQLQuery":
+            return Answer(200, {"results": [[count]]})
+        return Answer(200, {"results": [{"aggregated_value": count}]})
