@@ -38,6 +38,7 @@ from tests.support.management import (
 
 ME = "/api/users/@me/"
 NEW_PASSWORD = "quite another passphrase"
+PRESENT = {"current_password": OWNER_PASSWORD}
 FRESH = error(
     "authentication_error",
     "fresh_sign_in_required",
@@ -254,7 +255,7 @@ async def test_an_address_that_a_user_has_chosen_is_marked(house: House) -> None
 
     own = await store.user_of(replace(identity, verified_email=OWNER_EMAIL, subject="2"), NOW)
     await forget_identities(house.workspace.records)
-    await browser.patch(ME, json={"email": "new@example.com"})
+    await browser.patch(ME, json={"email": "new@example.com", **PRESENT})
 
     assert own == house.workspace.made.user.id
     assert await store.user_of(identity, NOW) is None
@@ -271,7 +272,7 @@ async def test_a_fresh_session_changes_the_address_and_the_former_one_is_told(ho
     token = await links.create(Purpose.RESET, workspace.made.user.id, NOW, FRESH_FOR)
     browser = await house.browser()
 
-    answer = await browser.patch(ME, json={"email": " New@Example.com "})
+    answer = await browser.patch(ME, json={"email": " New@Example.com ", **PRESENT})
 
     assert (answer.status_code, answer.json()["email"]) == (200, "new@example.com")
     assert answer.json()["is_email_verified"] is False
@@ -294,7 +295,8 @@ async def test_an_address_of_another_user_is_refused(house: House) -> None:
     await add_member(house.workspace.records, "ada")
     browser = await house.browser()
 
-    answer = await browser.patch(ME, json={"email": "ADA@example.com", "first_name": "Eve"})
+    sent = {"email": "ADA@example.com", "first_name": "Eve", **PRESENT}
+    answer = await browser.patch(ME, json=sent)
 
     assert (answer.status_code, answer.json()) == (
         400,
@@ -368,12 +370,13 @@ async def test_a_new_password_ends_all_other_sessions_and_links(house: House) ->
     ],
 )
 @pytest.mark.parametrize("by", ["session", "key"])
-async def test_a_new_password_needs_the_present_one(
-    house: House, sent: Json, refusal: Json, by: str
+@pytest.mark.parametrize("new", [{"password": NEW_PASSWORD}, {"email": "new@example.com"}])
+async def test_a_new_password_or_address_needs_the_present_password(
+    house: House, sent: Json, refusal: Json, by: str, new: Json
 ) -> None:
     client = await house.browser() if by == "session" else house.workspace.client
 
-    answer = await client.patch(ME, json={"password": NEW_PASSWORD, **sent})
+    answer = await client.patch(ME, json={**new, **sent})
 
     assert (answer.status_code, answer.json()) == (400, refusal)
     assert await house.can_sign_in(OWNER_PASSWORD)
@@ -416,8 +419,8 @@ async def test_a_bad_password_is_refused_and_changes_nothing(
 @pytest.mark.parametrize(
     "sent",
     [
-        {"email": "new@example.com"},
-        {"password": NEW_PASSWORD, "current_password": OWNER_PASSWORD},
+        {"email": "new@example.com", **PRESENT},
+        {"password": NEW_PASSWORD, **PRESENT},
     ],
 )
 async def test_an_old_session_changes_neither_address_nor_password(

@@ -172,6 +172,50 @@ async def test_a_second_factor_is_set_up_and_asked_for(workspace: Workspace) -> 
     assert await activity(workspace) == [("User", "second_factor_added")]
 
 
+@pytest.mark.parametrize("new", [{"email": "new@example.com"}, {"password": "quite another one"}])
+async def test_an_account_without_a_password_is_changed_with_a_code(
+    workspace: Workspace, new: dict[str, str]
+) -> None:
+    """Its sessions begin at an identity provider; one in the wrong hands has no phone."""
+    ada = await add_member(workspace.records, "ada")
+    value = await workspace.sign_in.sessions.start(ada.user_id, "oidc", Device("", ""))
+    async with workspace.browser() as browser:
+        browser.cookies.set("fanion", value, "fanion.test", "/")
+        phone = await set_up(workspace, browser)
+
+        answers = [
+            await browser.patch(ME, json=new),
+            await browser.patch(ME, json={**new, "token": "000000"}),
+            await browser.patch(ME, json={**new, "current_password": "a guess of it"}),
+            await browser.patch(ME, json={"first_name": "Ada B."}),
+        ]
+        by_code = await browser.patch(ME, json={**new, "token": phone.code()})
+
+    missing = invalid("required", "This field is required.", "token")
+    bodies = [answer.json() for answer in answers[:3]]
+    assert bodies == [missing, INVALID, missing]
+    assert [answer.status_code for answer in answers] == [400, 400, 400, 200]
+    assert (by_code.status_code, by_code.json()["email"]) == (
+        200,
+        new.get("email", "ada@example.com"),
+    )
+
+
+async def test_a_recovery_code_that_changes_an_account_is_used_up(workspace: Workspace) -> None:
+    ada = await add_member(workspace.records, "ada")
+    value = await workspace.sign_in.sessions.start(ada.user_id, "oidc", Device("", ""))
+    async with workspace.browser() as browser:
+        browser.cookies.set("fanion", value, "fanion.test", "/")
+        phone = await set_up(workspace, browser)
+        code = phone.backup_codes[0]
+
+        first = await browser.patch(ME, json={"email": "b@example.com", "token": code})
+        second = await browser.patch(ME, json={"email": "c@example.com", "token": code})
+
+    assert (first.status_code, second.json()) == (200, INVALID)
+    assert ("User", "recovery_code_used") in await activity(workspace)
+
+
 async def test_the_app_reads_the_secret_from_an_address(workspace: Workspace) -> None:
     browser = await signed_in(workspace)
 

@@ -1,9 +1,10 @@
 """A real server with its owner and other people, who are signed in without the page for it."""
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -66,6 +67,13 @@ class Installation:
             assert joined.is_success, joined.text
             self._sessions[account.email] = client.cookies[PLAIN_NAME], time.monotonic()
         return account
+
+    def forget_password(self, account: Account) -> None:
+        """As of a user who signs in by an identity provider; sessions go on."""
+        with closing(sqlite3.connect(self.server.data / "records.db", timeout=10)) as records:
+            forgotten = "UPDATE users SET password_hash = '' WHERE email = ?"
+            records.execute(forgotten, (account.email,))
+            records.commit()
 
     @cached_property
     def viewer(self) -> Account:

@@ -25,6 +25,57 @@ def test_name_of_the_account_is_changed(visit: Visit, installation: Installation
     expect(name).to_have_value("Nora the First")
 
 
+def test_new_address_and_new_password_need_the_current_password(
+    visit: Visit, installation: Installation
+) -> None:
+    account = installation.member("Pia")
+    console = visit(account, anew=True)
+    page = console.page
+    console.open("/account")
+    current = page.get_by_label("Current password")
+    expect(current).to_have_count(0)
+
+    page.get_by_label("E-mail address").fill(f"new-{account.email}")
+    console.watch.expect_status(400, "/api/users/@me/")
+    current.fill("a wrong password")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Your current password is incorrect.")).to_be_visible()
+    console.expect_accessible()
+    current.fill(account.password)
+    page.get_by_role("button", name="Save").click()
+    console.expect_toast("Saved")
+    expect(current).to_have_count(0)
+
+    console.open("/account?tab=password")
+    current.fill(account.password)
+    page.get_by_label("New password").fill("another long password")
+    page.get_by_role("button", name="Set password").click()
+    console.expect_toast("The password is set")
+
+
+def test_account_without_a_password_is_changed_with_a_code(
+    visit: Visit, installation: Installation
+) -> None:
+    account = installation.member("Otto")
+    console = visit(account, anew=True)
+    page = console.page
+    console.open("/account?tab=factor")
+    page.get_by_role("button", name="Set up a second factor").click()
+    secret = page.get_by_role("dialog").locator("code").inner_text()
+    page.get_by_label("Code of the app").fill(pyotp.TOTP(secret).now())
+    page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
+    codes = page.get_by_role("dialog", name="Recovery codes").locator("pre").inner_text().split()
+    page.get_by_role("button", name="I have kept them").click()
+    installation.forget_password(account)
+
+    console.open("/account")
+    page.get_by_label("E-mail address").fill(f"new-{account.email}")
+    page.get_by_label("Code of the app").fill(codes[0])
+    page.get_by_role("button", name="Save").click()
+
+    console.expect_toast("Saved")
+
+
 def test_key_is_made_shown_once_and_revoked(console: Console) -> None:
     page = console.page
     console.open("/account?tab=keys")

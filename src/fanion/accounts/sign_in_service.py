@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 import structlog
@@ -12,12 +13,13 @@ from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
 from fanion.accounts.passwords.hashing_service import PasswordHashing
-from fanion.accounts.second_factor.store import SecondFactorStore
+from fanion.accounts.second_factor.store import CheckedCode, SecondFactorStore
 from fanion.accounts.sessions.service import SessionService
 from fanion.accounts.users_store import Account, AccountStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid, PermissionDenied, Throttled, Unavailable
 from fanion.projects.auth.failed_attempts_cache import Reason, uncounted
+from fanion.server.forwarded import Client
 
 
 class InvalidCredentials(Invalid):
@@ -25,6 +27,14 @@ class InvalidCredentials(Invalid):
 
     default_code = "invalid_credentials"
     default_detail = "Invalid email or password."
+
+
+class InvalidCode(Invalid):
+    default_code = "two_factor_invalid"
+    default_detail = "Invalid authentication code."
+
+    def __init__(self) -> None:
+        super().__init__(attr="token")
 
 
 class PasswordsOff(PermissionDenied):
@@ -51,6 +61,10 @@ class SignIn:
     @property
     def factors(self) -> SecondFactorStore:
         return SecondFactorStore(self.accounts.records)
+
+    def asks_password_of(self, account: Account) -> bool:
+        """Whether the owner of the account can prove who they are with a password."""
+        return self.options.password and bool(account.password_hash)
 
     async def check_password(
         self, email: str, password: str, address: str, claimed: str = ""
@@ -86,6 +100,24 @@ class SignIn:
             raise InvalidCredentials
         await self.attempts.succeeded(attempt)
         return account
+
+    async def check_code(self, user_id: int, code: str, client: Client, now: datetime) -> None:
+        """Check a code of the second factor of a user who is signed in, and use it up.
+
+        raises: InvalidCode, Throttled, RecordsUnavailable
+        """
+        attempt = await self.attempts.begin(f"code {user_id}", client.address, client.claimed)
+        checked = await self.factors.check(user_id, code, now, client.address)
+        self.require_valid(user_id, checked, client.address)
+        await self.attempts.succeeded(attempt)
+
+    def require_valid(self, user_id: int, checked: CheckedCode, address: str) -> None:
+        """raises: InvalidCode, Throttled"""
+        if checked.wait_s:
+            raise Throttled(checked.wait_s)
+        if not checked.is_valid:
+            self.failed_logins.add(user_id, address)
+            raise InvalidCode
 
     def _refused(self, reason: Reason, address: str, user: int | None = None) -> None:
         """The e-mail address is not logged: people type passwords there too."""

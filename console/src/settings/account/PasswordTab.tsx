@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { useMe } from "@/app/session";
+import { meQuery, useMe } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
@@ -9,22 +9,25 @@ import { Card } from "@/ui/Page";
 import { ErrorNote } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/settings";
+import { ProofField, useProof } from "./ProofField";
 
 export function PasswordTab() {
   const me = useMe();
   const queries = useQueryClient();
-  const [current, setCurrent] = useState("");
+  const proof = useProof();
+  const [given, setGiven] = useState("");
   const [password, setPassword] = useState("");
   const save = useMutation({
     mutationFn: () =>
       dataOf(
         api.PATCH("/api/users/@me/", {
-          body: { password, ...(me.has_password ? { current_password: current } : {}) },
+          body: { password, ...(proof ? { [proof]: given } : {}) },
         }),
       ),
     onSuccess: () => {
-      setCurrent("");
+      setGiven("");
       setPassword("");
+      void queries.invalidateQueries({ queryKey: meQuery.queryKey });
       void queries.invalidateQueries({ queryKey: ["sessions"] });
       toast({ text: words.account.passwordSaved });
     },
@@ -33,23 +36,12 @@ export function PasswordTab() {
     event.preventDefault();
     save.mutate();
   };
-  const ofField = errorOf(save.error, "password") ?? errorOf(save.error, "current_password");
+  const ofField = errorOf(save.error, "password") ?? (proof && errorOf(save.error, proof));
   return (
     <Card className="max-w-xl">
       <form onSubmit={submit} className="flex flex-col items-start gap-4">
         <input type="hidden" autoComplete="username" value={me.email} readOnly />
-        {me.has_password && (
-          <TextField
-            className="w-full"
-            label={words.account.passwordCurrent}
-            type="password"
-            autoComplete="current-password"
-            required
-            value={current}
-            onChange={(event) => setCurrent(event.target.value)}
-            error={errorOf(save.error, "current_password")}
-          />
-        )}
+        {proof && <ProofField proof={proof} value={given} onChange={setGiven} error={save.error} />}
         <TextField
           className="w-full"
           label={words.account.passwordNew}

@@ -9,21 +9,30 @@ import { Card } from "@/ui/Page";
 import { ErrorNote } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/settings";
+import { ProofField, useProof } from "./ProofField";
 
 export function ProfileTab() {
   const me = useMe();
   const queries = useQueryClient();
   const [firstName, setFirstName] = useState(me.first_name);
   const [email, setEmail] = useState(me.email);
+  const [given, setGiven] = useState("");
+  const ownProof = useProof();
+  const proof = email === me.email ? null : ownProof;
   const save = useMutation({
     mutationFn: () =>
       dataOf(
         api.PATCH("/api/users/@me/", {
-          body: { first_name: firstName, ...(email === me.email ? {} : { email }) },
+          body: {
+            first_name: firstName,
+            ...(email === me.email ? {} : { email }),
+            ...(proof ? { [proof]: given } : {}),
+          },
         }),
       ),
     onSuccess: (changed) => {
       queries.setQueryData(meQuery.queryKey, changed);
+      setGiven("");
       toast({ text: words.saved });
     },
   });
@@ -31,7 +40,10 @@ export function ProfileTab() {
     event.preventDefault();
     save.mutate();
   };
-  const ofField = errorOf(save.error, "first_name") ?? errorOf(save.error, "email");
+  const ofField =
+    errorOf(save.error, "first_name") ??
+    errorOf(save.error, "email") ??
+    (proof && errorOf(save.error, proof));
   return (
     <Card className="max-w-xl">
       <form onSubmit={submit} className="flex flex-col items-start gap-4">
@@ -55,6 +67,7 @@ export function ProfileTab() {
           onChange={(event) => setEmail(event.target.value)}
           error={errorOf(save.error, "email")}
         />
+        {proof && <ProofField proof={proof} value={given} onChange={setGiven} error={save.error} />}
         {save.error && !ofField ? <ErrorNote error={save.error} /> : null}
         <Button
           type="submit"

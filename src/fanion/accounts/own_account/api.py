@@ -14,8 +14,9 @@ from litestar.params import RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.accounts.api import device_of
-from fanion.accounts.own_account.service import OwnAccounts
+from fanion.accounts.own_account.service import OwnAccounts, Proof
 from fanion.accounts.own_account.store import AccountChange, organization_names
+from fanion.accounts.second_factor.codes import CODE_CHARS_MAX
 from fanion.accounts.sessions.cookies import set_cookie
 from fanion.errors import Invalid
 from fanion.projects.api import ProjectBody, project_body
@@ -63,7 +64,17 @@ class OwnAccountChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown
         Meta(description="Id of the project that `@current` then refers to."),
     ] = UNSET
     password: str | UnsetType = UNSET
-    current_password: str | UnsetType = UNSET
+    current_password: Annotated[
+        str | UnsetType,
+        Meta(description="Needed for a new `email` or `password`, if there is a password."),
+    ] = UNSET
+    token: Annotated[
+        Annotated[str, Meta(max_length=CODE_CHARS_MAX)] | UnsetType,
+        Meta(
+            description="A code of the second factor, or a recovery code: needed in place of "
+            "`current_password` for an account without a password."
+        ),
+    ] = UNSET
 
 
 class UsersApi(Controller):
@@ -90,9 +101,9 @@ class UsersApi(Controller):
         projects: NamedDependency[Projects],
         own_accounts: NamedDependency[OwnAccounts],
     ) -> Response[MeBody]:
-        """A new `password` needs `current_password`, if there is one, and ends all other sessions;
-        the response then begins a new one. `email` and `password` need a fresh sign-in, or an
-        unrestricted key with `current_password`."""
+        """A new `email` or `password` needs `current_password`, or without a password `token`, if
+        there is a second factor; and a fresh sign-in, or an unrestricted key. A new `password` ends
+        all other sessions; the response then begins a new one."""
         principal = request.principal
         project = await _chosen_project(principal, data, projects)
         change = await _read(request, data, project, own_accounts)
@@ -121,9 +132,8 @@ async def _read(
     if email is not None:
         own_accounts.require_free_address(email)
     if email is not None or password is not None:
-        current = _given(data.current_password)
-        always = password is not None
-        await own_accounts.prove(principal, current, client, always=always)
+        proof = Proof(_given(data.current_password), _given(data.token))
+        await own_accounts.prove(principal, proof, client)
     if password is not None:
         hashing = own_accounts.sign_in.passwords
         password_hash = await hashing.hash_new(password, email or user.email)
@@ -223,7 +233,7 @@ async def _me(
     current = [one for one in all_of_them if organization and one.id == organization.id]
     return MeBody(
         **structs.asdict(principal.user.summary()),
-        has_password=account is not None and bool(account.password_hash),
+        has_password=account is not None and own_accounts.sign_in.asks_password_of(account),
         organization=current[0] if current else None,
         project=None if project is None else project_body(project, request.app.state.now()),
         organizations=all_of_them,

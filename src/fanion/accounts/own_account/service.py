@@ -1,7 +1,7 @@
 """The caller's own account: name, e-mail address, current project and password."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanion.accounts.mail.message import (
@@ -25,6 +25,17 @@ PutMail = Callable[[Mail], bool]
 def no_mail(mail: Mail) -> bool:
     """Where no mail server is set."""
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """That the caller is the owner of the account; None for what was not sent.
+
+    token: a code of the second factor, or a recovery code
+    """
+
+    current_password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +64,12 @@ class OwnAccounts:
                 attr="email",
             )
 
-    async def prove(
-        self, principal: Principal, current_password: str | None, client: Client, *, always: bool
-    ) -> None:
-        """Whether the caller may change the address or the password of the account. A session must
-        be fresh. A key may be in the wrong hands, and must not take the account from its owner:
-        it needs the password too, and so does a session with `always`, if there is one.
+    async def prove(self, principal: Principal, proof: Proof, client: Client) -> None:
+        """Check that the caller may change the address or the password of the account.
+
+        A session may be in the wrong hands, and so may a key, which must not take the account from
+        its owner. A session must be fresh, and either needs the present password; a session of an
+        account without one needs a code of the second factor, if there is one.
 
         raises: FreshSignInRequired, PermissionDenied, Invalid, Throttled
         """
@@ -67,11 +78,13 @@ class OwnAccounts:
         if by_key and not principal.is_unrestricted:
             raise PermissionDenied("This action does not support Personal API Key access")
         account = await self.sign_in.accounts.by_id(principal.user.id)
-        has_password = account is not None and bool(account.password_hash)
-        if account is not None and has_password and (by_key or always):
-            await self._require_password(account, current_password, client)
+        if account is not None and self.sign_in.asks_password_of(account):
+            await self._require_password(account, proof.current_password, client)
         elif by_key:
             raise PermissionDenied("This account has no password yet. Sign in to change it.")
+        elif await self.sign_in.factors.is_enabled(principal.user.id):
+            code = _required(proof.token, "token")
+            await self.sign_in.check_code(principal.user.id, code, client, self.now())
 
     async def change(self, principal: Principal, change: AccountChange) -> None:
         """raises: Invalid with code `unique`"""
@@ -96,15 +109,19 @@ class OwnAccounts:
     async def _require_password(
         self, account: Account, current_password: str | None, client: Client
     ) -> None:
-        if current_password is None:
-            raise Invalid("This field is required.", code="required", attr="current_password")
+        given = _required(current_password, "current_password")
         try:
-            await self.sign_in.check_password(
-                account.email, current_password, client.address, client.claimed
-            )
+            await self.sign_in.check_password(account.email, given, client.address, client.claimed)
         except InvalidCredentials:
             raise Invalid(
                 "Your current password is incorrect.",
                 code="incorrect_password",
                 attr="current_password",
             ) from None
+
+
+def _required(value: str | None, name: str) -> str:
+    """raises: Invalid"""
+    if value is None:
+        raise Invalid("This field is required.", code="required", attr=name)
+    return value

@@ -31,8 +31,8 @@ from fanion.accounts.second_factor.codes import (
 )
 from fanion.accounts.second_factor.store import CheckedSignIn
 from fanion.accounts.sessions.cookies import set_cookie
-from fanion.accounts.sign_in_service import SignIn
-from fanion.errors import AppError, Invalid, Throttled
+from fanion.accounts.sign_in_service import InvalidCode, SignIn
+from fanion.errors import AppError, Invalid
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.request_api import ManagementRequest
 
@@ -45,14 +45,6 @@ _FRESH: dict[str, Any] = {
     **WITHOUT_SECOND_FACTOR,
     **OF_SESSION,
 }
-
-
-class InvalidCode(Invalid):
-    default_code = "two_factor_invalid"
-    default_detail = "Invalid authentication code."
-
-    def __init__(self) -> None:
-        super().__init__(attr="token")
 
 
 class SignInExpired(AppError):
@@ -124,11 +116,7 @@ async def _check(
     found = await sign_in.factors.complete(token, code, now, client.address)
     if found.user_id is None:
         raise SignInExpired
-    if found.code.wait_s:
-        raise Throttled(found.code.wait_s)
-    if not found.code.is_valid:
-        sign_in.failed_logins.add(found.user_id, client.address)
-        raise InvalidCode
+    sign_in.require_valid(found.user_id, found.code, client.address)
     await sign_in.attempts.succeeded(attempt)
     return found
 

@@ -130,10 +130,10 @@ class SecondFactorStore:
         )
         return bool(rows)
 
-    async def check(self, user_id: int, code: str, now: datetime) -> CheckedCode:
-        """Of a user who is signed in."""
+    async def check(self, user_id: int, code: str, now: datetime, address: str = "") -> CheckedCode:
+        """Check a code of a user who is signed in. address: of the client, for the activity"""
         async with self.records.write() as connection:
-            return await connection.run_sync(_check, user_id, code, now)
+            return await connection.run_sync(_check_of_owner, user_id, code, now, address)
 
     async def wait_for_code(
         self, user_id: int, token: str, method: Method, now: datetime, password: str | None = None
@@ -252,6 +252,15 @@ def _replace_codes(connection: Connection, user_id: int, new: Sequence[str]) -> 
     connection.execute(delete(recovery_codes).where(_recovery.user_id == user_id))
     rows = [{"user_id": user_id, "hash": hash_recovery_code(plain_code(code))} for code in new]
     connection.execute(insert(recovery_codes), rows)
+
+
+def _check_of_owner(
+    connection: Connection, user_id: int, code: str, now: datetime, address: str
+) -> CheckedCode:
+    checked = _check(connection, user_id, code, now)
+    if checked.by_recovery_code:
+        _record(connection, "recovery_code_used", user_id, user_id, now, address)
+    return checked
 
 
 def _check(connection: Connection, user_id: int, text: str, now: datetime) -> CheckedCode:
