@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from fanion.accept_log.port import Envelope, LogEntry
-from fanion.events.event import NO_PERSON, Event
+from fanion.events.event import Event
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch, without_duplicates
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution, Resolved, distinct_ids
@@ -160,6 +160,6 @@ def test_events_carry_the_person_that_they_made() -> None:
     events, resolved = resolve(run, NOTHING)
 
     ann = person_uuid(1, "ann")
-    assert [one.person_id for one in events] == [ann, ann, NO_PERSON]
+    assert [one.person_id for one in events] == [ann, ann, person_uuid(1, "x")]
     assert resolved.names == {"a", "b", "c"}
     assert list(resolved.owners) == ["ann"]

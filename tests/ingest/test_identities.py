@@ -1,4 +1,5 @@
-"""Whatever is sent in whatever order, persons are those of the reference, on every store."""
+"""Whatever is sent in whatever order, persons and the owners of events are those of the reference,
+on every store."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -25,6 +26,7 @@ from fanion.ingest.pipeline.position_store import Span
 from fanion.ingest.pipeline.resolve import Resolution
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.persons.list_store import PersonQuery, find_persons
+from fanion.persons.merge import person_uuid
 from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
 from tests.support.identities import OTHER_ID, Identities
@@ -58,7 +60,9 @@ UPDATES = st.fixed_dictionaries(
 AGES = st.integers(0, 5)
 
 T = TypeVar("T")
-Returned = list[tuple[list[str], dict[str, Any], bool, datetime, list[str]]]
+Returned = tuple[
+    list[tuple[list[str], dict[str, Any], bool, datetime, list[str]]], dict[UUID, list[str]]
+]
 
 
 class Site:
@@ -100,6 +104,10 @@ class Persons(RuleBasedStateMachine):
     @rule(own=IDS, update=UPDATES, age=AGES)
     def send(self, own: str, update: dict[str, Any], age: int) -> None:
         self._send("a", own, update, age)
+
+    @rule(own=IDS, update=UPDATES)
+    def send_without_a_profile(self, own: str, update: dict[str, Any]) -> None:
+        self._send("a", own, {"$process_person_profile": False, **update}, 0)
 
     @rule(name=st.sampled_from([*OTHER_ID]), own=IDS, other=IDS, update=UPDATES, age=AGES)
     def join(self, name: str, own: str, other: str, update: dict[str, Any], age: int) -> None:
@@ -163,7 +171,7 @@ class Persons(RuleBasedStateMachine):
         events: dict[UUID, list[str]] = {}
         for event, person in self.persons.items():
             events.setdefault(became.get(person, person), []).append(event)
-        return sorted(
+        found = sorted(
             (
                 sorted(one.distinct_ids),
                 dict(one.properties),
@@ -173,9 +181,10 @@ class Persons(RuleBasedStateMachine):
             )
             for one in persons
         )
+        return found, {uuid: sorted(names) for uuid, names in events.items()}
 
     def _expected(self) -> Returned:
-        return sorted(
+        persons = sorted(
             (
                 sorted(one.distinct_ids),
                 one.properties,
@@ -185,6 +194,10 @@ class Persons(RuleBasedStateMachine):
             )
             for one in self.oracle.persons
         )
+        anonymous = self.oracle.anonymous.items()
+        return persons, {
+            person_uuid(self.project_id, name): sorted(found) for name, found in anonymous
+        }
 
 
 def test_any_sequence_makes_the_persons_of_the_reference(records_url: str) -> None:

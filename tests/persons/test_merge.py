@@ -7,7 +7,6 @@ from uuid import UUID, uuid5
 
 import pytest
 
-from fanion.events.event import NO_PERSON
 from fanion.persons.merge import (
     Changes,
     Merge,
@@ -128,8 +127,40 @@ def test_an_event_without_person_profile_makes_and_changes_no_person() -> None:
     for_known = population.apply(command("u1", makes_person=False, update=update))
     for_unknown = population.apply(command("u2", makes_person=False))
 
-    assert (for_known, for_unknown) == (known.uuid, NO_PERSON)
+    assert (for_known, for_unknown) == (known.uuid, person_uuid(PROJECT, "u2"))
     assert population.changes() == Changes((), (), {}, (), {})
+
+
+def test_an_event_without_a_profile_has_the_person_that_its_distinct_id_gets() -> None:
+    population = Population(PROJECT, {})
+
+    anonymous = population.apply(command("u1", makes_person=False))
+    named = population.apply(command("u1"))
+
+    assert anonymous == named
+    assert population.changes().overrides == {}
+
+
+def test_events_without_a_profile_follow_their_distinct_id() -> None:
+    population = Population(PROJECT, {})
+
+    before = population.apply(command("anon", makes_person=False))
+    owner = population.apply(join("u1", "anon"))
+    after = population.apply(command("anon", makes_person=False))
+
+    assert (before, after) == (person_uuid(PROJECT, "anon"), owner)
+    assert population.changes().overrides == {before: owner}
+
+
+def test_events_without_a_profile_follow_through_merges_of_one_batch() -> None:
+    population = Population(PROJECT, {})
+
+    before = population.apply(command("anon", makes_person=False))
+    merged = population.apply(join("u1", "anon"))
+    population.apply(command("u2"))
+    owner = population.apply(join("u2", "u1", MergeKind.DANGEROUSLY))
+
+    assert population.changes().overrides == {before: owner, merged: owner}
 
 
 @pytest.mark.parametrize(
@@ -222,10 +253,12 @@ def test_the_unknown_id_joins_the_known_person(
     changes = population.changes()
     assert uuid == known.uuid
     assert changes.created == ()
-    assert changes.updated == (() if identified else (known,))
+    # Also where nothing else changes: a batch that merges it meanwhile must know of the override.
+    assert changes.updated == (known,)
     assert known.is_identified
-    assert changes.attached == {"anon" if known_id == "u1" else "u1": known}
-    assert changes.overrides == {}
+    new_id = "anon" if known_id == "u1" else "u1"
+    assert changes.attached == {new_id: known}
+    assert changes.overrides == {person_uuid(PROJECT, new_id): known.uuid}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -304,7 +337,8 @@ def test_a_chain_of_merges_ends_at_the_last_survivor() -> None:
 
     assert changes.updated == (c,)
     assert [(m.person, m.into) for m in changes.merged] == [(a, c), (b, c)]
-    assert changes.overrides == {a.uuid: c.uuid, b.uuid: c.uuid}
+    new = person_uuid(PROJECT, "new")
+    assert changes.overrides == {a.uuid: c.uuid, b.uuid: c.uuid, new: c.uuid}
     assert changes.attached == {"new": c}
 
 

@@ -114,3 +114,6 @@ def test_overrides_lead_from_the_vanished_to_the_living_in_one_step(
     assert len(set(merged)) == len(merged)
     assert changes.overrides.keys() >= set(merged)
     assert not changes.overrides.keys() & set(changes.overrides.values())
+    for distinct_id, person in changes.attached.items():
+        future = person_uuid(1, distinct_id)  # of its events without a profile
+        assert changes.overrides.get(future, future) == person.uuid

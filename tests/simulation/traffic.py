@@ -107,7 +107,7 @@ class Traffic:
     def _new_item(self, historical: bool) -> dict[str, Any]:
         random = self._random
         kind = random.choices(
-            ("seen", "$merge_dangerously", "join", "$groupidentify", "silent"), (60, 8, 20, 6, 6)
+            ("seen", "$merge_dangerously", "join", "$groupidentify", "silent"), (46, 8, 20, 6, 20)
         )[0]
         if kind == "join" and self._guests:
             name = random.choice(("$identify", "$create_alias"))

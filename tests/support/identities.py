@@ -28,7 +28,10 @@ class Person:
 
 @dataclass
 class Identities:
+    """anonymous: the events of distinct ids without a person, by distinct id"""
+
     persons: list[Person] = field(default_factory=list)
+    anonymous: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, distinct_id: str) -> Person | None:
         return next((one for one in self.persons if distinct_id in one.distinct_ids), None)
@@ -37,6 +40,10 @@ class Identities:
         """item: as sent, its time in ISO 8601; name: of the event, distinct from all others"""
         own, properties = item["distinct_id"], item["properties"]
         at = datetime.fromisoformat(item["timestamp"])
+        if properties.get("$process_person_profile") is False:
+            known = self.of(own)
+            (self.anonymous.setdefault(own, set()) if known is None else known.events).add(name)
+            return
         other = str(properties.get(OTHER_ID.get(item["event"], ""), ""))
         person, is_new = self.of(own), False
         if other and other != own and is_legal(own) and is_legal(other):
@@ -47,6 +54,8 @@ class Identities:
             person, is_new = self.made(own, at), True
         person.events.add(name)
         person.created_at = min(person.created_at, at)
+        for one in person.distinct_ids:
+            person.events |= self.anonymous.pop(one, set())
         for key, value in properties.get("$set_once", {}).items():
             person.properties.setdefault(key, value)
         person.properties.update(properties.get("$set", {}))

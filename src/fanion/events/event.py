@@ -18,10 +18,11 @@ DAYS = 30
 
 
 class Event(Struct, frozen=True, gc=False):
-    """timestamp and received_at: aware, UTC; properties: JSON object; person_id: NO_PERSON
-    for an event without a person.
+    """timestamp and received_at: aware, UTC; properties: JSON object
 
-    values: the decoded properties of an event to be stored; without them encoding costs more
+    person_id: for an event without a person the one that its distinct id would get; NO_PERSON as
+               earlier versions stored it
+    values:    the decoded properties of an event to be stored; without them encoding costs more
     """
 
     project_id: int

@@ -20,7 +20,7 @@ from uuid import UUID
 
 import msgspec
 
-from fanion.events.event import NO_PERSON, uuid_of
+from fanion.events.event import uuid_of
 from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
     SizedProperties,
@@ -70,7 +70,7 @@ class PersonCommand(Protocol):
     """The effect of one event on persons.
 
     timestamp:    aware, UTC; a person is as old as the earliest of its events
-    makes_person: False for events without a person profile, which change nothing
+    makes_person: False for events without a person profile, which neither create nor change one
     """
 
     @property
@@ -134,7 +134,8 @@ class Changes:
 
     attached:  distinct ids seen for the first time, with their persons
     overrides: merged person → surviving person, those included that this batch has created;
-               earlier overrides to a merged person must follow
+               earlier overrides to a merged person must follow. Also, for each attached distinct
+               id, the person that its events without a profile have → the one that it belongs to
     expected:  number → version of the stored persons that this is based on
     omitted:  in the order of the commands
     """
@@ -170,19 +171,21 @@ class Population:
         self._bytes_max = bytes_max
         self._persons = dict(persons)
         self._attached: list[str] = []
+        self._joined: list[str] = []  # those of them that were given to another id's person
+        self._anonymous: dict[str, UUID] = {}
         self._created: list[PersonState] = []
         self._touched: dict[PersonState, None] = {}
         self._vanished: list[PersonState] = []
         self._omitted: list[OmittedProperties] = []
 
     def apply(self, command: PersonCommand) -> UUID:
-        """Apply the command of an event; returns the event's person.
+        """Apply the command of an event; returns the event's person, which may not exist yet.
 
         source: capture.md sections 3.2, 3.4 and 4
         """
         if not command.makes_person:
             existing = self._find(command.distinct_id)
-            return NO_PERSON if existing is None else existing.uuid
+            return self._future(command.distinct_id) if existing is None else existing.uuid
         merge = command.merge
         if merge is None or not _may_merge(command.distinct_id, merge.other_id):
             found = self._find(command.distinct_id)
@@ -216,10 +219,16 @@ class Population:
             updated=tuple(stored),
             attached=attached,
             merged=tuple(Merged(person, _survivor(person)) for person in merged),
-            overrides={person.uuid: _survivor(person).uuid for person in self._vanished},
+            overrides=self._overrides(),
             expected=expected,
             omitted=tuple(self._omitted),
         )
+
+    def _overrides(self) -> dict[UUID, UUID]:
+        found = {self._future(name): self._persons[name] for name in self._joined}
+        found |= {person.uuid: person for person in self._vanished}
+        survivors = {uuid: _survivor(person).uuid for uuid, person in found.items()}
+        return {old: new for old, new in survivors.items() if old != new}
 
     def persons(self) -> dict[str, PersonState]:
         """The person of each distinct id now."""
@@ -234,10 +243,10 @@ class Population:
             is_new = survivor is None
             if survivor is None:
                 survivor = self._create(command.distinct_id, command.timestamp)
-            self._attach(merge.other_id, survivor)
+            self._join_id(merge.other_id, survivor)
             return survivor, is_new
         if survivor is None:
-            self._attach(command.distinct_id, other)
+            self._join_id(command.distinct_id, other)
             return other, False
         may_vanish = not other.is_identified or merge.kind is MergeKind.DANGEROUSLY
         if survivor is not other and may_vanish:
@@ -294,6 +303,23 @@ class Population:
         self._created.append(person)
         self._attach(distinct_id, person)
         return person
+
+    def _future(self, distinct_id: str) -> UUID:
+        """The person that a distinct id without one would get."""
+        known = self._anonymous.get(distinct_id)
+        if known is None:
+            known = self._anonymous[distinct_id] = person_uuid(self._project_id, distinct_id)
+        return known
+
+    def _join_id(self, distinct_id: str, person: PersonState) -> None:
+        """Give an unknown distinct id to the person of another one.
+
+        The person counts as changed, since it gets an override: a batch that merges it meanwhile,
+        and has not read the override, conflicts with this one.
+        """
+        self._attach(distinct_id, person)
+        self._joined.append(distinct_id)
+        self._touched[person] = None
 
     def _attach(self, distinct_id: str, person: PersonState) -> None:
         self._persons[distinct_id] = person

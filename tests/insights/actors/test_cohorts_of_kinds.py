@@ -69,14 +69,13 @@ async def test_a_life_cycle_finds_new_and_dormant_persons(home: Home) -> None:
     }
 
 
-async def test_who_was_created_after_an_older_event_is_new(home: Home) -> None:
-    """A person is as old as the event that made it, which need not be the oldest."""
+async def test_a_life_cycle_begins_with_the_earliest_event_whatever_came_first(home: Home) -> None:
     await home.capture(did("ann", "02-28T10:00"))
     await home.capture(did("ann", "02-27T10:00"))
 
     assert await lives(home, "2024-02-28") == {
-        "new": ["ann"],
-        "returning": [],
+        "new": [],
+        "returning": ["ann"],
         "resurrecting": [],
         "dormant": [],
     }

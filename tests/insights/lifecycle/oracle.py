@@ -19,7 +19,7 @@ def lifecycle(
     """For each status and interval: who has it.
 
     bounds:  start of the interval before the range, starts of those in it, and the range's end
-    created: who has no such time begins with the first event that is looked at
+    created: who has no such time, or a later one, begins with the first event that is looked at
     """
     before, *starts, end = bounds
     found: dict[str, list[set[Any]]] = {status: [set() for _ in starts] for status in STATUSES}
@@ -31,7 +31,7 @@ def lifecycle(
         ]
         if not times:
             continue
-        began = created.get(person, min(times))
+        began = min(created.get(person, min(times)), *times)
         for n in range(len(starts)):
             inner, outer = bounds[n + 1], bounds[n + 2]
             is_active = any(inner <= at < outer for at in times)

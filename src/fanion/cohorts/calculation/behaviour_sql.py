@@ -55,7 +55,7 @@ class _BehaviourParts:
 def behaviour_query(
     behaviour: Behaviour, bindings: Bindings, now: datetime, zone: ZoneInfo, project: str, bits: str
 ) -> str:
-    """A SELECT of `person`, each once, and `bits`.
+    """A SELECT of `person`, each once, and `bits`. Persons that do not exist are among them.
 
     now:     aware, UTC
     zone:    for bounds that are written without one
@@ -85,7 +85,7 @@ def _by_period(parts: _BehaviourParts, project: str, bits: str) -> str:
 def _gathered(parts: _BehaviourParts, project: str) -> str:
     columns = [f"{parts.period} AS period"] if parts.period else []
     columns += [parts.gather] if parts.gather else []
-    conditions = "\n  AND ".join((project, f"person_id != {NO_PERSON}", *parts.where))
+    conditions = "\n  AND ".join((project, *parts.where))
     return (
         f"SELECT {', '.join(['person_id', *columns])}\nFROM events\nWHERE {conditions}\n"
         f"GROUP BY person_id{', period' if parts.period else ''}"

@@ -39,9 +39,9 @@ _MEMBERS = (
 )
 # Members as sixteen bytes, sorted, so that they can be compared in one pass.
 _LIST = "SELECT UUIDStringToNum(toString(person)) AS member\nFROM (\n{found}\n)\nORDER BY member"
-# Events outlive a person that was deleted without them.
+# Not all events have one: those without a profile, and those of a person that was deleted alone.
 _EXISTING = "person IN (SELECT person_id FROM persons FINAL WHERE {project})"
-_COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)\nWHERE {existing}"
+_COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,32 +61,29 @@ class PlanContext:
 class QueryPlan:
     """found: a SELECT of the members as `person`, each once; parameters: what it binds
 
-    project: the condition that names the project
     inputs: static cohorts whose members must be in `cohort_inputs` when it runs
     """
 
     found: str
     parameters: Mapping[str, Any]
-    project: str
     inputs: tuple[int, ...] = ()
 
     @property
     def members(self) -> str:
-        """One row for each: sixteen bytes, ascending. Some may be of deleted persons, which only
+        """One row for each: sixteen bytes, ascending. Some may have been deleted since, which only
         the records store can tell."""
         return _LIST.format(found=indent(self.found, "  "))
 
     def count(self, sample: int) -> str:
-        """One row: the number of existing persons, and some of them."""
-        existing = _EXISTING.format(project=self.project)
-        return _COUNT.format(sample=sample, found=indent(self.found, "  "), existing=existing)
+        """One row: the number of members, and some of them."""
+        return _COUNT.format(sample=sample, found=indent(self.found, "  "))
 
 
 def compile_plan(tree: Tree, moment: PlanContext) -> QueryPlan:
     """raises: CriteriaError for more conditions than one statement can hold"""
     compiler = _PlanCompiler(moment)
     found = compiler.persons_where(tree) if _is_on_properties(tree) else compiler.combined(tree)
-    return QueryPlan(found, compiler.bindings.values, compiler.project, tuple(compiler.inputs))
+    return QueryPlan(found, compiler.bindings.values, tuple(compiler.inputs))
 
 
 class _PlanCompiler:
@@ -112,7 +109,10 @@ class _PlanCompiler:
             # All persons: one without any event may be a member too.
             self._passes.insert(0, self._persons_pass())
         passes = "\n  UNION ALL\n".join(self._passes)
-        return f"SELECT person\nFROM (\n{passes}\n)\nGROUP BY person\nHAVING {test}"
+        existing = _EXISTING.format(project=self.project)
+        return (
+            f"SELECT person\nFROM (\n{passes}\n)\nWHERE {existing}\nGROUP BY person\nHAVING {test}"
+        )
 
     def _test(self, tree: Tree) -> str:
         if _is_on_properties(tree):

@@ -12,13 +12,13 @@ import msgspec
 import structlog
 
 from fanion.accept_log.port import LogEntry
-from fanion.events.event import NO_PERSON
 from fanion.events.live.ring import EVENTS_MAX, LiveEvent, LiveFilter, live_event
 from fanion.events.live.stream_service import LiveEvents
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.prepare import ReceivedEvent
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import Resolved, stored_event
+from fanion.persons.merge import person_uuid
 
 _encode = msgspec.json.Encoder().encode
 
@@ -162,6 +162,6 @@ def _live_event(
 
 
 def _owner(resolved: Resolved, distinct_id: str) -> UUID:
-    """The person that the events of a distinct id belong to after the batch."""
+    """The person that the events of a distinct id belong to after the batch, or would get."""
     person = resolved.owners.get(distinct_id)
-    return NO_PERSON if person is None else person.uuid
+    return person_uuid(resolved.project_id, distinct_id) if person is None else person.uuid

@@ -184,9 +184,9 @@ class IngestStore:
         """
         changes = resolved.persons.overrides
         earlier: Mapping[UUID, tuple[UUID, int]] = {}
-        if changes:
+        if merged := [one.person.uuid for one in resolved.persons.merged]:
             async with self.records.read() as connection:
-                earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
+                earlier = await connection.run_sync(overridden, resolved.project_id, merged)
         overrides = {old: changes[new] for old, (new, _) in earlier.items()}
         if absent := never_created(resolved, uncertain):
             resolved = with_owners_changed(resolved, absent.values())

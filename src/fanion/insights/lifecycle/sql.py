@@ -37,9 +37,10 @@ WITHOUT_CREATION = """
     FROM ({active})
 """
 
+# A visitor without a profile was there before the person that it became.
 WITH_CREATION = """
   SELECT actor, active,
-         if(is_known = 0, arrayMin(active), {number}) AS created
+         if(is_known = 0, arrayMin(active), least(arrayMin(active), {number})) AS created
     FROM ({active}) AS active
     LEFT ANY JOIN (SELECT person_id, created_at, 1 AS is_known
                      FROM persons FINAL

@@ -33,7 +33,7 @@ from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 NONE: Final = "$$_posthog_breakdown_null_$$"
 OTHER: Final = "$$_posthog_breakdown_other_$$"
 
-# An event without a person is counted by its distinct id.
+# Events without a person that earlier versions stored are counted by their distinct id.
 _PERSON = f"if(person_id = {NO_PERSON}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
 
 # An actor that was merged into another one is the other.

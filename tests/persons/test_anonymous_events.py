@@ -1,0 +1,239 @@
+"""Events of a visitor without a profile belong to the person that the visitor turns out to be, in
+every answer, whatever arrives first."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanion.events.storage.store import EventStore
+from fanion.persons.merge import person_uuid
+from tests.support.application import Home, Json, Site, open_home, open_site
+from tests.support.cohorts import all_of, create, did, members
+from tests.support.events_engine import next_project
+
+SILENT = {"$process_person_profile": False}
+DAY = {"date_from": "2024-02-28", "date_to": "2024-03-01"}
+VISITOR, USER = "anon1", "ann"
+
+
+def event(name: str, who: str, at: str, **properties: Any) -> Json:
+    """at: a time of 28 or 29 February 2024, as `28T10:00`"""
+    return {
+        "event": name,
+        "distinct_id": who,
+        "timestamp": f"2024-02-{at}:00Z",
+        "properties": properties,
+    }
+
+
+def visit(at: str = "28T10:00", who: str = VISITOR) -> Json:
+    return event("$pageview", who, at, **SILENT, **{"$session_id": "s1"})
+
+
+IDENTIFY = event("$identify", USER, "28T10:01", **{"$anon_distinct_id": VISITOR})
+SIGN_UP = event("signed up", USER, "28T10:02", **{"$session_id": "s1"})
+# As posthog-js sends them.
+JOURNEY = [visit(), IDENTIFY, SIGN_UP]
+
+
+async def ask(home: Home, path: str, *events: Json, **more: Any) -> Any:
+    answer = await home.api.post(f"/insights/{path}/", json={"events": events, **DAY, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]
+
+
+async def funnel(home: Home, *names: str, **more: Any) -> list[int]:
+    steps = [{"id": name, "order": order} for order, name in enumerate(names)]
+    return [step["count"] for step in await ask(home, "funnel", *steps, insight="FUNNELS", **more)]
+
+
+async def users(home: Home, **more: Any) -> int:
+    """Daily active users of 28 February."""
+    [series] = await ask(home, "trend", {"id": None, "math": "dau"}, **more)
+    return int(series["data"][0])
+
+
+async def expect_joined(home: Home) -> None:
+    """The journey is that of one person."""
+    assert await funnel(home, "$pageview", "signed up") == [1, 1]
+    assert await users(home) == 1
+    person = await home.person(USER)
+    assert sorted(person["distinct_ids"]) == [USER, VISITOR]
+    listed = await home.events(person_id=person["uuid"])
+    assert {one["event"] for one in listed} == {"$pageview", "$identify", "signed up"}
+    timeline = await home.get(f"/persons/{person['id']}/timeline/", kind="event")
+    assert {one["event"]["name"] for one in timeline["results"]} == {one["event"] for one in listed}
+
+
+@pytest.fixture
+async def layout(every_layout: EventStore, sqlite_url: str, tmp_path: Path) -> AsyncIterator[Site]:
+    async with open_site(sqlite_url, every_layout, tmp_path) as site:
+        yield site
+
+
+@pytest.mark.parametrize("requests", [1, 3])
+async def test_a_visit_joins_in_every_order_of_arrival(layout: Site, requests: int) -> None:
+    """Takes seconds: each of the six orders is ingested in a project of its own."""
+    for order in permutations(JOURNEY):
+        async with open_home(layout, next_project()) as home:
+            for some in [order] if requests == 1 else [[one] for one in order]:
+                await home.capture(*some)
+
+            await expect_joined(home)
+
+
+# How an id becomes one of a person: what is sent, and who is then one with the visitor.
+JOINING: Mapping[str, Sequence[Json]] = {
+    "an alias of the user": [event("$create_alias", USER, "28T10:01", alias=VISITOR)],
+    "an alias of the visitor": [event("$create_alias", VISITOR, "28T10:01", alias=USER)],
+    "a merge": [event("$merge_dangerously", USER, "28T10:01", alias=VISITOR)],
+    "the visitor identified as the user": [
+        event("$identify", VISITOR, "28T10:01", **{"$anon_distinct_id": USER})
+    ],
+    "an identification of a known user": [event("opened", USER, "28T09:00"), IDENTIFY],
+    "an event of the visitor's own": [event("opened", VISITOR, "28T09:00"), IDENTIFY],
+    "a chain": [
+        event("$create_alias", "middle", "28T10:00", alias=VISITOR),
+        event("$merge_dangerously", USER, "28T10:01", alias="middle"),
+    ],
+    "a chain from its end": [
+        event("$merge_dangerously", USER, "28T10:00", alias="middle"),
+        event("$create_alias", "middle", "28T10:01", alias=VISITOR),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", JOINING)
+@pytest.mark.parametrize("visited_first", [True, False])
+async def test_a_visit_joins_however_the_id_is_given_to_the_person(
+    home: Home, name: str, visited_first: bool
+) -> None:
+    sent = [[visit()], *([one] for one in JOINING[name]), [SIGN_UP]]
+    for some in sent if visited_first else reversed(sent):
+        await home.capture(*some)
+
+    assert await funnel(home, "$pageview", "signed up") == [1, 1]
+    assert await users(home) == 1
+    person = await home.person(VISITOR)
+    assert person == await home.person(USER)
+    found = await home.events(person_id=person["uuid"])
+    assert {"$pageview", "signed up"} < {one["event"] for one in found}
+
+
+@pytest.mark.every_engine
+async def test_a_visit_follows_a_merge_by_request(home: Home) -> None:
+    await home.capture(visit(), IDENTIFY)
+    await home.capture(event("signed up", "other", "28T10:02"))
+    ann, other = await home.person(USER), await home.person("other")
+
+    answer = await home.api.post(f"/persons/{other['uuid']}/merge/", json={"ids": [ann["uuid"]]})
+
+    assert answer.status_code == 201, answer.text
+    assert await funnel(home, "$pageview", "signed up") == [1, 1]
+    assert await users(home) == 1
+
+
+async def test_what_may_not_be_merged_stays_apart(home: Home) -> None:
+    refused = event("$identify", USER, "28T10:01", **{"$anon_distinct_id": "null"})
+    await home.capture(visit(who="null"), refused, SIGN_UP)
+    await home.capture(event("$identify", "bob", "28T10:01", **{"$anon_distinct_id": "tab"}))
+    # Bob is identified, so that he stays another person.
+    await home.capture(event("opened", "cat", "28T10:01"))
+    await home.capture(event("$identify", "cat", "28T10:01", **{"$anon_distinct_id": "tab"}))
+
+    assert await funnel(home, "$pageview", "signed up") == [1, 0]
+    assert await users(home) == 4
+
+
+async def test_a_visitor_is_counted_once_and_is_nobody_until_then(home: Home) -> None:
+    await home.capture(visit(), visit("28T10:05"), visit("28T10:05", "anon2"), visit("29T10:00"))
+
+    assert await users(home) == 2
+    assert (await home.get("/persons/"))["results"] == []
+    [first, *_] = await home.events(distinct_id=VISITOR)
+    assert (first["person"], first["properties"].keys() & {"$set"}) == (None, set())
+    future = person_uuid(home.project_id, VISITOR)
+    assert len(await home.events(person_id=str(future))) == 3
+    answer = await home.api.get(f"/persons/{future}/")
+    assert answer.status_code == 404
+
+
+async def test_only_persons_become_members_of_a_cohort(home: Home) -> None:
+    await home.capture(visit(who="nobody"), visit())
+    cohort = await create(home, name="Visitors", filters=all_of(did("$pageview")))
+    await home.site.calculated()
+    assert await members(home, cohort) == []
+
+    await home.capture(IDENTIFY)
+    home.site.clock.move(days=1)  # it is calculated again
+    await home.site.calculated()
+    assert await members(home, cohort) == [USER]
+
+
+async def test_a_visit_counts_for_the_properties_of_the_person(home: Home) -> None:
+    named = {**IDENTIFY, "properties": {**IDENTIFY["properties"], "$set": {"plan": "pro"}}}
+    await home.capture(visit(), visit(who="nobody"), named, SIGN_UP)
+    pro = [{"key": "plan", "value": "pro", "type": "person", "operator": "exact"}]
+
+    assert await funnel(home, "$pageview", "signed up", properties=pro) == [1, 1]
+    assert len(await home.events(properties=json.dumps(pro))) == 3
+    others = [{**pro[0], "operator": "is_not"}]
+    assert [one["distinct_id"] for one in await home.events(properties=json.dumps(others))] == [
+        "nobody"
+    ]
+
+
+async def test_a_life_cycle_begins_with_the_first_visit(home: Home) -> None:
+    late = {**IDENTIFY, "timestamp": "2024-02-29T10:01:00Z"}
+    await home.capture(visit(), visit("29T10:00"), late)
+
+    found = await ask(home, "trend", {"id": "$pageview"}, insight="LIFECYCLE")
+
+    assert {one["status"]: one["data"] for one in found} == {
+        "new": [1, 0, 0], "returning": [0, 1, 0], "resurrecting": [0, 0, 0], "dormant": [0, 0, -1],
+    }  # fmt: skip
+
+
+async def test_other_questions_see_one_person(home: Home) -> None:
+    await home.capture(visit(), IDENTIFY, {**SIGN_UP, "timestamp": "2024-02-29T10:02:00Z"})
+
+    stickiness = await ask(home, "trend", {"id": None}, insight="STICKINESS")
+    assert stickiness[0]["data"] == [0, 1, 0]
+    entity = {"target_entity": {"id": "$pageview"}, "returning_entity": {"id": "signed up"}}
+    back = {"period": "Day", "total_intervals": 3, "date_to": "2024-03-01", **entity}
+    retention = await ask(home, "retention", **back)
+    assert [one["count"] for one in retention[0]["values"]] == [1, 1, 0]
+
+
+async def test_a_person_that_was_deleted_with_its_events_takes_its_visits_along(
+    home: Home,
+) -> None:
+    await home.capture(*JOURNEY, visit(who="nobody"))
+    person = await home.person(USER)
+
+    answer = await home.api.delete(f"/persons/{person['id']}/", params={"delete_events": "true"})
+
+    assert answer.status_code in (202, 204), answer.text
+    assert [one["distinct_id"] for one in await home.events()] == ["nobody"]
+
+
+async def test_who_returns_after_a_deletion_joins_again(home: Home) -> None:
+    await home.capture(*JOURNEY)
+    person = await home.person(USER)
+    await home.api.delete(f"/persons/{person['id']}/")
+
+    await home.capture(visit("29T10:00"), event("$identify", "eve", "29T10:01"))
+    assert (await home.get("/persons/", distinct_id=VISITOR))["results"] == []
+    home.site.clock.move(seconds=1)
+    await home.capture(
+        event("$identify", "eve", "29T10:01", **{"$anon_distinct_id": VISITOR}),
+        event("signed up", "eve", "29T10:02"),
+    )
+
+    eve = await home.person("eve")
+    found = await home.events(person_id=eve["uuid"], event="$pageview")
+    assert len(found) == 2  # the earlier one was kept, and is the same visitor's
