@@ -224,8 +224,8 @@ FAULTS: list[tuple[Json, str]] = [
         "flag beta: rollback_conditions__0__threshold_type: This field is required.",
     ),
     (
-        flag(key="my flag"),
-        "flag my flag: key: Only letters, numbers, hyphens (-) & underscores (_) are allowed.",
+        flag(key="my\tflag"),
+        "flag my\tflag: key: must not have control characters",
     ),
     (flag(roles=["Builders"]), "flag beta: roles: role 'Builders' is not in the document"),
     ({"roles": [{"name": "builders"}], **flag(roles=["Builders"])}, ""),

@@ -42,7 +42,7 @@ export default function NewFlagPage() {
   const [who, setWho] = useState("");
   const tryInput = useRef<HTMLInputElement>(null);
   const reach = useReach(projectId, null, rules);
-  const problems = problemsOf(fields, rules, invalid);
+  const problems = problemsOf(fields, rules, invalid, null);
   const create = useCreate(projectId, form);
   const isReady = problems.length === 0;
   const unsaved = useMemo(
@@ -113,7 +113,7 @@ export default function NewFlagPage() {
           reach={reach}
           names={names}
           error={create.error ?? reach.error}
-          isNew
+          savedKey={null}
           canEdit={canEdit}
           showProblems={hasTried}
           onRules={(next) => form.setFields({ ...fields, filters: writeRules(next) }, next)}

@@ -18,7 +18,7 @@ from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters
-from fanion.flags.validation.filters import check_filters, check_key
+from fanion.flags.validation.filters import check_filters
 from fanion.insights.validation import check_dashboard_filters, check_insight_filters, check_query
 
 _flag, _cohort = feature_flags.c, cohorts.c
@@ -105,8 +105,9 @@ async def _find(
 
 
 def _check_flag(row: Row[Any]) -> None:
-    check_key(row.key)
-    check_filters(grouped_filters(FlagRow(0, row.key, row.filters)), creating=False)
+    # The key is not checked: an import accepts every key of the source.
+    filters = grouped_filters(FlagRow(0, row.key, row.filters))
+    check_filters(filters, creating=False, plain_payloads=True)
     check_conditions(row.rollback_conditions, None)
 
 

@@ -16,7 +16,8 @@ interface RulesFormProps {
   names: Names;
   /** What the server says of the rules as they are now. */
   error: unknown;
-  isNew: boolean;
+  /** Null for a new flag. */
+  savedKey: string | null;
   canEdit: boolean;
   showProblems: boolean;
   onRules: (rules: Rules) => void;
@@ -57,7 +58,7 @@ export function RulesForm(props: RulesFormProps) {
       )}
       <SettingsCard
         fields={fields}
-        hasKey={!props.isNew}
+        savedKey={props.savedKey}
         isByGroup={rules !== null && rules.groupTypeIndex !== null}
         onChange={props.onFields}
         error={error}

@@ -7,20 +7,22 @@ import type { Fields } from "./fields";
 
 interface SettingsCardProps {
   fields: Fields;
-  /** A new flag has a field of its own for its key. */
-  hasKey: boolean;
+  /** Null for a new flag, which has a field of its own for its key. */
+  savedKey: string | null;
   isByGroup: boolean;
   onChange: (change: Partial<Omit<Fields, "filters">>) => void;
   error: unknown;
   canEdit: boolean;
 }
 
-export const isKey = (key: string): boolean => /^[a-zA-Z0-9_-]{1,400}$/.test(key);
+/** A key that an import has brought stays, whatever its characters. */
+export const isKey = (key: string, savedKey: string | null): boolean =>
+  key === savedKey || /^[a-zA-Z0-9_-]{1,400}$/.test(key);
 
 /** What few flags need. */
 export function SettingsCard(props: SettingsCardProps) {
-  const { fields, hasKey, isByGroup, onChange, error, canEdit } = props;
-  const keyProblem = isKey(fields.key) ? errorOf(error, "key") : words.keyInvalid;
+  const { fields, savedKey, isByGroup, onChange, error, canEdit } = props;
+  const keyProblem = isKey(fields.key, savedKey) ? errorOf(error, "key") : words.keyInvalid;
   return (
     <details className="group rounded-lg border border-line bg-panel">
       <summary className="flex cursor-pointer items-center gap-1.5 px-4 py-3 font-semibold">
@@ -28,7 +30,7 @@ export function SettingsCard(props: SettingsCardProps) {
         {words.settings}
       </summary>
       <div className="grid gap-4 px-4 pb-4 sm:grid-cols-2">
-        {hasKey && (
+        {savedKey !== null && (
           <TextField
             label={words.key}
             hint={words.keyHint}

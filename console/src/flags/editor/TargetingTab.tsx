@@ -45,7 +45,7 @@ export function TargetingTab(props: TargetingTabProps) {
   const [invalid, setInvalid] = useState<readonly string[]>([]);
   const tryInput = useRef<HTMLInputElement>(null);
   const reach = useReach(projectId, flag.id, editor.rules);
-  const problems = problemsOf(editor.fields, editor.rules, invalid);
+  const problems = problemsOf(editor.fields, editor.rules, invalid, flag.key);
   const isReady = problems.length === 0;
   const unsaved = useUnsaved(flag, editor, isReady);
   const changing = useWhoChanges(projectId, editor.isDirty && flag.active ? unsaved : null);
@@ -79,7 +79,7 @@ export function TargetingTab(props: TargetingTabProps) {
           reach={reach}
           names={names}
           error={reach.error ?? changing.error}
-          isNew={false}
+          savedKey={flag.key}
           canEdit={canEdit}
           showProblems={false}
           onRules={editor.setRules}

@@ -12,10 +12,11 @@ export function problemsOf(
   fields: Fields,
   rules: Rules | null,
   invalid: readonly string[],
+  savedKey: string | null,
 ): string[] {
   const problems: string[] = [];
   if (fields.key === "") problems.push(words.keyNeeded);
-  else if (!isKey(fields.key)) problems.push(words.keyInvalid);
+  else if (!isKey(fields.key, savedKey)) problems.push(words.keyInvalid);
   if (rules === null) return problems;
   for (const [place, condition] of rules.conditions.entries()) {
     if (!isConditionComplete(condition)) problems.push(words.problems.properties(place + 1));

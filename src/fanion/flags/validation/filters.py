@@ -102,16 +102,25 @@ def check_key(key: str) -> None:
 
 
 def check_filters(
-    filters: Mapping[str, Any], *, creating: bool, stored: Mapping[str, Any] | None = None
+    filters: Mapping[str, Any],
+    *,
+    creating: bool,
+    stored: Mapping[str, Any] | None = None,
+    plain_payloads: bool = False,
 ) -> None:
-    """What passes can be read by evaluation, but for what equals a part of what is stored: that is
-    accepted unchecked, so that an old flag can always be changed elsewhere.
+    """Check that evaluation can read the filters.
 
-    filters:  as sent, with `groups`
-    creating: there must be a condition set
-    stored:   the filters of the flag as it is
+    Parts that equal a part of what is stored are accepted unchecked, so that an old flag can always
+    be changed elsewhere.
 
-    raises: Invalid, with the code and the text that clients compare
+    Args:
+        filters: As sent, with `groups`.
+        creating: There must be a condition set.
+        stored: The filters of the flag as it is.
+        plain_payloads: A payload may be a text that is not JSON, as older interfaces wrote it.
+
+    Raises:
+        Invalid: With the code and the text that clients compare.
     """
     if stored is not None and same(filters, stored):
         return
@@ -125,7 +134,7 @@ def check_filters(
     _check_unsupported(filters, before)
     variants = check_variants(filters, before)
     _check_groups(filters, variants, before)
-    check_payloads(filters, variants, before)
+    check_payloads(filters, variants, before, plain=plain_payloads)
     try:
         parse_rules(filters)
     except ValueError as error:
@@ -339,8 +348,13 @@ def _is_number(value: object) -> bool:
 
 
 def check_payloads(
-    filters: Mapping[str, Any], variants: Sequence[Mapping[str, Any]], before: StoredParts
+    filters: Mapping[str, Any],
+    variants: Sequence[Mapping[str, Any]],
+    before: StoredParts,
+    *,
+    plain: bool = False,
 ) -> None:
+    """Check that payloads belong to a value, and that texts are JSON unless they may be `plain`."""
     payloads = filters.get("payloads")
     same_variants = before.is_unchanged("multivariate", filters)
     if payloads is None or (same_variants and before.has_entry("payloads", payloads)):
@@ -353,7 +367,7 @@ def check_payloads(
             if not variants:
                 raise _invalid("Payload keys must be 'true' for boolean flags")
             raise _invalid("Payload keys must match a variant key for multivariate flags")
-        broken = isinstance(payload, str) and not _is_json(payload)
+        broken = isinstance(payload, str) and not plain and not _is_json(payload)
         if broken and not before.has_payload(key, payload):
             raise Invalid("Payload value is not valid JSON", attr=f"filters__payloads__{key}")
 

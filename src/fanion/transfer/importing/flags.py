@@ -11,7 +11,6 @@ from sqlalchemy import select, update
 
 from fanion.db.schema.organizations import roles
 from fanion.db.schema.tables import feature_flags, memberships, users
-from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.flags.management.role_access_store import give_flag
 from fanion.flags.storage.changes import change_flag, create_flag
 from fanion.flags.storage.store import lock_flag
@@ -107,8 +106,7 @@ def _update(target: ImportTarget, flag_id: int, before: FlagEntry, entry: FlagEn
 def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     found = dict(fields)
     if "filters" in fields:
-        filters = numbered_flag(fields["filters"], target.ids)
-        found["filters"] = with_whole_percentages(filters)
+        found["filters"] = numbered_flag(fields["filters"], target.ids)
     if "rollback_conditions" in fields:
         found["rollback_conditions"] = numbered(fields["rollback_conditions"], target.ids)
     return found

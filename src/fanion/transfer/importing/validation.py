@@ -13,7 +13,8 @@ from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters
-from fanion.flags.validation.filters import check_filters, check_key, same
+from fanion.flags.engine.percentages import with_whole_percentages
+from fanion.flags.validation.filters import check_filters, same
 from fanion.insights.alerts.model import check_threshold
 from fanion.insights.model import RESTRICTION_LEVELS
 from fanion.insights.tiles_store import TILES_MAX
@@ -270,7 +271,7 @@ def _normal_flag(flag: FlagEntry) -> FlagEntry:
     return structs.replace(
         flag,
         key=flag.key.strip(),
-        filters=grouped_filters(FlagRow(0, flag.key, flag.filters)),
+        filters=with_whole_percentages(grouped_filters(FlagRow(0, flag.key, flag.filters))),
         tags=normal_tags(flag.tags),
         analytics_dashboards=list(dict.fromkeys(flag.analytics_dashboards)),
     )
@@ -358,15 +359,12 @@ def _check_flag(
     dashboards: set[str],
     stored_definitions: Mapping[str, FlagEntry],
 ) -> None:
-    if not flag.key:
-        raise ValueError("key: must not be blank")
+    _check_flag_key(flag.key)
     filters = with_field("filters", lambda: numbered_flag(flag.filters, ids))
     stored = stored_definitions.get(flag.key)
-    if stored is None:
-        check_key(flag.key)
     if stored is None or not same(stored.filters, flag.filters):
         # A flag without conditions is valid here: a change of a flag can remove them all.
-        check_filters(filters, creating=False)
+        check_filters(filters, creating=False, plain_payloads=True)
     conditions = with_field("rollback_conditions", lambda: numbered(flag.rollback_conditions, ids))
     if stored is None or not same(stored.rollback_conditions, flag.rollback_conditions):
         check_conditions(conditions, None)
@@ -376,6 +374,14 @@ def _check_flag(
     for key in flag.analytics_dashboards:
         if key not in dashboards:
             raise ValueError(f"analytics_dashboards: dashboard {key!r} is not in the document")
+
+
+def _check_flag_key(key: str) -> None:
+    """Accept every key that SDKs may ask for: other servers allow more than the API does here."""
+    if not key:
+        raise ValueError("key: must not be blank")
+    if not key.isprintable():
+        raise ValueError("key: must not have control characters")
 
 
 def with_field(name: str, read: Callable[[], Any]) -> Any:
