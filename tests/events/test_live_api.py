@@ -115,6 +115,13 @@ async def test_filters_show_what_fits_all_of_them(home: Home) -> None:
         assert [one.data["distinct_id"] for one in await both.read(1)] == ["ann"]
 
 
+async def test_a_long_distinct_id_is_watched_as_it_is_stored(home: Home) -> None:
+    async with looking(home, distinct_id="x" * 250) as viewer:
+        await home.capture({"event": "seen", "distinct_id": "x" * 230})
+
+        assert names(await viewer.read(1)) == ["seen"]
+
+
 async def test_events_of_a_merged_distinct_id_are_those_of_the_surviving_person(
     home: Home,
 ) -> None:
@@ -210,7 +217,8 @@ async def refused(home: Home, query: Any, key: str = "") -> Any:
         ({"person_id": "ann"}, "invalid_input", "person_id"),
         ({"person_id": ""}, "invalid_input", "person_id"),
         ({"event": ""}, "blank", "event"),
-        ({"distinct_id": "x" * 201}, "max_length", "distinct_id"),
+        ({"distinct_id": ""}, "blank", "distinct_id"),
+        ({"event": "x" * 201}, "max_length", "event"),
         ([("event", "a"), ("event", "b")], "invalid_input", "event"),
         ({"events": "a"}, "invalid_input", "events"),
     ],

@@ -128,9 +128,18 @@ async def test_a_distinct_id_is_required(home: Home, fields: Json) -> None:
 
 
 @pytest.mark.every_engine
-@pytest.mark.parametrize("distinct_id", ["", 12345, 1.5, True, {"x": "y"}, "nul\0in it", "ü"])
-async def test_anything_but_null_is_a_distinct_id(home: Home, distinct_id: Any) -> None:
-    same = {"key": "distinct_id", "type": "person", "value": str(distinct_id)}
+@pytest.mark.parametrize(
+    ("distinct_id", "as_text"),
+    [
+        *(("", ""), (12345, "12345"), (1.5, "1.5"), (True, "true"), ({"x": "y"}, '{"x":"y"}')),
+        *(("nul\0in it", "nul\ufffdin it"), ("ü", "ü")),
+    ],
+)
+async def test_anything_but_null_is_a_distinct_id(
+    home: Home, distinct_id: Any, as_text: str
+) -> None:
+    """As text, as capture stores it."""
+    same = {"key": "distinct_id", "type": "person", "value": as_text}
     await home.create_flag(key="same", filters={"groups": [{"properties": [same]}]})
     staff = {"key": "staff", "type": "person", "operator": "is_not_set"}
     await home.create_flag(key="stored", filters={"groups": [{"properties": [staff]}]})

@@ -157,6 +157,15 @@ def test_a_merge_brings_what_the_survivor_lacks() -> None:
     ]
 
 
+def test_a_long_id_is_merged_as_it_is_stored() -> None:
+    stored = "a" * 200
+
+    assert told(
+        event(0, stored, set={"a": "anon"}),
+        identify(1, "ann", stored + "b", set={"a": 1}),
+    )[1:] == [{"a": ("set", "anon", 1)}]
+
+
 def test_an_id_that_joins_a_person_shares_its_values() -> None:
     assert told(
         event(0, "anon", set={"a": 0}),

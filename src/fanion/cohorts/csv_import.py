@@ -17,6 +17,7 @@ from uuid import UUID
 from fanion.cohorts.model import IdKind
 from fanion.errors import Invalid
 from fanion.rest.unknown_fields import shortened
+from fanion.wire.distinct_id import stored_distinct_id
 
 # Headers of the column of ids, the preferred kind first.
 _HEADERS: tuple[tuple[IdKind, frozenset[str]], ...] = (
@@ -82,7 +83,7 @@ def ids_of_rows(kind: str, rows: Iterable[str]) -> Mapping[str, str | UUID]:
     """By row, the id that it stands for; rows that cannot be an id are absent."""
     if kind == "person_id":
         return person_ids(rows)
-    return {row: row.lower() if kind == "email" else row for row in rows}
+    return {row: row.lower() if kind == "email" else stored_distinct_id(row) for row in rows}
 
 
 def person_ids(texts: Iterable[str]) -> dict[str, UUID]:

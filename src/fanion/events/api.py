@@ -28,6 +28,7 @@ from fanion.properties.validation import read_conditions
 from fanion.properties.value_counts import PropertyValue, read_value_search
 from fanion.properties.values import parse_date_value
 from fanion.rest.pagination import read_limit
+from fanion.wire.distinct_id import stored_distinct_id
 
 # Decoding more than this takes more than a millisecond or two, which the event loop has not.
 DECODED_ON_LOOP_BYTES_MAX = 256 * 1024
@@ -82,7 +83,7 @@ class EventsApi(Controller):
         conditions = read_conditions(properties, "events and persons")
         query = EventQuery(
             event=event,
-            distinct_id=distinct_id,
+            distinct_id=None if distinct_id is None else stored_distinct_id(distinct_id),
             person_id=None if person_id is None else _uuid(person_id, "person_id"),
             after=_time(after, "after", now),
             before=_time(before, "before", now) or now + FUTURE,

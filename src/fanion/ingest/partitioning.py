@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from fanion.accept_log.port import Envelope
-from fanion.ingest.pipeline.prepare import DISTINCT_ID_MAX
+from fanion.wire.distinct_id import stored_distinct_id
 
 
 class _Properties(Struct, gc=False):
@@ -29,7 +29,6 @@ class _Body(_Item):
 _decode_body = msgspec.json.Decoder(_Body).decode
 _decode_items = msgspec.json.Decoder(list[Raw]).decode
 _decode_item = msgspec.json.Decoder(_Item).decode
-_encode = msgspec.json.Encoder().encode
 
 
 def cut(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
@@ -71,6 +70,5 @@ def _partition(of_project: int, item: _Item, partitions: int) -> int:
 
 
 def _place(of_project: int, distinct_id: Any, partitions: int) -> int:
-    text = distinct_id if type(distinct_id) is str else _encode(distinct_id).decode()
-    key = text[:DISTINCT_ID_MAX].replace("\0", "\ufffd").encode("utf-8", "surrogatepass")
+    key = stored_distinct_id(distinct_id).encode("utf-8", "surrogatepass")
     return crc32(key, of_project) % partitions + 1

@@ -19,6 +19,7 @@ from fanion.persons.state_store import ids_by_uuid, of_ids
 from fanion.persons.store import PERSON_COLUMNS, Person, with_distinct_ids
 from fanion.properties.cohort_sql import Bindings, property_condition
 from fanion.properties.filters import Property
+from fanion.wire.distinct_id import stored_distinct_id
 
 # Persons read at a time when filtering by properties.
 SCAN_MAX = 1_000
@@ -228,9 +229,8 @@ def _conditions(project_id: int, query: PersonQuery) -> Iterable[ColumnElement[b
 
 
 def owns(project_id: int, distinct_id: str) -> ColumnElement[bool]:
-    owner = select(_link.person_id).where(
-        _link.project_id == project_id, _link.distinct_id == distinct_id
-    )
+    own = _link.distinct_id == stored_distinct_id(distinct_id)
+    owner = select(_link.person_id).where(_link.project_id == project_id, own)
     return _person.id.in_(owner)
 
 

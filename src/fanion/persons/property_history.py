@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from fanion.persons.automatic import automatic_properties, initial_name
 from fanion.persons.merge import MergeKind, is_legal_id
+from fanion.wire.distinct_id import stored_distinct_id
 
 # A change through the API and an event that is accepted so long after it may be applied in either
 # order: both wait for the batch that is being ingested.
@@ -283,7 +284,7 @@ def _other_id(event: HistoryEvent) -> str | None:
     given = event.properties.get(_OTHER_ID[MergeKind(event.name)])
     if not given:
         return None
-    other = given if isinstance(given, str) else _encode(given).decode()
+    other = stored_distinct_id(given)
     is_allowed = other != event.distinct_id and is_legal_id(other)
     return other if is_allowed and is_legal_id(event.distinct_id) else None
 

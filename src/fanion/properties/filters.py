@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any, Final, Literal
 
+from fanion.wire.distinct_id import with_stored_ids
+
 # Deeper nesting than the web interface can make; keeps every walk far from the recursion limit.
 GROUP_DEPTH_MAX = 50
 
@@ -124,6 +126,11 @@ def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
     return _property(raw, kind, negation)
 
 
+def names_distinct_ids(raw: Mapping[str, Any]) -> bool:
+    """Whether a condition compares with whole distinct ids, which are cut when they are stored."""
+    return raw.get("key") == "distinct_id" and raw.get("operator") in (None, "exact", "is_not")
+
+
 def leaves(node: Node) -> Iterator[Leaf]:
     """Every leaf below, in stored order."""
     if isinstance(node, ConditionGroup):
@@ -164,7 +171,7 @@ def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:
     index = raw.get("group_type_index")
     if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
         raise ValueError("group_type_index must be a whole number")
-    value = raw.get("value")
+    value = with_stored_ids(raw.get("value")) if names_distinct_ids(raw) else raw.get("value")
     value = tuple(value) if isinstance(value, list) else value
     # Read from JSON, the same few names come as a text of their own each time.
     return Property(intern(key), value, intern(_operator(raw)), intern(kind), index, negation)

@@ -16,6 +16,7 @@ from fanion.events.live.ring import LiveFilter
 from fanion.events.live.stream_service import LiveEvents, Subscription
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, answers
+from fanion.wire.distinct_id import stored_distinct_id
 
 MEDIA_TYPE: Final = "text/event-stream"
 # Of names and distinct ids, which are cut to it when they are captured.
@@ -55,7 +56,9 @@ class LiveEventsApi(Controller):
         1 MiB."""
         _require_once(request)
         wanted = LiveFilter(
-            _text(event, "event"), _text(distinct_id, "distinct_id"), _uuid(person_id, "person_id")
+            _text(event, "event"),
+            None if distinct_id is None else _text(stored_distinct_id(distinct_id), "distinct_id"),
+            _uuid(person_id, "person_id"),
         )
 
         async def may_read() -> None:

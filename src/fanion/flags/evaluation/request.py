@@ -13,6 +13,7 @@ from fanion.flags.engine.definition import ANYWHERE, Flag
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Subject
 from fanion.rest.validation import normal_tags
+from fanion.wire.distinct_id import stored_distinct_id
 
 VERSION_DEFAULT = 1
 VERSION_MAX = 4
@@ -94,15 +95,15 @@ def read_request(values: Mapping[str, Any]) -> FlagRequest:
     group_properties = _object(values, "group_properties")
     return FlagRequest(
         Subject(
-            text(distinct_id),
-            sent=_object(values, "person_properties"),
+            stored_distinct_id(distinct_id),
+            sent=with_stored_id(_object(values, "person_properties")),
             groups={k: text(v) for k, v in groups.items() if v is not None} if groups else {},
             group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)}
             if group_properties
             else {},
             device_id=_device_id(values),
         ),
-        anon_distinct_id=None if anon is None else text(anon),
+        anon_distinct_id=None if anon is None else stored_distinct_id(anon),
         keys=_keys(values),
         geoip_disable=is_truthy(values.get("geoip_disable", values.get("disable_geoip"))),
         contexts=_contexts(values),
@@ -128,6 +129,16 @@ def is_truthy(value: object) -> bool:
 def text(value: object) -> str:
     """An id as text: a number in decimal."""
     return value if isinstance(value, str) else str(value)
+
+
+def with_stored_id(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of a person with the `distinct_id` among them as it is stored; servers
+    send it there as well."""
+    given = properties.get("distinct_id")
+    if not isinstance(given, str):
+        return properties
+    stored = stored_distinct_id(given)
+    return properties if stored == given else {**properties, "distinct_id": stored}
 
 
 def _token_within(properties: object) -> Any:

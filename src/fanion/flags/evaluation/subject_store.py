@@ -20,9 +20,9 @@ Stored = Mapping[str, Any]
 # How often a store that did not answer is tried again, by one caller.
 RETRY_S = 0.5
 
-# Of a distinct id or the key of a group. Captured ones are cut to 200 and 400; what is longer
-# names nothing, and must not be remembered at its length.
-ID_CHARS_MAX = 500
+# Of the key of a group. Captured ones have 400 at most; what is longer names nothing, and must not
+# be remembered at its length.
+GROUP_KEY_CHARS_MAX = 500
 
 
 class CircuitBreaker:
@@ -97,7 +97,7 @@ class SubjectStore:
 
         anon_distinct_id: of before the login; flags with continuity hash it
         """
-        person = project_id, _storable(subject.distinct_id)
+        person = project_id, subject.distinct_id
         known: dict[str, Any] = {}
         reads: dict[str, Awaitable[Any]] = {}
         if missing.person:
@@ -115,8 +115,7 @@ class SubjectStore:
             else:
                 known["cohorts"] = cohorts or frozenset()
         if anon_distinct_id is not None and flag_set.continuity:
-            anon = _storable(anon_distinct_id)
-            reads["hash_keys"] = self._keep(person, anon, flag_set.continuity)
+            reads["hash_keys"] = self._keep(person, anon_distinct_id, flag_set.continuity)
         elif missing.continuity:
             reads["hash_keys"] = self._or_none(self.identities, person, {})
         if len(reads) == 1:
@@ -198,6 +197,6 @@ class SubjectStore:
 
 
 def _storable(text: str) -> str:
-    """As ids are stored: cut, and PostgreSQL keeps no NUL."""
-    text = text[:ID_CHARS_MAX]
+    """The key of a group as it is stored; PostgreSQL keeps no NUL."""
+    text = text[:GROUP_KEY_CHARS_MAX]
     return text.replace("\0", "\ufffd") if "\0" in text else text

@@ -31,6 +31,7 @@ from fanion.flags.storage.store import FlagStore
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.wire.decoding import loads
+from fanion.wire.distinct_id import stored_distinct_id
 
 _COHORT_NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}"
 
@@ -88,7 +89,7 @@ class FlagEvaluationApi(Controller):
             distinct_id = request.principal.user.distinct_id
         if not distinct_id:
             raise Invalid("distinct_id is required", attr="distinct_id")
-        asked = FlagRequest(Subject(distinct_id, groups=read_groups(groups)))
+        asked = FlagRequest(Subject(stored_distinct_id(distinct_id), groups=read_groups(groups)))
         _, found = await evaluation.evaluator.evaluate(
             request.project.id, asked, with_inactive=True
         )

@@ -34,6 +34,7 @@ from fanion.flags.storage import unsaved as storage
 from fanion.flags.validation.filters import condition_sets, objects_of
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.unknown_fields import shortened
+from fanion.wire.distinct_id import stored_distinct_id
 
 # Of a request. Larger filters would keep the event loop busy for more than a few milliseconds.
 BODY_BYTES_MAX = 256 * 1024
@@ -112,7 +113,7 @@ class FlagPreviews:
             raise Invalid(f"Send either {named[0]} or {named[1]}, not both.", attr=named[1])
         project_id = request.project.id
         if isinstance(data.distinct_id, str):
-            return data.distinct_id
+            return stored_distinct_id(data.distinct_id)
         if isinstance(data.email, str):
             return await self.store.distinct_id_of_email(project_id, data.email)
         if data.person_id is not None and data.person_id is not UNSET:

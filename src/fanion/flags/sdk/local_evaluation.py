@@ -30,8 +30,10 @@ from fanion.properties.filters import (
     Node,
     Property,
     leaves,
+    names_distinct_ids,
     parse_leaf,
 )
+from fanion.wire.distinct_id import with_stored_ids
 
 Json = Mapping[str, Any]
 
@@ -148,7 +150,7 @@ def local_filters(flag_set: FlagSet, filters: Json, *, with_cohorts: bool) -> Js
         return filters
     if not with_cohorts:
         groups = _expanded(groups, flag_set.cohorts)
-    groups = [_with_chains(group, flag_set) for group in groups]
+    groups = [_with_stored_ids(_with_chains(group, flag_set)) for group in groups]
     return filters if groups == filters["groups"] else {**filters, "groups": groups}
 
 
@@ -236,6 +238,18 @@ def _unwrapped(node: Node) -> Node:
     while isinstance(node, ConditionGroup) and len(node.children) == 1:
         node = node.children[0]
     return node
+
+
+def _with_stored_ids(group: dict[str, Any]) -> dict[str, Any]:
+    """Let conditions on long distinct ids match the ids that capture has cut, too."""
+    properties = _properties(group)
+    if not any(map(names_distinct_ids, properties)):
+        return group
+    found = [
+        {**leaf, "value": with_stored_ids(leaf.get("value"))} if names_distinct_ids(leaf) else leaf
+        for leaf in properties
+    ]
+    return {**group, "properties": found}
 
 
 def _with_chains(group: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:

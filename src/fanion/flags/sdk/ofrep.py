@@ -10,8 +10,9 @@ from typing import Any
 from fanion.flags.engine.definition import Condition, Flag
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, DecisionReason, Evaluation, Subject
-from fanion.flags.evaluation.request import FlagRequest, text
+from fanion.flags.evaluation.request import FlagRequest, text, with_stored_id
 from fanion.flags.evaluation.responses import payload_text
+from fanion.wire.distinct_id import stored_distinct_id
 
 TARGETING_KEY = "targetingKey"
 _GROUPS = "groups"
@@ -77,8 +78,8 @@ def read_context(body: object, keys: tuple[str, ...] | None) -> FlagRequest:
     special = {TARGETING_KEY, _GROUPS, *_GROUP_PROPERTIES}
     return FlagRequest(
         Subject(
-            text(identity),
-            sent={name: value for name, value in context.items() if name not in special},
+            stored_distinct_id(identity),
+            sent=with_stored_id({k: v for k, v in context.items() if k not in special}),
             groups={k: text(v) for k, v in _object(context, _GROUPS).items() if v is not None},
             group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)},
         ),

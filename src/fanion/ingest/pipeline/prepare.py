@@ -21,6 +21,7 @@ from fanion.ingest.timestamps import IgnoredTime, event_time, ignored_sent_at, i
 from fanion.persons.automatic import AUTOMATIC, automatic_properties, initial_name
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
+from fanion.wire.distinct_id import stored_distinct_id
 
 GeoIp = Callable[[str], Mapping[str, object]]
 
@@ -124,7 +125,6 @@ class ReceivedEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 NAME_MAX = 200  # characters
-DISTINCT_ID_MAX = 200
 
 _DIVERTED = frozenset(["$performance_event", "$$client_ingestion_warning", "$$heatmap"])
 _GROUP_IDENTIFY = "$groupidentify"
@@ -152,7 +152,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     name = item.get("event")
     if name is None or name == "":
         return Drop.NO_NAME
-    name = _cut(name, NAME_MAX)
+    name = _name(name)
     if name in _DIVERTED:
         return Drop.DIVERTED_EVENT
     distinct_id = distinct_id_of(item)
@@ -211,7 +211,7 @@ def distinct_id_of(item: Mapping[str, Any]) -> str:
     """The distinct id under which an item is stored; "" if it has none."""
     properties = item.get("properties") or _NOTHING
     given = item.get("$distinct_id") or properties.get("distinct_id") or item.get("distinct_id")
-    return _cut(given, DISTINCT_ID_MAX) if given else ""
+    return stored_distinct_id(given) if given else ""
 
 
 def _is_unwanted(properties: Mapping[str, Any], context: Context) -> bool:
@@ -288,13 +288,13 @@ def _remove_update(properties: dict[str, Any]) -> None:
 def _merge(event: str, properties: Mapping[str, Any]) -> Merge | None:
     kind, name = _OTHER_ID[event]
     other = properties.get(name)
-    return Merge(kind, _cut(other, DISTINCT_ID_MAX)) if other else None
+    return Merge(kind, stored_distinct_id(other)) if other else None
 
 
-def _cut(value: object, length: int) -> str:
+def _name(value: object) -> str:
     """Values other than text become their JSON text; databases reject NUL."""
     text = value if type(value) is str else _encode(value).decode()
-    return text[:length].replace("\0", "\ufffd")
+    return text[:NAME_MAX].replace("\0", "\ufffd")
 
 
 def _explicit(

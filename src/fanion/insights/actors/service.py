@@ -27,6 +27,7 @@ from fanion.insights.sql.compiler import Statement
 from fanion.projects.model import Project
 from fanion.properties.cohort_sql import Bindings
 from fanion.rest.unknown_fields import no_choice
+from fanion.wire.distinct_id import stored_distinct_id
 
 # Of one statement; 100 bytes each in memory.
 BATCH_MAX: Final = 100_000
@@ -170,7 +171,8 @@ class ActorFinder:
         owner = (
             select(person_keys.c.uuid)
             .join(person_distinct_ids, link.person_id == person_keys.c.person_id)
-            .where(link.project_id == project_id, link.distinct_id == search)
+            .where(link.project_id == project_id)
+            .where(link.distinct_id == stored_distinct_id(search))
         )
         found = [row.uuid for row in await self.records.fetch(owner)]
         try:

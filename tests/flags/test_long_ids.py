@@ -1,0 +1,126 @@
+"""Ids of more than 200 characters mean the same person to everything that is sent them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json
+
+LONG = "long-" + "0123456789" * 24  # 245 characters
+CUT = LONG[:200]
+PRO: Json = {
+    "groups": [
+        {"properties": [{"key": "plan", "type": "person", "operator": "exact", "value": "pro"}]}
+    ]
+}
+
+
+def only(operator: str, value: Any) -> Json:
+    leaf = {"key": "distinct_id", "type": "person", "operator": operator, "value": value}
+    return {"groups": [{"properties": [leaf]}]}
+
+
+async def test_every_lookup_finds_the_person_that_capture_made(home: Home) -> None:
+    await home.capture(
+        {"event": "seen", "distinct_id": LONG, "properties": {"$set": {"plan": "pro"}}}
+    )
+
+    for sent in (LONG, CUT):
+        assert (await home.person(sent))["distinct_ids"] == [CUT]
+        [found] = (await home.get("/persons/", search=sent))["results"]
+        assert found["distinct_ids"] == [CUT]
+        [event] = await home.events(distinct_id=sent)
+        assert event["distinct_id"] == CUT
+
+
+async def test_every_evaluation_finds_the_person_that_capture_made(home: Home) -> None:
+    await home.capture(
+        {"event": "seen", "distinct_id": LONG, "properties": {"$set": {"plan": "pro"}}}
+    )
+    await home.create_flag(key="pro", filters=PRO)
+
+    for sent in (LONG, CUT):
+        assert (await home.decide(sent))["featureFlags"] == {"pro": True}
+        body = {"api_key": home.token, "distinct_id": sent}
+        answer = (await home.public.post("/flags?v=2", json=body)).json()
+        assert answer["flags"]["pro"]["enabled"] is True
+        context: Json = {"context": {"targetingKey": sent}}
+        headers = {"x-api-key": home.token}
+        path = "/ofrep/v1/evaluate/flags/pro"
+        answer = (await home.public.post(path, json=context, headers=headers)).json()
+        assert answer["value"] is True
+        reasons = await home.get("/feature_flags/evaluation_reasons/", distinct_id=sent)
+        assert reasons["pro"]["value"] is True
+
+
+@pytest.mark.parametrize("digit", range(4))
+async def test_an_id_is_in_the_share_of_its_first_200_characters(home: Home, digit: int) -> None:
+    await home.create_flag(key="half", filters={"groups": [{"rollout_percentage": 50}]})
+    name = f"{digit}{LONG}"
+
+    whole, cut = await home.decide(name), await home.decide(name[:200])
+
+    assert whole["featureFlags"] == cut["featureFlags"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "is_on"),
+    [
+        ("exact", LONG, True),
+        ("exact", [LONG, "ann"], True),
+        ("exact", CUT, True),
+        ("is_not", [LONG], False),
+        ("is_not", CUT, False),
+        ("exact", LONG[:-1] + "x", True),
+        ("exact", "x" + LONG, False),
+    ],
+)
+async def test_a_condition_on_the_id_matches_the_cut_one(
+    home: Home, operator: str, value: Any, is_on: bool
+) -> None:
+    await home.create_flag(key="only", filters=only(operator, value))
+
+    own: Json = {"person_properties": {"distinct_id": LONG}}
+    for fields in ({}, own):
+        assert (await home.decide(LONG, **fields))["featureFlags"] == {"only": is_on}
+
+
+async def test_definitions_match_whole_and_cut_ids(home: Home) -> None:
+    await home.create_flag(key="only", filters=only("exact", LONG))
+
+    [flag] = (await home.get("/feature_flags/local_evaluation/"))["flags"]
+
+    [leaf] = flag["filters"]["groups"][0]["properties"]
+    assert leaf["value"] == [LONG, CUT]
+    stored = await home.get(f"/feature_flags/{flag['id']}/")
+    assert stored["filters"]["groups"][0]["properties"][0]["value"] == LONG
+
+
+async def test_long_ids_are_merged(home: Home) -> None:
+    other = "other-" + LONG
+    await home.capture(
+        {"event": "seen", "distinct_id": other, "properties": {"$set": {"plan": "pro"}}},
+        {"event": "$identify", "distinct_id": LONG, "properties": {"$anon_distinct_id": other}},
+    )
+
+    person = await home.person(LONG)
+
+    assert sorted(person["distinct_ids"]) == sorted([CUT, other[:200]])
+    assert person["properties"] == {"plan": "pro"}
+
+
+async def test_a_file_of_members_with_a_long_id_finds_the_person(home: Home) -> None:
+    await home.capture(
+        {"event": "seen", "distinct_id": LONG}, {"event": "seen", "distinct_id": "b"}
+    )
+
+    answer = await home.api.post(
+        "/cohorts/",
+        data={"name": "list", "is_static": "true"},
+        files={"csv": ("people.csv", f"distinct_id\n{LONG}\n{CUT}\nb\n".encode(), "text/csv")},
+    )
+    await home.site.calculated()
+
+    cohort = await home.get(f"/cohorts/{json.loads(answer.content)['id']}/")
+    assert (cohort["count"], cohort["errors_calculating"]) == (2, 0)
