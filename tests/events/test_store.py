@@ -10,6 +10,7 @@ from clickhouse_connect.driver.client import Client
 from msgspec.structs import replace
 
 from fanion.events.event import (
+    NO_PERSON,
     Erasure,
     Event,
     EventQuery,
@@ -25,6 +26,7 @@ from fanion.events.storage.event_tables import event_tables
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.schema import COPY, MIGRATIONS
 from fanion.events.storage.store import EventStore, encoder_for, open_events
+from fanion.persons.merge import PERSON_NAMESPACE, person_uuid
 from fanion.properties.filters import Property
 from tests.support.events_engine import CHDB
 
@@ -473,6 +475,34 @@ async def test_squashed_events_count_for_the_survivor_without_an_override(
     assert {one.person_id for one in await page(events, project_id)} == {survivor}
     of_ada = await page(events, project_id, distinct_id="ada")
     assert {one.person_id for one in of_ada} == {survivor}
+
+
+async def test_events_that_earlier_versions_stored_without_a_person_get_one(
+    events: EventStore, project_id: int
+) -> None:
+    owner, other = UUID(int=11), UUID(int=12)
+    strangers = ("anon", "größe 😀", "a'b\\c")
+    sent = [
+        event(project_id, 1, distinct_id="known", person_id=NO_PERSON),
+        event(project_id, 2, distinct_id="known", person_id=other),
+        *(event(project_id, 3, distinct_id=name, person_id=NO_PERSON) for name in strangers),
+    ]
+    await insert(events, sent)
+
+    async def owners(project: int, ids: Sequence[str]) -> dict[str, UUID]:
+        assert project != project_id or set(ids) == {"known", *strangers}
+        return {"known": owner} if project == project_id else {}
+
+    joined = await events.join_anonymous(PERSON_NAMESPACE, owners)
+
+    assert joined >= len({one.distinct_id for one in sent})
+    expected = {one.uuid: person_uuid(project_id, one.distinct_id) for one in sent}
+    expected |= {sent[0].uuid: owner, sent[1].uuid: other}
+    assert {one.uuid: one.person_id for one in await page(events, project_id)} == expected
+    for name in strangers:
+        [one] = await page(events, project_id, distinct_id=name)  # of the other table
+        assert one.person_id == expected[one.uuid]
+    assert await events.join_anonymous(PERSON_NAMESPACE, owners) == 0
 
 
 async def test_a_deletion_may_take_longer_than_a_statement_may(

@@ -5,10 +5,16 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import insert, update
 
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
 from fanion.events.event import Event, EventQuery, Override
 from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.dead_letters_store import (
+    DeadLetterFilter,
+    DeadLetters,
+    insert_dead_letter,
+)
 from fanion.ingest.squash_worker import SquashWorker
 from tests.support.management import NOW
 
@@ -71,6 +77,43 @@ async def test_a_consumer_without_a_batch_is_not_waited_for(
     await merge(events, project_id)
     await begin(records, "live/3", 9, 9)
     await begin(records, "live/3:progress", 10, 4)
+
+    await squash(records, events)
+
+    assert await owners(events, project_id) == [SURVIVOR]
+
+
+async def put_aside(records: Records, project_id: int) -> DeadLetters:
+    entry = LogEntry(7, Envelope(project_id, NOW, "", "", None, b"{}"))
+    async with records.write() as connection:
+        await connection.run_sync(insert_dead_letter, entry, 1, "ValueError", NOW)
+    return DeadLetters(records)
+
+
+async def test_a_squash_waits_for_a_dead_letter_that_is_being_retried(
+    records: Records, events: EventStore, project_id: int
+) -> None:
+    await merge(events, project_id)
+    letters = await put_aside(records, project_id)
+    await letters.mark(DeadLetterFilter(project_id), NOW)
+
+    squashing = squash(records, events)
+    done, _ = await asyncio.wait({squashing}, timeout=0.5)
+    # Its persons were loaded before the merge.
+    await store(events, project_id, MERGED[0])
+    await letters.drop(DeadLetterFilter(project_id))
+    await squashing
+
+    assert done == set()
+    assert await owners(events, project_id) == [SURVIVOR]
+
+
+async def test_a_dead_letter_that_nobody_retries_is_not_waited_for(
+    records: Records, events: EventStore, project_id: int
+) -> None:
+    await store(events, project_id, MERGED[0])
+    await merge(events, project_id)
+    await put_aside(records, project_id)
 
     await squash(records, events)
 

@@ -3,13 +3,17 @@ every answer, whatever arrives first."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import permutations
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.store import EventStore
+from fanion.ingest.squash_worker import SquashWorker
 from fanion.persons.merge import person_uuid
 from tests.support.application import Home, Json, Site, open_home, open_site
 from tests.support.cohorts import all_of, create, did, members
@@ -237,3 +241,21 @@ async def test_who_returns_after_a_deletion_joins_again(home: Home) -> None:
     eve = await home.person("eve")
     found = await home.events(person_id=eve["uuid"], event="$pageview")
     assert len(found) == 2  # the earlier one was kept, and is the same visitor's
+
+
+async def test_visits_that_earlier_versions_stored_join_too(home: Home, events: EventStore) -> None:
+    await home.capture(IDENTIFY, SIGN_UP)
+    at, body = datetime(2024, 2, 28, 10, tzinfo=UTC), json.dumps(SILENT).encode()
+    stored = [
+        Event(home.project_id, uuid4(), "$pageview", who, NO_PERSON, at, at, body)
+        for who in (VISITOR, "later", "nobody")
+    ]
+    await events.insert(events.encoder.batch(stored), uuid4().hex)
+
+    await SquashWorker(home.site.records, events).join_anonymous()
+    await home.capture(event("$identify", USER, "28T10:03", **{"$anon_distinct_id": "later"}))
+
+    assert await funnel(home, "$pageview", "signed up") == [2, 1]
+    assert await users(home) == 2
+    person = await home.person(USER)
+    assert len(await home.events(person_id=person["uuid"], event="$pageview")) == 2

@@ -47,7 +47,7 @@ LOOPS: Final = (
     Loop("group_mirror", Role.INGEST, Runs.CLAIMS, "completes the mirror of groups"),
     Loop("mirror", Role.JOBS, Runs.ONE, "sends the event store changes that were left unsent"),
     Loop("erasures", Role.JOBS, Runs.ONE, "finishes deletions of persons"),
-    Loop("squash", Role.JOBS, Runs.ONE, "rewrites events of merged persons"),
+    Loop("squash", Role.JOBS, Runs.ONE, "writes merged persons into their events"),
     Loop("waiting_identities", Role.JOBS, Runs.ONE, "sweeps identities without a person"),
     Loop("flag_enrichment", Role.JOBS, Runs.ONE, "finds flags whose feature was used"),
     Loop("ledger", Role.JOBS, Runs.ONE, "sums up the minutes of the ingestion report"),

@@ -1,15 +1,21 @@
-"""Writes merged persons into their events, so that queries carry fewer overrides."""
+"""Writes merged persons into their events, so that queries carry fewer overrides, and persons into
+the events that earlier versions stored without one."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Never
+from uuid import UUID
 
 import structlog
 
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.ingest.pipeline.position_store import claimed_positions, not_yet_at
+from fanion.persons.merge import PERSON_NAMESPACE
+from fanion.persons.state_store import load_owners
 from fanion.runtime.background import Backoff, run_loop
 
 EVERY_S: Final = 3600.0
@@ -29,8 +35,25 @@ class SquashWorker:
         """Squash regularly, until cancelled."""
         failures = (EventStoreUnavailable, RecordsUnavailable)
         await run_loop(
-            self.squash, EVERY_S, "persons_not_squashed", failures, initial_delay_s=EVERY_S
+            self.rewrite, EVERY_S, "persons_not_squashed", failures, initial_delay_s=EVERY_S
         )
+
+    async def rewrite(self) -> None:
+        """raises: EventStoreUnavailable, RecordsUnavailable"""
+        await self.join_anonymous()
+        await self.squash()
+
+    async def join_anonymous(self) -> None:
+        """Servers of earlier versions may store such events as long as one of them runs.
+
+        raises: EventStoreUnavailable, RecordsUnavailable
+        """
+        if joined := await self.events.join_anonymous(PERSON_NAMESPACE, self._owners):
+            structlog.get_logger().info("anonymous_events_joined", distinct_ids=joined)
+
+    async def _owners(self, project_id: int, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
+        async with self.records.read() as connection:
+            return await connection.run_sync(load_owners, project_id, distinct_ids)
 
     async def squash(self) -> None:
         """raises: EventStoreUnavailable, RecordsUnavailable"""
@@ -38,10 +61,17 @@ class SquashWorker:
             structlog.get_logger().info("persons_squashed", persons=squashed)
 
     async def batches_committed(self) -> None:
-        """Returns when every batch that any server has begun by now is committed. Each is claimed
-        before it reads persons. raises: RecordsUnavailable"""
+        """Returns when every batch that any server has begun by now is committed, and every dead
+        letter that is being retried. A batch is claimed, and a letter marked, before persons are
+        read for it. raises: RecordsUnavailable"""
         claimed = await claimed_positions(self.records)
+        letters = DeadLetters(self.records)
+        marked = await letters.marks()
         backoff = Backoff(LOOK_FIRST_S, LOOK_MAX_S)
-        while late := await not_yet_at(self.records, claimed):
-            structlog.get_logger().info("squash_waits", consumers=late)
+        while True:
+            late = await not_yet_at(self.records, claimed)
+            retried = marked & await letters.marks()
+            if not late and not retried:
+                return
+            structlog.get_logger().info("squash_waits", consumers=late, letters=len(retried))
             await asyncio.sleep(backoff.next_s())

@@ -30,7 +30,7 @@ from fanion.properties.size import (
     is_size_allowed,
 )
 
-_PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
+PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
 # Version 5 and the variant. source: RFC 9562 section 5.5
 _KIND = 5 << 76 | 2 << 62
 _WITHOUT_KIND = ~(15 << 76 | 3 << 62)
@@ -330,7 +330,7 @@ def person_uuid(project_id: int, distinct_id: str) -> UUID:
     """The id of a person that is created for a distinct id; the same when a batch is repeated."""
     # As `uuid.uuid5`, in half the time.
     name = f"{project_id}:{distinct_id}".encode()
-    digest = sha1(_PERSON_NAMESPACE + name, usedforsecurity=False).digest()
+    digest = sha1(PERSON_NAMESPACE + name, usedforsecurity=False).digest()
     return uuid_of(int.from_bytes(digest[:16]) & _WITHOUT_KIND | _KIND)
 
 

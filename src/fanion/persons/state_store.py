@@ -105,6 +105,7 @@ def ids_by_uuid(project_id: int, uuids: Any) -> Select[Any]:
 
 
 STATES = of_distinct_ids(*STATE_COLUMNS)
+_OWNERS = of_distinct_ids(_person.uuid)
 _OVERRIDDEN = (
     select(_override.old_person, _override.new_person, _override.version)
     .where(_override.project_id == bindparam("project_id"))
@@ -188,6 +189,18 @@ def read_state(
     person = PersonState(number, uuid, _decode(text), is_identified, created_at, version)
     person.properties_bytes = text_bytes(text)
     return person
+
+
+def load_owners(
+    connection: Connection, project_id: int, distinct_ids: Sequence[str]
+) -> dict[str, UUID]:
+    """The persons of distinct ids, as far as they have one."""
+    found: dict[str, UUID] = {}
+    for some in in_chunks(distinct_ids):
+        bound = {"project_id": project_id, "distinct_ids": some}
+        rows = connection.execute(_OWNERS[connection.dialect.name], bound)
+        found.update({row.distinct_id: row.uuid for row in rows})
+    return found
 
 
 def overridden(

@@ -62,10 +62,10 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
     """
     for parameters in _parameters(erasure):
         await lanes.run(_delete, parameters, erasure.with_events)
-    await _wait_until_done(lanes)
+    await wait_until_done(lanes)
 
 
-async def _wait_until_done(lanes: Lanes) -> None:
+async def wait_until_done(lanes: Lanes) -> None:
     """Mutations rewrite parts in the background; no client of the engine is occupied meanwhile."""
     backoff = Backoff(POLL_FIRST_S, POLL_MAX_S)
     while pending := await lanes.run(_pending):
@@ -182,9 +182,9 @@ async def squash(
         old, new, versions = (list(column) for column in zip(*overrides, strict=True))
         bound = {"project_id": project_id, "old": old}
         await lanes.run(_write_events, {**bound, "new": new})
-        await _wait_until_done(lanes)
+        await wait_until_done(lanes)
         await lanes.run(_alter, DELETE_OVERRIDES, {**bound, "version": max(versions)})
-        await _wait_until_done(lanes)
+        await wait_until_done(lanes)
         squashed += len(overrides)
     return squashed
 

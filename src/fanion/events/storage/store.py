@@ -22,6 +22,7 @@ from fanion.events.event import (
     PersonRow,
 )
 from fanion.events.ownership_store import Mark, bind_event_store, read_installation
+from fanion.events.storage.anonymous_mutations import OwnersOf, join_anonymous
 from fanion.events.storage.client import (
     READ_LANES,
     Lanes,
@@ -320,6 +321,15 @@ class EventStore:
         returns: how many overrides are not needed any more
         """
         return await squash(self._reads, overrides_min, batches_committed)
+
+    async def join_anonymous(self, namespace: bytes, owners_of: OwnersOf) -> int:
+        """Give events that earlier versions stored without a person the one that their distinct id
+        has, or would get; returns the number of these ids. Not to be run beside a squash.
+
+        namespace: from which the ids of persons derive
+        raises:    EventStoreUnavailable, whatever `owners_of` raises
+        """
+        return await join_anonymous(self._reads, namespace, owners_of)
 
     async def erase(self, erasure: Erasure) -> None:
         """Remove a deleted person, and its events when they are meant too; returns when no row

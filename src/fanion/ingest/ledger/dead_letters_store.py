@@ -118,6 +118,12 @@ class DeadLetters:
             dropped += some
         return dropped
 
+    async def marks(self) -> frozenset[tuple[int, datetime]]:
+        """The letters that are to be retried, and when this was asked for."""
+        columns = select(_letter.id, _letter.retry_requested_at)
+        rows = await self.records.fetch(columns.where(_letter.retry_requested_at.is_not(None)))
+        return frozenset((row.id, row.retry_requested_at) for row in rows)
+
     async def marked(self) -> AsyncGenerator[MarkedLetter]:
         """Those to be retried, at most RETRIES_MAX; one body at a time is in memory."""
         for [letter_id] in await self.records.fetch(_MARKED):
