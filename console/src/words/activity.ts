@@ -64,6 +64,7 @@ const activities = {
   password_changed: "changed the password",
   password_reset_requested: "asked for a link to reset the password",
   email_changed: "changed the e-mail address",
+  email_verified: "proved that the e-mail address is theirs",
   second_factor_added: "added a second factor",
   second_factor_removed: "removed the second factor",
   recovery_codes_replaced: "replaced the recovery codes",

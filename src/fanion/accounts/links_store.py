@@ -3,6 +3,7 @@
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
@@ -14,6 +15,8 @@ from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 
 # Of one purpose: the oldest are given up for a new one.
 LINKS_PER_USER_MAX = 5
+# A link for a new password works alike whether it was printed or mailed.
+RESETS = (Purpose.RESET, Purpose.MAILED_RESET)
 
 _link = sign_in_links.c
 
@@ -38,7 +41,8 @@ class LinkStore:
         """The user; None for a link that is unknown, used or expired, or has another purpose. Of
         several requests at the same time one gets it."""
         async with self.records.write() as connection:
-            return await connection.run_sync(take_link, token, purpose, now)
+            taken = await connection.run_sync(take_link, token, purpose, now)
+        return None if taken is None else taken.user_id
 
     async def delete_all(self, user_id: int, purpose: Purpose) -> None:
         """Links that the user has not used."""
@@ -69,14 +73,22 @@ def create_link(
     return token
 
 
-def take_link(connection: Connection, token: str, purpose: Purpose, now: datetime) -> int | None:
+class TakenLink(NamedTuple):
+    user_id: int
+    purpose: Purpose
+
+
+def take_link(
+    connection: Connection, token: str, purpose: Purpose, now: datetime
+) -> TakenLink | None:
     """As `LinkStore.take`, in the caller's transaction: what else it writes is undone with it."""
     if len(token) > KEY_CHARS_MAX:
         return None
-    used = delete(sign_in_links).where(_is(token, purpose, now)).returning(_link.user_id)
-    user_id: int | None = connection.execute(used).scalar_one_or_none()
-    return user_id
+    used = delete(sign_in_links).where(_is(token, purpose, now))
+    row = connection.execute(used.returning(_link.user_id, _link.purpose)).one_or_none()
+    return None if row is None else TakenLink(row.user_id, Purpose(row.purpose))
 
 
 def _is(token: str, purpose: Purpose, now: datetime) -> ColumnElement[bool]:
-    return (_link.hash == hash_key(token)) & (_link.purpose == purpose) & (_link.expires_at > now)
+    purposes = RESETS if purpose in RESETS else (purpose,)
+    return (_link.hash == hash_key(token)) & _link.purpose.in_(purposes) & (_link.expires_at > now)

@@ -27,6 +27,7 @@ class Purpose(StrEnum):
 
     FIRST_START = "first_start"
     RESET = "reset"
+    MAILED_RESET = "mailed_reset"  # the same, seen only by who reads the mails to the address
     SECOND_FACTOR = "second_factor"
 
 

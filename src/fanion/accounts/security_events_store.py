@@ -21,6 +21,7 @@ SecurityActivity = Literal[
     "password_changed",
     "password_reset_requested",
     "email_changed",
+    "email_verified",
     "second_factor_added",
     "second_factor_removed",
     "recovery_codes_replaced",

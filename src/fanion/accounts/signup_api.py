@@ -127,8 +127,8 @@ async def _accept(
         await signup.join(token, principal, request.caller)
         return await begin_session(request, signup.sign_in, principal.user.id, "link")
     first_name, password = _given(data)
-    user_id = await signup.create_account(token, first_name, password, request.caller)
-    return await signed_in(request, signup.sign_in, user_id, "link")
+    made = await signup.create_account(token, first_name, password, request.caller)
+    return await signed_in(request, signup.sign_in, made.user_id, "link", made.password_hash)
 
 
 def _given(data: SignupRequest) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.users_store import Account
 from fanion.errors import Invalid
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX
@@ -41,8 +42,8 @@ class Signup:
 
     async def create_account(
         self, token: str, first_name: str, password: str, caller: Caller
-    ) -> int:
-        """The id of the user. raises: Invalid, Throttled, Unavailable"""
+    ) -> Account:
+        """raises: Invalid, Throttled, Unavailable"""
         found = await self.find(token, caller)
         if not self.sign_in.options.password:
             raise Invalid("Sign in with your organization's provider first.", code="sign_in")
@@ -51,7 +52,7 @@ class Signup:
         account = NewAccount(first_name, hashed)
         user_id = await self.invites.accept_as_new(token, account, self.now())
         self.rights_changed(user_id)
-        return user_id
+        return Account(user_id, found.invite.target_email, hashed)
 
     async def join(self, token: str, principal: Principal, caller: Caller) -> None:
         """raises: Invalid, Throttled, FreshSignInRequired"""

@@ -2,7 +2,7 @@
 provider, where the operator has set one."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fanion.accounts.attempts_store import AttemptStore
@@ -117,8 +117,10 @@ def _build_mails(public: Services) -> MailWorker | None:
     return MailWorker(client.send, time.monotonic, count)
 
 
-def build_oidc_login(context: AppContext, records: Records, sign_in: SignIn) -> OidcLogin:
-    """raises: SettingsError for a secret that cannot be read"""
+def build_oidc_login(
+    context: AppContext, records: Records, sign_in: SignIn, claimed: Callable[[int], None]
+) -> OidcLogin:
+    """claimed: as of `IdentityStore`. raises: SettingsError for a secret that cannot be read"""
     clock = time.monotonic
     settings = oidc_settings(context.settings)
     if settings is None:
@@ -131,7 +133,7 @@ def build_oidc_login(context: AppContext, records: Records, sign_in: SignIn) -> 
         settings,
         Provider(settings, Resolver(), clock),
         StateStore(records),
-        IdentityStore(records, settings),
+        IdentityStore(records, settings, claimed),
         context.now,
     )
     return OidcLogin(oidc, sign_in, clock)

@@ -191,7 +191,12 @@ def _of_flags(server: Server) -> dict[str, object]:
             server.public.context.now,
             partial(_rights_changed, server),
         ),
-        "oidc_login": build_oidc_login(server.public.context, records, server.accounts.sign_in),
+        "oidc_login": build_oidc_login(
+            server.public.context,
+            records,
+            server.accounts.sign_in,
+            partial(_rights_changed, server),
+        ),
         "invite_pages": InvitePage(),
     }
 

@@ -134,7 +134,11 @@ def _accept_as_new(connection: Connection, token: str, account: NewAccount, now:
             update(users)
             .where(_user.id == user_id)
             .values(
-                first_name=account.first_name, password_hash=account.password_hash, is_active=True
+                first_name=account.first_name,
+                password_hash=account.password_hash,
+                is_active=True,
+                is_email_verified=False,
+                email_chosen_by_owner=None,
             )
         )
     _join(connection, taken, user_id, now)

@@ -22,6 +22,7 @@ from fanion.db.schema.accounts import (
     recovery_codes,
     second_factors,
     sessions,
+    sign_in_links,
 )
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
@@ -214,7 +215,14 @@ def _user_of(connection: Connection, new: NewMember, now: datetime) -> int:
     connection.execute(
         update(users)
         .where(_user.id == user_id)
-        .values(first_name=new.first_name, is_active=True, current_project_id=None)
+        .values(
+            first_name=new.first_name,
+            is_active=True,
+            is_email_verified=False,
+            email_chosen_by_owner=None,
+            password_hash=NO_PASSWORD,
+            current_project_id=None,
+        )
     )
     return user_id
 
@@ -327,10 +335,16 @@ def end_sessions_of(connection: Connection, user_id: int) -> None:
     connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
 
+_SIGN_IN = (pending_sign_ins, recovery_codes, second_factors, oidc_identities, sign_in_links)
+
+
 def _forget_sign_in(connection: Connection, user_id: int) -> None:
-    """Second factor and identities: the address may pass to another person, who is added anew."""
-    for table in (pending_sign_ins, recovery_codes, second_factors, oidc_identities):
+    """Forget how a former user signed in: the address may pass to another person, who is added
+    again and has yet to prove that it is theirs."""
+    for table in _SIGN_IN:
         connection.execute(delete(table).where(table.c.user_id == user_id))
+    forgotten = {"password_hash": NO_PASSWORD, "is_email_verified": False}
+    connection.execute(update(users).where(_user.id == user_id).values(forgotten))
 
 
 def record_joined(

@@ -1,14 +1,16 @@
 """Which user an identity of the provider is, and what its groups give, in the records store."""
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
 from fanion.accounts.oidc.model import GrantedAccess, OidcIdentity, OidcSettings, granted_access
+from fanion.accounts.own_account.claim_store import claim_by_provider
 from fanion.activity.model import ItemState, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
@@ -26,40 +28,61 @@ LEVEL = Level.MEMBER
 _identity, _user, _member = oidc_identities.c, users.c, memberships.c
 
 
+def _untold(user_id: int) -> None:
+    """Where nothing is cached."""
+
+
 @dataclass(frozen=True, slots=True)
 class IdentityStore:
     """Access by groups concerns the first organization, the only one that setup creates.
 
     Changes are in the activity log of its projects, without a user: the provider makes them.
+
+    claimed: called with the id of a user whose sessions and keys have ended, because the provider
+             is the first to verify the address of the account
     """
 
     records: Records
     settings: OidcSettings
+    claimed: Callable[[int], None] = _untold
 
     async def user_of(self, identity: OidcIdentity, now: datetime) -> int | None:
         """The user who signs in with this identity, with the access that its groups give now;
         None when there is no such user, or when it may not sign in."""
         async with self.records.write() as connection:
-            return await connection.run_sync(_sign_in, identity, self.settings, now)
+            found = await connection.run_sync(_sign_in, identity, self.settings, now)
+        if found is None:
+            return None
+        if found.is_claimed:
+            self.claimed(found.user_id)
+        return found.user_id
+
+
+class _Found(NamedTuple):
+    """is_claimed: as of `claim_by_provider`"""
+
+    user_id: int
+    is_claimed: bool
 
 
 def _sign_in(
     connection: Connection, identity: OidcIdentity, settings: OidcSettings, now: datetime
-) -> int | None:
+) -> _Found | None:
     organization_id = _locked_organization(connection)
     if organization_id is None:
         return None
-    user_id = _known(connection, identity)
+    user_id = known = _known(connection, identity)
     if user_id is None and settings.is_trusted_address(identity):
         user_id = _by_address(connection, identity)
         if user_id is None and settings.creates_accounts:
             user_id = _create(connection, organization_id, identity, now)
     if user_id is None or not _may_sign_in(connection, user_id):
         return None
+    is_claimed = known is None and claim_by_provider(connection, user_id, now)
     _remember(connection, identity, user_id, now)
     access = granted_access(settings.groups, identity.groups, LEVEL)
     _grant(connection, organization_id, user_id, access, now)
-    return user_id
+    return _Found(user_id, is_claimed)
 
 
 def _locked_organization(connection: Connection) -> UUID | None:

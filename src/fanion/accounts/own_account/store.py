@@ -21,7 +21,7 @@ from fanion.db.schema.tables import organizations, personal_api_keys, users
 from fanion.errors import Invalid
 
 # Links that set a password: a new password or address ends them.
-PASSWORD_LINKS = (Purpose.FIRST_START, Purpose.RESET)
+PASSWORD_LINKS = (Purpose.FIRST_START, Purpose.RESET, Purpose.MAILED_RESET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

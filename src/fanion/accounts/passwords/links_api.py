@@ -194,7 +194,8 @@ async def _use(
         account = await links.account(token, purpose, caller)
         return pages.form(account.email, error.detail, error.status)
     try:
-        response = await signed_in(request, links.own_accounts.sign_in, account.user_id, "link")
+        sign_in, hashed = links.own_accounts.sign_in, account.password_hash
+        response = await signed_in(request, sign_in, account.user_id, "link", hashed)
     except AppError as error:
         if not wants_page:
             raise

@@ -1,11 +1,12 @@
 """Links that set a password and sign in, once: of the first start, and of a forgotten password."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from fanion.accounts.links_store import take_link
 from fanion.accounts.model import Purpose
+from fanion.accounts.own_account.claim_store import claim_by_mail
 from fanion.accounts.own_account.service import OwnAccounts
 from fanion.accounts.own_account.store import AccountChange, CredentialHashes, write_change
 from fanion.accounts.users_store import Account
@@ -45,7 +46,8 @@ class PasswordLinks:
     async def set_password(
         self, token: str, purpose: Purpose, password: str, caller: Caller, address: str
     ) -> Account:
-        """The link is used up once the password is set, and every session ends.
+        """The link is used up once the password is set, and every session ends. Returns the account
+        with the new password.
 
         raises: InvalidLink, Throttled; Invalid for a password that will not do, Unavailable
         """
@@ -61,9 +63,13 @@ class PasswordLinks:
         )
 
         def use(connection: Connection) -> CredentialHashes | None:
-            if take_link(connection, token, purpose, change.now) is None:
+            taken = take_link(connection, token, purpose, change.now)
+            if taken is None:
                 return None  # by another request at the same time
-            return write_change(connection, change)
+            changed = write_change(connection, change)
+            if taken.purpose is Purpose.MAILED_RESET:
+                claim_by_mail(connection, taken.user_id, change.now)
+            return changed
 
         async with own.records.write() as connection:
             found = await connection.run_sync(use)
@@ -71,4 +77,4 @@ class PasswordLinks:
             raise InvalidLink
         own.changed(account.user_id, found)
         own.tell(account.email, change)
-        return account
+        return replace(account, password_hash=hashed)

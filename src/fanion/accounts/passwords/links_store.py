@@ -15,6 +15,7 @@ PRINTED_LASTS = timedelta(hours=24)  # at the first start, and by the operator
 PATHS = {
     Purpose.FIRST_START: "/api/sign_in_links/",
     Purpose.RESET: "/api/reset/",
+    Purpose.MAILED_RESET: "/api/reset/",
 }
 
 

@@ -112,11 +112,11 @@ class PasswordResets:
         def create(connection: Connection) -> str:
             record_security_event(connection, event)
             user_id, now = account.user_id, self._now()
-            return create_link(connection, Purpose.RESET, user_id, now, MAILED_LASTS)
+            return create_link(connection, Purpose.MAILED_RESET, user_id, now, MAILED_LASTS)
 
         async with self._records.write() as connection:
             token = await connection.run_sync(create)
-        link = link_address(self._base_url, Purpose.RESET, token)
+        link = link_address(self._base_url, Purpose.MAILED_RESET, token)
         self._put_mail(reset_mail(account.email, link, MAILED_LASTS))
 
     def _count(self, email: str, client: Client) -> None:

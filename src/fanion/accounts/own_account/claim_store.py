@@ -1,0 +1,84 @@
+"""The first proof that the address of an account is its user's own.
+
+Whoever had the account before may have been somebody else: an invite shows its link to its author,
+who could accept it for a colleague and wait until the colleague signs in.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, select, update
+
+from fanion.accounts.security_events_store import SecurityEvent, record_security_event
+from fanion.db.schema.accounts import (
+    oidc_identities,
+    pending_sign_ins,
+    recovery_codes,
+    second_factors,
+    sessions,
+    sign_in_links,
+)
+from fanion.db.schema.tables import memberships, personal_api_keys, users
+from fanion.projects.admin_store import NO_PASSWORD
+from fanion.projects.auth.personal_keys_store import revoke_keys_of
+from fanion.projects.invites_store import revoke_invites_of
+
+_user = users.c
+
+
+def claim_by_provider(connection: Connection, user_id: int, now: datetime) -> bool:
+    """End whatever reaches an account whose address the provider is the first to verify.
+
+    Sessions, personal keys, the password, the second factor, links, identities of other providers
+    and invites that were made with the account are gone.
+
+    Returns:
+        Whether the address had not been verified.
+    """
+    if _is_verified(connection, user_id):
+        return False
+    for table in (sessions, pending_sign_ins, sign_in_links, recovery_codes, second_factors):
+        connection.execute(delete(table).where(table.c.user_id == user_id))
+    connection.execute(delete(oidc_identities).where(oidc_identities.c.user_id == user_id))
+    revoke_keys_of(connection, user_id, now, None)
+    _revoke_invites(connection, user_id, now)
+    connection.execute(update(users).where(_user.id == user_id).values(password_hash=NO_PASSWORD))
+    _verify(connection, user_id, "oidc", now)
+    return True
+
+
+def claim_by_mail(connection: Connection, user_id: int, now: datetime) -> None:
+    """Count the address as verified after its user has set a password with a mailed link.
+
+    It is not while the account has personal keys or a second factor: they may be of another person,
+    and stay until a provider verifies the address, or their owner removes them.
+    """
+    if _is_verified(connection, user_id):
+        return
+    for table in (personal_api_keys, second_factors):
+        if connection.scalar(select(table.c.user_id).where(table.c.user_id == user_id).limit(1)):
+            return
+    _verify(connection, user_id, "link", now)
+
+
+def _is_verified(connection: Connection, user_id: int) -> bool:
+    this = select(_user.is_email_verified).where(_user.id == user_id)
+    return bool(connection.scalar(this.with_for_update()))
+
+
+def _verify(connection: Connection, user_id: int, method: str, now: datetime) -> None:
+    connection.execute(update(users).where(_user.id == user_id).values(is_email_verified=True))
+    event = SecurityEvent(
+        activity="email_verified",
+        user_id=user_id,
+        by_user=user_id,
+        now=now,
+        details={"method": method},
+    )
+    record_security_event(connection, event)
+
+
+def _revoke_invites(connection: Connection, user_id: int, now: datetime) -> None:
+    member = memberships.c
+    theirs = select(member.organization_id).where(member.user_id == user_id)
+    for organization_id in list(connection.scalars(theirs.order_by(member.organization_id))):
+        revoke_invites_of(connection, organization_id, user_id, None, None, now)

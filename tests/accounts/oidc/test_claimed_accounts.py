@@ -1,0 +1,261 @@
+"""An account that somebody else opened for a colleague's address is the colleague's alone once the
+provider, or a mailed link, has shown whose address it is."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pyotp import TOTP
+from sqlalchemy import select, update
+
+from fanion.accounts.mail.message import Mail
+from fanion.accounts.model import Purpose
+from fanion.db.schema.accounts import recovery_codes, second_factors, sign_in_links
+from fanion.db.schema.tables import users
+from fanion.events.storage.store import EventStore
+from fanion.projects.members_store import MemberStore, NewMember
+from fanion.projects.model import Level
+from tests.support.application import Home, Site, open_home, open_site
+from tests.support.management import CONSOLE
+from tests.support.oidc_provider import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    FakeProvider,
+    open_provider,
+)
+
+EMAIL, PASSWORD = "carla@corp.example", "a long enough password"
+ME, KEYS, INVITES = (
+    "/api/users/@me/",
+    "/api/personal_api_keys/",
+    "/api/organizations/@current/invites/",
+)
+START, CALLBACK = "/api/login/oidc/", "/api/login/oidc/callback/"
+HOUR = timedelta(hours=1)
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Office:
+    """A server with a provider, and an administrator who makes invites."""
+
+    site: Site
+    home: Home
+    fake: FakeProvider
+    stack: AsyncExitStack
+
+    async def browser(self) -> httpx.AsyncClient:
+        client = await self.stack.enter_async_context(self.site.client())
+        client.headers.update(CONSOLE)
+        return client
+
+    async def join(self, level: Level = Level.ADMIN, email: str = EMAIL) -> httpx.AsyncClient:
+        """The browser of the one who made the invite, and accepted it alone."""
+        sent = {"target_email": email, "level": int(level)}
+        answer = await self.home.api.post(f"http://fanion.test{INVITES}", json=sent)
+        assert answer.status_code == 201, answer.text
+        token = answer.json()["link"].rstrip("/").rpartition("/")[2]
+        browser = await self.browser()
+        account = {"first_name": "Carla", "password": PASSWORD}
+        joined = await browser.post(f"/api/signup/{token}/", json=account)
+        assert joined.status_code == 201, joined.text
+        return browser
+
+    async def sign_in(self, email: str = EMAIL, subject: str = "carla") -> httpx.AsyncClient:
+        """The browser of the colleague, who has signed in at the provider."""
+        browser = await self.browser()
+        begun = await browser.get(START)
+        claims = {"email": email, "email_verified": True, "sub": subject}
+        back = self.fake.authorize(begun.headers["location"], **claims)
+        answer = await browser.get(CALLBACK + back)
+        assert answer.status_code == 302, answer.text
+        return browser
+
+    async def user(self, email: str = EMAIL) -> Any:
+        rows = await self.site.records.fetch(select(users).where(users.c.email == email))
+        return rows[0]
+
+    async def status(self, client: httpx.AsyncClient) -> int:
+        return (await client.get(ME)).status_code
+
+
+@pytest.fixture
+async def office(
+    sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> AsyncIterator[Office]:
+    async with AsyncExitStack() as stack:
+        clock: list[Site] = []
+        fake = await stack.enter_async_context(open_provider(lambda: clock[0].clock.now()))
+        settings: Json = {
+            "oidc_issuer": fake.issuer,
+            "oidc_client_id": CLIENT_ID,
+            "oidc_client_secret": CLIENT_SECRET,
+            "oidc_domains": "corp.example",
+        }
+        opened = open_site(sqlite_url, events, tmp_path, **settings)
+        site = await stack.enter_async_context(opened)
+        clock.append(site)
+        home = await stack.enter_async_context(open_home(site, project_id))
+        yield Office(site, home, fake, stack)
+
+
+async def key_of(browser: httpx.AsyncClient) -> str:
+    made = await browser.post(KEYS, json={"label": "kept"})
+    assert made.status_code == 201, made.text
+    return str(made.json()["value"])
+
+
+async def set_up_factor(office: Office, browser: httpx.AsyncClient) -> None:
+    begun = (await browser.post("/api/users/@me/two_factor_start_setup/")).json()
+    code = TOTP(begun["secret"]).at(office.site.clock.now())
+    answer = await browser.post("/api/users/@me/two_factor_validate/", json={"token": code})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_a_colleague_who_signs_in_shuts_out_who_opened_the_account(office: Office) -> None:
+    maker = await office.join()
+    await set_up_factor(office, maker)
+    key = await key_of(maker)
+    invited = await maker.post(INVITES, json={"target_email": "friend@example.com", "level": 8})
+    user_id = (await office.user()).id
+    links = office.site.running.accounts.sign_in.links
+    await links.create(Purpose.RESET, user_id, office.site.clock.now(), HOUR)
+    by_key = await office.stack.enter_async_context(office.site.client(key))
+    before = [await office.status(maker), await office.status(by_key)]
+
+    colleague = await office.sign_in()
+
+    assert before == [200, 200]
+    assert [await office.status(maker), await office.status(by_key)] == [401, 401]
+    stranger = await office.browser()
+    login = await stranger.post("/api/login/", json={"email": EMAIL, "password": PASSWORD})
+    assert (login.status_code, login.json()["code"]) == (400, "invalid_credentials")
+    token = invited.json()["link"].rstrip("/").rpartition("/")[2]
+    assert (await stranger.get(f"/api/signup/{token}/")).json()["code"] == "invalid_invite"
+    for table in (second_factors, recovery_codes, sign_in_links):
+        assert not await office.site.records.fetch(
+            select(table.c.user_id).where(table.c.user_id == user_id)
+        )
+    me = (await colleague.get(ME)).json()
+    assert (me["id"], me["email"]) == (user_id, EMAIL)
+    assert (me["is_email_verified"], me["has_password"]) == (True, False)
+
+
+async def test_what_the_colleague_sets_afterwards_stays(office: Office) -> None:
+    await office.join()
+    colleague = await office.sign_in()
+    key = await key_of(colleague)
+    changed = await colleague.patch(ME, json={"password": "another long password"})
+
+    again = await office.sign_in()
+
+    assert changed.status_code == 200
+    by_key = await office.stack.enter_async_context(office.site.client(key))
+    assert [await office.status(one) for one in (colleague, again, by_key)] == [200] * 3
+    assert (await office.user()).password_hash
+
+
+async def test_an_address_that_was_verified_keeps_what_its_user_has_set(office: Office) -> None:
+    owner = await office.join()
+    async with office.site.records.write() as connection:
+        await connection.execute(
+            update(users).where(users.c.email == EMAIL).values(is_email_verified=True)
+        )
+    key = await key_of(owner)
+
+    colleague = await office.sign_in()
+
+    by_key = await office.stack.enter_async_context(office.site.client(key))
+    assert [await office.status(one) for one in (owner, colleague, by_key)] == [200] * 3
+
+
+async def test_a_restored_account_has_to_be_verified_again(office: Office) -> None:
+    """Its former user had proved the address; who accepts the new invite has not."""
+    await office.join()
+    await office.sign_in()
+    members = MemberStore(office.site.records)
+    await members.remove(office.home.organization_id, EMAIL, office.site.clock.now())
+
+    maker = await office.join()
+    verified = (await office.user()).is_email_verified
+    await office.sign_in(subject="carla-again")
+
+    assert verified is False
+    assert await office.status(maker) == 401
+
+
+async def test_an_account_that_is_added_again_has_no_former_password(office: Office) -> None:
+    await office.join()
+    members, now = MemberStore(office.site.records), office.site.clock.now()
+    await members.remove(office.home.organization_id, EMAIL, now)
+    new = NewMember(EMAIL, "Another Carla", Level.MEMBER, "first key")
+    await members.add(office.home.organization_id, new, now)
+
+    stranger = await office.browser()
+    login = await stranger.post("/api/login/", json={"email": EMAIL, "password": PASSWORD})
+
+    assert (login.status_code, login.json()["code"]) == (400, "invalid_credentials")
+
+
+async def reset_by_mail(office: Office, password: str) -> httpx.Response:
+    """With the link of a mail that the user has received."""
+    mails: list[Mail] = []
+
+    def put(mail: Mail) -> bool:
+        mails.append(mail)
+        return True
+
+    resets = office.site.running.accounts.password_resets
+    resets._put_mail = put
+    browser = await office.browser()
+    assert (await browser.post("/api/reset/", json={"email": EMAIL})).status_code == 204
+    await resets.work_once()
+    path = mails[0].text.partition("/api/reset/")[2].split()[0]
+    return await browser.post(f"/api/reset/{path}", json={"password": password})
+
+
+async def test_a_mailed_link_verifies_the_address(office: Office) -> None:
+    maker = await office.join()
+
+    used = await reset_by_mail(office, "another long password")
+    colleague = await office.sign_in()
+
+    assert used.status_code == 200
+    assert await office.status(maker) == 401
+    user = await office.user()
+    assert user.is_email_verified
+    assert user.password_hash  # the colleague's own
+    assert await office.status(colleague) == 200
+
+
+async def test_a_mailed_link_verifies_nothing_while_keys_of_others_may_be_left(
+    office: Office,
+) -> None:
+    key = await key_of(await office.join())
+
+    await reset_by_mail(office, "another long password")
+    unverified = (await office.user()).is_email_verified
+    await office.sign_in()
+
+    by_key = await office.stack.enter_async_context(office.site.client(key))
+    assert unverified is False
+    assert await office.status(by_key) == 401
+
+
+async def test_a_printed_link_verifies_nothing(office: Office) -> None:
+    await office.join()
+    sign_in, now = office.site.running.accounts.sign_in, office.site.clock.now()
+    user_id = (await office.user()).id
+    token = await sign_in.links.create(Purpose.RESET, user_id, now, HOUR)
+    browser = await office.browser()
+
+    used = await browser.post(f"/api/reset/{token}/", json={"password": "another long password"})
+
+    assert used.status_code == 200
+    assert not (await office.user()).is_email_verified
