@@ -36,7 +36,7 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
     f"GET {FLAG}activity/": ("read", {}, 200),
     f"GET {FLAG}usage/": ("read", {}, 200),
     f"POST {FLAG}dashboard/": ("edit", {}, 200),
-    f"POST {FLAG}enrich_usage_dashboard/": ("edit", {}, 400),  # nothing to show
+    f"POST {FLAG}enrich_usage_dashboard/": ("edit", {}, 200),
     f"POST {FLAG}create_static_cohort_for_flag/": ("edit", {}, 201),
     f"GET {FLAG}role_access/": ("read", {}, 200),
     f"POST {FLAG}role_access/": ("share", {"role_id": "ROLE"}, 201),

@@ -1,5 +1,7 @@
 """Feature flags over HTTP: their fields and their life."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.application import Home, Json, error, open_home
@@ -76,6 +78,12 @@ async def test_every_writable_field_is_stored(home: Home) -> None:
     assert flag["id"] != 999
 
 
+NO_GROUPS = error(
+    "validation_error",
+    "invalid_input",
+    "Filters are not valid (groups are missing)",
+    "filters",
+)
 CHANGES: dict[str, tuple[Json, Json]] = {
     "name": ({"name": "n"}, {"name": "n"}),
     "key": ({"key": "other"}, {"key": "other"}),
@@ -83,7 +91,6 @@ CHANGES: dict[str, tuple[Json, Json]] = {
         {"filters": {"groups": [{"rollout_percentage": 5}]}},
         {"filters": {"groups": [{"rollout_percentage": 5}]}, "rollout_percentage": 5},
     ),
-    "filters without groups": ({"filters": {"payloads": {}}}, {}),
     "filters that match no person": (
         {"filters": {"groups": []}},
         {"filters": {"groups": []}, "is_simple_flag": False},
@@ -91,6 +98,14 @@ CHANGES: dict[str, tuple[Json, Json]] = {
     "deleted": ({"deleted": True}, {"deleted": True}),
     "inactive": ({"active": False}, {"active": False}),
     "active": ({"active": True}, {"performed_rollback": False}),
+    "active, and rolled back": (
+        {"active": True, "performed_rollback": True},
+        {"performed_rollback": True},
+    ),
+    "active, and rolled back or not": (
+        {"active": True, "performed_rollback": None},
+        {"performed_rollback": None},
+    ),
     "created_at": (
         {"created_at": "2021-01-02T03:04:05+01:00"},
         {"created_at": "2021-01-02T02:04:05Z"},
@@ -112,6 +127,10 @@ CHANGES: dict[str, tuple[Json, Json]] = {
         {"id": 7, "can_edit": False, "surveys": [1], "creation_context": "x"},
         {},
     ),
+    "what the server maintains, whatever it says": (
+        {"is_simple_flag": "no", "created_by": 5, "experiment_set": None, "usage_dashboard": "x"},
+        {},
+    ),
 }
 
 
@@ -124,6 +143,26 @@ async def test_a_change_touches_what_it_names(home: Home, name: str) -> None:
 
     assert (answer.status_code, answer.json()) == (200, flag | changed)
     assert await home.get(f"/feature_flags/{flag['id']}/") == flag | changed
+
+
+NO_FILTERS: list[tuple[Any, Json]] = [
+    (None, error("validation_error", "null", "This field may not be null.", "filters")),
+    ({}, NO_GROUPS),
+    ({"payloads": {}}, NO_GROUPS),
+    ({"properties": []}, NO_GROUPS),
+    ({"multivariate": None}, NO_GROUPS),
+]
+
+
+@pytest.mark.parametrize(("filters", "body"), NO_FILTERS)
+async def test_filters_without_groups_are_refused(home: Home, filters: Any, body: Json) -> None:
+    """They would change nothing."""
+    flag = await home.create_flag(key="omega", filters={"groups": [{"rollout_percentage": 5}]})
+
+    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": filters})
+
+    assert (answer.status_code, answer.json()) == (400, body)
+    assert await home.get(f"/feature_flags/{flag['id']}/") == flag
 
 
 async def test_a_form_changes_a_flag_too(home: Home) -> None:

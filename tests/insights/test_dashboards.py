@@ -283,26 +283,35 @@ async def test_a_deleted_usage_dashboard_is_created_again(home: Home) -> None:
     assert len((await home.get(f"/dashboards/{new}/"))["tiles"]) == 2
 
 
-async def test_enriching_is_refused_with_the_first_reason(home: Home) -> None:
+async def test_a_usage_dashboard_is_enriched_however_often_it_is_asked(home: Home) -> None:
     flag = await home.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
-    enrich = f"{path}enrich_usage_dashboard/"
+    enriched = {**flag, "has_enriched_analytics": True, "success": True}
 
-    def refused(why: str) -> tuple[int, Json]:
-        detail = error("validation_error", "not_enriched", why)
-        return 400, {**detail, "success": False, "error": why}
+    answers = [await post(home, f"{path}enrich_usage_dashboard/") for _ in range(2)]
+    tiles = (await home.get(f"/dashboards/{flag['usage_dashboard']}/"))["tiles"]
 
-    plain = await post(home, enrich)
-    await home.api.patch(path, json={"has_enriched_analytics": True})
-    done = await post(home, enrich)
-    again = await post(home, enrich)
-    await home.api.patch(f"/dashboards/{flag['usage_dashboard']}/", json={"deleted": True})
-    without = await post(home, enrich)
+    assert answers == [(200, enriched)] * 2
+    names = [tile["insight"]["name"] for tile in tiles]
+    assert names[2:] == ["Feature Viewed Total Volume", "Feature Interaction Total Volume"]
+    [marked, _] = (await home.get(f"{path}activity/"))["results"]
+    assert [one["field"] for one in marked["detail"]["changes"]] == ["has_enriched_analytics"]
 
-    assert plain == refused("No enriched analytics available for this feature flag")
-    assert done == (200, {"success": True})
-    assert again == refused("Usage dashboard already has enriched data")
-    assert without == refused("Usage dashboard not found")
+
+@pytest.mark.parametrize("loss", ["deleted", "never made"])
+async def test_enriching_makes_a_dashboard_that_is_missing(home: Home, loss: str) -> None:
+    flag = await home.create_flag(key=KEY, has_enriched_analytics=True)
+    if loss == "deleted":
+        path = f"/dashboards/{flag['usage_dashboard']}/"
+        await home.api.patch(path, json={"deleted": True})
+    else:
+        await home.store_flag(flag, usage_dashboard=None)
+
+    status, answer = await post(home, f"/feature_flags/{flag['id']}/enrich_usage_dashboard/")
+
+    assert status == 200
+    assert answer["usage_dashboard"] not in (None, flag["usage_dashboard"])
+    assert len((await home.get(f"/dashboards/{answer['usage_dashboard']}/"))["tiles"]) == 4
 
 
 async def test_an_enriched_dashboard_shows_views_and_interactions(home: Home) -> None:
@@ -345,7 +354,7 @@ async def test_dashboards_of_an_unknown_flag_do_not_exist(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_dashboards_of_a_flag_must_exist_and_are_stored_once(home: Home) -> None:
+async def test_dashboards_of_a_flag_must_exist_and_are_stored_as_sent(home: Home) -> None:
     one, two = await created(home, name="a"), await created(home, name="b")
     flag = await home.create_flag(key=KEY, analytics_dashboards=[one["id"], one["id"]])
     path = f"/feature_flags/{flag['id']}/"
@@ -355,8 +364,8 @@ async def test_dashboards_of_a_flag_must_exist_and_are_stored_once(home: Home) -
     refused = await home.api.patch(path, json={"analytics_dashboards": [987654]})
 
     assert flag["analytics_dashboards"] == [one["id"]]
-    assert answer.json()["analytics_dashboards"] == [one["id"], two["id"]]
-    assert nothing.json()["analytics_dashboards"] == [one["id"], two["id"]]
+    assert answer.json()["analytics_dashboards"] == [two["id"], one["id"]]
+    assert nothing.json()["analytics_dashboards"] == []
     detail = 'Invalid pk "987654" - object does not exist.'
     assert refused.json() == error(
         "validation_error", "does_not_exist", detail, "analytics_dashboards"

@@ -74,15 +74,6 @@ async def _flag(bench: Bench, key: str, **fields: Any) -> Any:
     return await _posted(bench, "/feature_flags/", key=key, **fields)
 
 
-async def _enriched_flag(bench: Bench) -> Any:
-    """Made plain, so that its dashboard is plain too."""
-    flag_id = await _flag(bench, "enriched")
-    changed = {"has_enriched_analytics": True}
-    answer = await bench.home.api.patch(f"/feature_flags/{flag_id}/", json=changed)
-    assert answer.status_code == 200, answer.text
-    return flag_id
-
-
 async def _people(bench: Bench) -> None:
     people = (("ann", "pro"), ("bob", "free"))
     await bench.home.capture(
@@ -131,7 +122,6 @@ MAKERS: dict[str, Callable[[Bench], Awaitable[Any]]] = {
     "second flag": lambda bench: _flag(bench, "second"),
     "third flag": lambda bench: _flag(bench, "third"),
     "variant flag": lambda bench: _flag(bench, "color", filters=VARIANTS),
-    "enriched flag": _enriched_flag,
     "dashboard": lambda bench: _posted(bench, "/dashboards/", name="Mine"),
     "role": _role,
     "access": _access,

@@ -75,17 +75,6 @@ async def test_deletion_of_a_person_is_documented_as_immediate_or_pending(paths:
     assert not [one for one in responses.values() if "content" in one]
 
 
-async def test_an_error_with_its_own_format_is_documented_with_the_common_one(paths: Json) -> None:
-    responses = paths[FLAGS + "{flag_id}/enrich_usage_dashboard/"]["post"]["responses"]
-
-    assert responses["200"]["content"]["application/json"]["schema"] == {
-        "$ref": "#/components/schemas/Done"
-    }
-    assert responses["400"]["content"]["application/json"]["schema"] == {
-        "anyOf": [{"$ref": "#/components/schemas/NotDone"}, {"$ref": "#/components/schemas/Error"}]
-    }
-
-
 async def test_members_are_documented_as_json_and_csv(paths: Json) -> None:
     content = paths[COHORTS + "{cohort_id}/persons/"]["get"]["responses"]["200"]["content"]
 

@@ -116,16 +116,13 @@ class StaleFlag(AppError):
 
 
 class _Sent(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Fields of PostHog that are never written: derived ones must agree with what they are
-    derived from, and the others must ask for nothing."""
+    """Fields of PostHog that are never written: the percentage must agree with the filters that it
+    follows from, and the others must ask for nothing."""
 
     also_known: ClassVar[frozenset[str]] = OF_FLAG
 
     rollout_percentage: Annotated[
         float | UnsetType | None, Meta(description="Of the only condition set; see `filters`.")
-    ] = UNSET
-    is_simple_flag: Annotated[
-        bool | UnsetType | None, Meta(description="Follows from `filters`.")
     ] = UNSET
     archived: Annotated[
         bool | UnsetType | None, Meta(description="Not supported: false or absent.")
@@ -148,7 +145,7 @@ class NewFlag(_Sent, kw_only=True, forbid_unknown_fields=True):
     created_at: datetime | UnsetType = UNSET
     ensure_experience_continuity: bool | None = False
     rollback_conditions: Any = None
-    performed_rollback: bool | None = None
+    performed_rollback: bool | UnsetType | None = UNSET
     tags: list[str] | None = None
     analytics_dashboards: list[int] | None = None
     has_enriched_analytics: bool = False
@@ -239,9 +236,9 @@ def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
         "created_at": now if data.created_at is UNSET else data.created_at,
         "ensure_experience_continuity": data.ensure_experience_continuity,
         "rollback_conditions": data.rollback_conditions,
-        "performed_rollback": False if data.active is True else data.performed_rollback,
+        "performed_rollback": _performed_rollback(data),
         "tags": normal_tags(data.tags or []),
-        "analytics_dashboards": _dashboards(data.analytics_dashboards or [], []),
+        "analytics_dashboards": _each_once(data.analytics_dashboards or []),
         "has_enriched_analytics": data.has_enriched_analytics,
         "bucketing_identifier": data.bucketing_identifier,
         "evaluation_runtime": data.evaluation_runtime,
@@ -256,15 +253,12 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
         for name, value in structs.asdict(data).items()
         if value is not UNSET and name not in _NEVER_WRITTEN
     }
-    filters = values.pop("filters", None)
     stored = grouped_filters(flag.definition)
-    if filters is not None:
-        filters = dict(with_whole_percentages(filters))
-    if filters is not None and "groups" in filters:
-        _check(filters, creating=False, stored=stored)
-        values["filters"] = filters
-    elif filters is not None:
-        check_names(filters, stored)
+    if "filters" in values:
+        if values["filters"] is None:
+            raise Invalid("This field may not be null.", code="null", attr="filters")
+        values["filters"] = dict(with_whole_percentages(values["filters"]))
+        _check(values["filters"], creating=False, stored=stored)
     if "rollback_conditions" in values:
         check_conditions(values["rollback_conditions"], flag.rollback_conditions)
     _require_agreement(data, values.get("filters", stored), stored)
@@ -276,12 +270,19 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     if tags is not None:
         values["tags"] = normal_tags(tags)
     if dashboards is not None:
-        values["analytics_dashboards"] = _dashboards(dashboards, flag.analytics_dashboards)
+        values["analytics_dashboards"] = _each_once(dashboards)
     if "evaluation_contexts" in values:
         values["evaluation_contexts"] = normal_tags(values["evaluation_contexts"] or []) or None
-    if values.get("active") is True:
-        values["performed_rollback"] = False
+    if data.active is True:
+        values.setdefault("performed_rollback", False)
     return values
+
+
+def _performed_rollback(data: NewFlag) -> bool | None:
+    """Return what was sent; a flag that is switched on has not been rolled back."""
+    if data.performed_rollback is not UNSET:
+        return data.performed_rollback
+    return False if data.active is True else None
 
 
 def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
@@ -300,29 +301,30 @@ def _check(filters: dict[str, Any], *, creating: bool, stored: Mapping[str, Any]
 def _require_agreement(
     data: _Sent, filters: Mapping[str, Any], stored: Mapping[str, Any] | None
 ) -> None:
-    """What was read from the flag as it was may be sent back with other filters.
+    """Check what follows from filters. What was read from the flag may be sent back with others.
 
     filters: of the flag after the change; stored: before it
     """
-    derived = derived_of(filters)
-    former = derived if stored is None else derived_of(stored)
-    for name, after in derived.items():
-        sent, before = getattr(data, name), former[name]
-        if sent is not UNSET and sent not in (after, before):
-            raise Invalid(
-                f"{name} follows from filters, where it is {_json(after)}, not {_json(sent)}. Set "
-                "it in filters.",
-                attr=name,
-            )
+    sent, after = data.rollout_percentage, _rollout_of(filters)
+    before = after if stored is None else _rollout_of(stored)
+    if sent is not UNSET and sent not in (after, before):
+        raise Invalid(
+            f"rollout_percentage follows from filters, where it is {_json(after)}, not "
+            f"{_json(sent)}. Set it in filters.",
+            attr="rollout_percentage",
+        )
     for name, instead in _UNSUPPORTED.items():
         if getattr(data, name) not in (UNSET, None, False, []):
             raise Invalid(f'"{name}" is not supported. {instead}', attr=name)
+
+
+def _rollout_of(filters: Mapping[str, Any]) -> Any:
+    return derived_of(filters)["rollout_percentage"]
 
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _dashboards(wanted: list[int], known: list[int]) -> list[int]:
-    """Dashboards are added, never removed, each once."""
-    return list(dict.fromkeys([*known, *wanted]))
+def _each_once(ids: list[int]) -> list[int]:
+    return list(dict.fromkeys(ids))

@@ -9,14 +9,12 @@ from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-import msgspec
 from litestar import Controller, get, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery
 from msgspec import Meta, Struct, structs
 
-from fanion.errors import AppError, Invalid, NotFound
+from fanion.errors import Invalid, NotFound
 from fanion.flags.management.api import Flags
 from fanion.flags.management.schemas import FlagBody, FlagChanges, flag_body
 from fanion.flags.storage.store import FlagStore
@@ -138,37 +136,10 @@ def _called(entry: Mapping[str, Any]) -> ByValue:
 _OF_BODY = OF_FLAG.union(FlagChanges.__struct_fields__)
 
 
-class Done(Struct, kw_only=True):
-    success: Literal[True] = True
-
-
 class FlagWithDashboard(FlagBody, kw_only=True):
     """`success` is what PostHog's own answer consists of."""
 
     success: Literal[True] = True
-
-
-class NotDone(Struct, kw_only=True):
-    """`success` and `error` are what PostHog's own answer consists of."""
-
-    type: str
-    code: str
-    detail: str
-    attr: str | None
-    error: str
-    success: Literal[False] = False
-
-
-class NotEnriched(AppError):
-    """Sent with two further fields, which clients read. source: flags.md section 15"""
-
-    status, type, default_code = 400, "validation_error", "not_enriched"
-
-    def body(self) -> bytes:
-        answer = NotDone(
-            type=self.type, code=self.code, detail=self.detail, attr=self.attr, error=self.detail
-        )
-        return msgspec.json.encode(answer)
 
 
 class FlagDashboardsApi(Controller):
@@ -193,35 +164,39 @@ class FlagDashboardsApi(Controller):
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
             await connection.run_sync(ensure_dashboard, _creator(request), flag_id)
-        flag = await flags.get(request.project.id, flag_id)
-        body = flag_body(flag, await flags.access(request))
-        return FlagWithDashboard(**structs.asdict(body))
+        return await _with_dashboard(request, flags, flag_id)
 
     @post(
         "/enrich_usage_dashboard",
         status_code=200,
         summary="Add feature usage to the usage dashboard",
         body_names=_OF_BODY,
-        responses={
-            400: ResponseSpec(
-                NotDone, generate_examples=False, description="Nothing was added, and why"
-            )
-        },
     )
     async def enrich(
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
-    ) -> Done:
-        """Adds tiles for `$feature_view` and `$feature_interaction`, once, when the flag has
-        enriched analytics."""
-        await flags.editable(request, flag_id)
-        async with flags.store.records.write() as connection:
-            problem = await connection.run_sync(enrich_dashboard, _creator(request), flag_id)
-        if problem is not None:
-            raise NotEnriched(problem)
-        return Done()
+    ) -> FlagWithDashboard:
+        """Sets `has_enriched_analytics`, and adds tiles for `$feature_view` and
+        `$feature_interaction` to the usage dashboard, which is created if there is none. What is
+        there stays as it is, so that it can be repeated. Fields of a flag in the body are
+        ignored."""
+        access = await flags.access(request)
+        async with flags.locked(request.author, flag_id) as locked:
+            access.require_edit(flag_id, locked.flag.creator_id)
+            await locked.change({"has_enriched_analytics": True})
+            for work in (ensure_dashboard, enrich_dashboard):
+                await locked.connection.run_sync(work, _creator(request), flag_id)
+        return await _with_dashboard(request, flags, flag_id)
+
+
+async def _with_dashboard(
+    request: ManagementRequest, flags: Flags, flag_id: int
+) -> FlagWithDashboard:
+    flag = await flags.get(request.project.id, flag_id)
+    body = flag_body(flag, await flags.access(request))
+    return FlagWithDashboard(**structs.asdict(body))
 
 
 def _creator(request: ManagementRequest) -> Creator:

@@ -132,24 +132,17 @@ def ensure_dashboard(connection: Connection, creator: Creator, flag_id: int) -> 
     )
 
 
-def enrich_dashboard(connection: Connection, creator: Creator, flag_id: int) -> str | None:
+def enrich_dashboard(connection: Connection, creator: Creator, flag_id: int) -> None:
     """Add the tiles of the events that applications send about a feature.
 
-    returns: why that cannot be done, in the words of flags.md section 15; None when it was
-    raises:  NotFound
+    A dashboard that is deleted, or has the tiles, stays as it is. raises: NotFound
     """
     flag = _get(connection, creator, flag_id)
-    dashboard = None
-    if flag.usage_dashboard is not None:
-        dashboard = get_dashboard(connection, creator.project_id, flag.usage_dashboard)
-    if dashboard is None:
-        return "Usage dashboard not found"
-    if is_enriched(dashboard):
-        return "Usage dashboard already has enriched data"
-    if not flag.has_enriched_analytics:
-        return "No enriched analytics available for this feature flag"
-    add_tiles(connection, creator, dashboard.id, enriched_tiles(flag.key))
-    return None
+    if flag.usage_dashboard is None:
+        return
+    dashboard = get_dashboard(connection, creator.project_id, flag.usage_dashboard)
+    if dashboard is not None and not is_enriched(dashboard):
+        add_tiles(connection, creator, dashboard.id, enriched_tiles(flag.key))
 
 
 def _get(connection: Connection, creator: Creator, flag_id: int) -> _Flag:

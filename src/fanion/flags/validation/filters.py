@@ -142,9 +142,9 @@ def check_filters(
             raise not_computable(str(error)) from None
 
 
-def check_names(filters: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> None:
+def check_names(filters: Mapping[str, Any]) -> None:
     """raises: Invalid for an unknown name"""
-    _check_names(filters, StoredParts(stored or {}))
+    _check_names(filters, StoredParts({}))
 
 
 def _check_names(filters: Mapping[str, Any], before: StoredParts) -> None:

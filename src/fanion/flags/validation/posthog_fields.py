@@ -10,7 +10,14 @@ from fanion.properties.operators import CONDITION_FIELDS
 READ_ONLY = frozenset(
     {
         *("id", "team_id", "created_by", "updated_at", "last_modified_by", "version"),
-        *("can_edit", "user_access_level", "status", "last_called_at", "usage_dashboard"),
+        *(
+            "can_edit",
+            "is_simple_flag",
+            "user_access_level",
+            "status",
+            "last_called_at",
+            "usage_dashboard",
+        ),
         *("experiment_set", "experiment_set_metadata", "surveys", "features"),
         "is_used_in_replay_settings",
     }
