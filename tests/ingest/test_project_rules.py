@@ -7,6 +7,7 @@ import pytest
 from fanion.accept_log.port import Envelope
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
+from fanion.web.routes import CAPTURE_PATHS
 from tests.support.application import Home, Json, error, open_home
 from tests.support.management import NO_WISHES
 
@@ -176,12 +177,12 @@ async def test_a_flood_is_throttled_and_nothing_of_it_is_stored(home: Home) -> N
     await home.site.ingested()
 
     assert (first.status_code, third.status_code) == (200, 200)
-    assert second.status_code == 429
+    assert second.status_code == 503
     assert second.headers["retry-after"] == "1"
     assert second.json() == error(
-        "throttled_error", "throttled", "Request was throttled. Expected available in 1 second."
+        "server_error", "throttled", "Request was throttled. Expected available in 1 second."
     )
-    assert fourth.status_code == 429
+    assert fourth.status_code == 503
     assert fourth.headers["retry-after"] == "2"
     assert fourth.json()["detail"] == "Request was throttled. Expected available in 2 seconds."
     assert len(await home.events()) == 8
@@ -197,7 +198,7 @@ async def test_bytes_are_limited_as_they_are_after_decompression(home: Home) -> 
         for _ in range(2)
     ]
 
-    assert answers == [200, 429]
+    assert answers == [200, 503]
 
 
 async def test_a_flooding_project_does_not_slow_its_neighbour(home: Home) -> None:
@@ -213,20 +214,44 @@ async def test_a_flooding_project_does_not_slow_its_neighbour(home: Home) -> Non
             await neighbour.capture(event)
         stored = len(await neighbour.events())
 
-    assert flood == [200] + [429] * 49
+    assert flood == [200] + [503] * 49
     assert stored == 5
 
 
 async def test_the_newest_capture_protocol_is_limited_in_its_own_words(home: Home) -> None:
+    """With a status after which its clients send again: those for Go and Rust give up after 429."""
     await wish(home, items_per_second=1, burst_seconds=1)
     body = {"batch": [{"event": "paid", "distinct_id": "u1"}]}
-    headers = {"authorization": f"Bearer {home.token}"}
+    headers = {"authorization": f"Bearer {home.token}", "posthog-request-id": "r1"}
 
     answers = [
         await home.public.post("/i/v1/analytics/events/", json=body, headers=headers)
         for _ in range(2)
     ]
 
-    assert [answer.status_code for answer in answers] == [200, 429]
+    assert [answer.status_code for answer in answers] == [200, 503]
     assert answers[1].headers["retry-after"] == "1"
-    assert answers[1].json()["error"] == "throttled"
+    assert answers[1].headers["posthog-request-id"] == "r1"
+    detail = "Request was throttled. Expected available in 1 second."
+    assert answers[1].json() == {
+        **error("server_error", "throttled", detail),
+        "error": "throttled",
+        "error_description": detail,
+    }
+
+
+@pytest.mark.parametrize(
+    "path", [*CAPTURE_PATHS, "/engage", "/i/v1/analytics/events"], ids=lambda path: path[1:]
+)
+async def test_every_capture_path_asks_to_send_again(home: Home, path: str) -> None:
+    await wish(home, items_per_second=1, burst_seconds=1)
+    event = {"event": "paid", "distinct_id": "u1", "$distinct_id": "u1", "$set": {"plan": "pro"}}
+    body = {"api_key": home.token, "batch": [event], **event}
+    headers = {"authorization": f"Bearer {home.token}"}
+
+    answers = [await home.public.post(path, json=body, headers=headers) for _ in range(2)]
+    home.site.clock.move(seconds=int(answers[1].headers["retry-after"]))
+    again = await home.public.post(path, json=body, headers=headers)
+
+    assert [answer.status_code for answer in answers] == [200, 503]
+    assert again.status_code == 200

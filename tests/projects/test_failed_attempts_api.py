@@ -21,7 +21,7 @@ from fanion.projects.store import ProjectStore
 from fanion.server.forwarded import TrustedProxies
 from fanion.web.management import Management, management_app
 from tests.support.application import BASE_URL, Home
-from tests.support.exchange import MemoryTransport
+from tests.support.exchange import MemoryTransport, management_transport
 from tests.support.management import NOW, Clock, add_key, error
 
 # Of networks that no other test calls from.
@@ -131,10 +131,10 @@ async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
         await calling.client.get(path, headers=bearer("phx_one-more")),
         await calling.client.post(DECIDE, json={"api_key": "phc_other", "distinct_id": "u"}),
         await calling.client.get("/flags/definitions", headers=bearer("phs_other")),
-        await calling.client.post(
-            "/capture/", json={"api_key": "phx_c", "project_id": 7, "event": "a"}
-        ),
     ]
+    captured = await calling.client.post(
+        "/capture/", json={"api_key": "phx_c", "project_id": 7, "event": "a"}
+    )
     elsewhere = await home.public.get(path, headers=bearer("phx_one-more"))
     after = await calling.client.get(path, headers=bearer(home.key))
 
@@ -147,6 +147,9 @@ async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
             429,
             error("throttled_error", "throttled", detail),
         )
+    # Clients of capture send again: the key may be valid.
+    assert (captured.status_code, captured.json()["code"]) == (503, "throttled")
+    assert 0 < int(captured.headers["retry-after"]) <= WINDOW_S
     assert elsewhere.status_code == 401
     assert (before, after.status_code) == (200, 200)
 

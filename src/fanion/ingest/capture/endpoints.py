@@ -3,11 +3,11 @@
 source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appender, Envelope, LogFull
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled, Unavailable
@@ -46,6 +46,8 @@ SHOWN_CHARS_MAX = 40
 FAST_PATH_BYTES_MAX = 128 * 1024
 RETRY_AFTER_S = 5
 
+T = TypeVar("T")
+
 ACCEPTED = Response(200, b'{"status":1}')
 
 
@@ -74,7 +76,7 @@ class CaptureEndpoints:
 
     async def post(self, request: Request) -> Response:
         """Every path but those below: what the body holds does not depend on the path."""
-        await self._capture(request)
+        await _or_later(self._capture(request))
         return ACCEPTED
 
     def find_fast_endpoint(self, query: str, headers: Headers) -> FastEndpoint | None:
@@ -98,7 +100,7 @@ class CaptureEndpoints:
 
     async def engage(self, request: Request) -> Response:
         """Person updates of old browser clients."""
-        await self._capture(request, is_engage=True)
+        await _or_later(self._capture(request, is_engage=True))
         return ACCEPTED
 
     async def v1(self, request: Request) -> Response:
@@ -106,7 +108,7 @@ class CaptureEndpoints:
         known = request.headers.get("posthog-request-id")
         echoed = (("posthog-request-id", known),) if known else ()
         try:
-            answer = await self._capture_v1(request)
+            answer = await _or_later(self._capture_v1(request))
         except AppError as error:
             return Response(error.status, v1_error(error), (*error.headers(), *echoed))
         return Response(200, answer, echoed)
@@ -202,6 +204,24 @@ class CaptureEndpoints:
         )
 
 
+async def _or_later(capturing: Awaitable[T]) -> T:
+    """Await a capture, and answer 503 with `Retry-After` where a limit asks its client to wait.
+
+    Every official client that sends anything again does so after 503. After 429 those for Go and
+    Rust in capture v1, for Java, and posthog-js drop the events; Rust in the older protocol sends
+    again only because of `Retry-After`.
+
+    Raises:
+        Unavailable: In place of Throttled.
+    """
+    try:
+        return await capturing
+    except Throttled as error:
+        raise Unavailable(
+            error.detail, code=error.code, retry_after_s=error.retry_after_s
+        ) from None
+
+
 def user_agent_of(headers: Headers) -> str:
     """As stored with each envelope."""
     return (headers.get("user-agent") or "")[:USER_AGENT_CHARS_MAX]
@@ -279,7 +299,3 @@ class FastCapture:
         except (LogFull, OSError):
             return False
         return True
-
-
-# Of a header that is quoted in an error.
-SHOWN_CHARS_MAX = 40
