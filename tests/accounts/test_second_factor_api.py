@@ -24,6 +24,7 @@ from fanion.projects.model import FRESH_FOR, Level
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.store import ProjectStore
 from fanion.web.management import Management, management_app
+from tests.support.exchange import management_transport
 from tests.support.management import (
     BASE_URL,
     CONSOLE,
@@ -568,7 +569,7 @@ async def test_with_passwords_off_no_user_signs_in_with_one(workspace: Workspace
             dependencies={"sign_in": sign_in},
         )
     )
-    transport = httpx.ASGITransport(app=app)
+    transport = management_transport(app)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=CONSOLE) as client:
         answers = [
             await post(client, LOGIN, email=email, password=OWNER_PASSWORD)

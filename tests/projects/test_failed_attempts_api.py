@@ -175,7 +175,7 @@ async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: H
             now=clock.now,
         )
     )
-    path, transport = "/api/projects/", httpx.ASGITransport(app=app, client=("192.0.2.1", 1))
+    path, transport = "/api/projects/", management_transport(app, "192.0.2.1")
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:
         await client.get(path, headers=bearer(home.key))
         for number in range(FAILURES_MAX):

@@ -1,12 +1,14 @@
 """Multipart forms, read while they arrive."""
 
 from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
 
 import pytest
 
 from fanion.errors import AppError, BodyTooLarge, ParseError
 from fanion.rest import body_reader
 from fanion.rest.body_reader import EMPTY_BODY, Body, read_form
+from fanion.server.errors import Overloaded
 
 KIND = "multipart/form-data; boundary=xx"
 FILE = b'"quoted\r\n--x",\xc3\xa9\r\n' * 2_000
@@ -17,13 +19,17 @@ FORM = (
 )
 
 
+def nothing_counted(memory: int, disk: int) -> None:
+    pass
+
+
 async def in_pieces(raw: bytes, size: int) -> AsyncGenerator[bytes]:
     for start in range(0, len(raw), size):
         yield raw[start : start + size]
 
 
 async def read(raw: bytes, size: int = 1000, bytes_max: int = 1_000_000) -> Body:
-    return await read_form(in_pieces(raw, size), KIND, bytes_max)
+    return await read_form(in_pieces(raw, size), KIND, bytes_max, nothing_counted)
 
 
 def field(name: str, value: bytes) -> bytes:
@@ -72,7 +78,7 @@ async def test_a_form_that_breaks_off_is_refused(end: int) -> None:
 @pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary="])
 async def test_a_form_without_a_boundary_is_refused(kind: str) -> None:
     with pytest.raises(ParseError, match="Multipart form parse error"):
-        await read_form(in_pieces(FORM, 1000), kind, 1_000_000)
+        await read_form(in_pieces(FORM, 1000), kind, 1_000_000, nothing_counted)
 
 
 @pytest.mark.parametrize(
@@ -92,3 +98,54 @@ async def test_a_form_beyond_a_limit_is_refused(
 ) -> None:
     with pytest.raises(refused):
         await read(raw, 65536, bytes_max)
+
+
+async def test_what_a_form_holds_is_counted_in_memory_and_on_disk(tmp_path: Path) -> None:
+    counted: list[tuple[int, int]] = []
+    text, file = b"t" * 900_000, b"f" * 3_000_000
+    raw = fields([("a", text), ("b", file), ("a", text)])
+
+    body = await read_form(
+        in_pieces(raw, 65536),
+        KIND,
+        5_000_000,
+        lambda memory, disk: counted.append((memory, disk)),
+        str(tmp_path),
+    )
+
+    on_disk = body.files["b"]
+    assert (body.text("a"), body.text("b")) == (text.decode(), None)
+    assert _place_of(on_disk.fileno()).parent == tmp_path
+    assert _files_in(tmp_path) == []  # it has no name
+    memory, disk = counted[-1]
+    assert disk == len(file)
+    assert 2 * len(text) < memory < 2 * len(text) + 10_000  # as bytes, and as text
+    assert max(held for held, _ in counted) < 2 * len(text) + len(file)
+    body.close()
+
+
+def _place_of(descriptor: int) -> Path:
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def test_a_form_that_may_not_be_held_is_given_up() -> None:
+    taken: list[int] = []
+
+    def refuse(memory: int, disk: int) -> None:
+        taken.append(memory + disk)
+        if memory + disk > 500_000:
+            raise Overloaded("full")
+
+    async def endless() -> AsyncGenerator[bytes]:
+        yield field("a", b"")[:-2]
+        while True:
+            yield b"x" * 65536
+
+    with pytest.raises(Overloaded):
+        await read_form(endless(), KIND, 10**12, refuse)
+
+    assert max(taken) < 600_000

@@ -28,7 +28,6 @@ async def test_the_application_gets_the_request_and_the_client_the_headers() -> 
     status = await answer(
         app,
         request,
-        b"",
         state,
         path="/api/x y/",
         headers=[("x-request-id", "abc-1")],
@@ -49,7 +48,7 @@ async def test_a_header_that_the_application_sets_is_sent_once() -> None:
     request = MemoryRequest("GET", "/api/x/", "", {}, "127.0.0.1:50000")
     given = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
 
-    await answer(app, request, b"", {}, path="/api/x/", headers=given)
+    await answer(app, request, {}, path="/api/x/", headers=given)
 
     assert request.response_headers == [
         ("cache-control", "no-cache"),
@@ -63,7 +62,7 @@ async def answered(
     app: Any, kind: type[MemoryRequest] = MemoryRequest
 ) -> tuple[int, MemoryRequest]:
     request = kind("GET", "/api/table", "", {}, "127.0.0.1:50000")
-    return await answer(app, request, b"", {}, path="/api/table", headers=[]), request
+    return await answer(app, request, {}, path="/api/table", headers=[]), request
 
 
 def serving(pieces: Callable[[], AsyncGenerator[bytes]]) -> Any:
@@ -135,7 +134,7 @@ async def test_an_application_that_waits_for_it_is_told_that_the_client_has_left
         await send({"type": "http.response.body", "body": b"too late"})
 
     with pytest.raises(ClientDisconnected):
-        await answer(app, request, b"body", {}, path="/api/x", headers=[])
+        await answer(app, request, {}, path="/api/x", headers=[])
 
     assert told == ["http.request", "http.disconnect"]
     assert request.status == 0

@@ -509,9 +509,9 @@ def test_head_of_a_stream_ends(site: Site) -> None:
     assert following is not None and following.body.startswith(b'{"status":"ok"')
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "server"])
 @pytest.mark.parametrize("expectation", ["100-continue", "100-Continue", "100-continue, "])
-def test_leave_or_an_answer_comes_before_the_body(site: Site, way: str, expectation: str) -> None:
+def test_leave_comes_before_the_body(site: Site, way: str, expectation: str) -> None:
     """RFC 9110 section 10.1.1"""
     asked = unseen(site.ways[way])
     framing = f"Content-Length: {len(asked.body)}\r\nExpect: {expectation}\r\n"
@@ -542,7 +542,8 @@ def test_after_a_final_answer_in_place_of_leave_no_body_is_taken_for_a_request(
                 probe.send(get(asked))
             ended = probe.is_ended()
 
-        assert refused is not None and refused.status == 413
+        # Whoever may not send anything there is told so at once.
+        assert refused is not None and refused.status == (405 if way == "server" else 413)
         assert (refused.headers["connection"], ended) == ("close", True)
 
 

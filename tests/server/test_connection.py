@@ -18,7 +18,8 @@ from fanion.server.errors import (
     RequestTimeout,
     TargetTooLong,
 )
-from fanion.server.flow_control import STALLED_S_MAX, BufferBudget
+from fanion.server.flow_control import STALLED_S_MAX, SharedBudget
+from fanion.server.forwarded import TrustedProxies
 from fanion.server.head import HEAD_BYTES_MAX
 from fanion.server.parser import HeadCache
 from fanion.server.request import Request
@@ -52,7 +53,9 @@ class StubServer:
     is_ending: bool = False
     pass_on: PassOn | None = None
     head_cache: HeadCache = field(default_factory=HeadCache)
-    buffers: BufferBudget = field(default_factory=BufferBudget)
+    buffers: SharedBudget = field(default_factory=SharedBudget)
+    files: SharedBudget = field(default_factory=SharedBudget)
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)
     port: int = 0

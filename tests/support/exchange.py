@@ -4,9 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 import httpx
 
+from fanion.server import asgi_bridge
+from fanion.server.asgi_bridge import AsgiApp
+from fanion.server.errors import ContentTooLarge
 from fanion.server.request import Request
 
 
@@ -53,7 +57,15 @@ class MemoryRequest(Request):
         self.begun = asyncio.Event()
 
     async def read(self, bytes_max: int) -> bytes:
+        if len(self.body) > bytes_max:
+            raise ContentTooLarge(bytes_max)
         return self.body
+
+    async def read_small(self, bytes_max: int) -> bytes | None:
+        return self.body if len(self.body) <= bytes_max else None
+
+    def keep(self, memory: int, disk: int) -> None:
+        """Nothing is counted without a connection."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
         for start in range(0, len(self.body), 65536):
@@ -71,6 +83,23 @@ class MemoryRequest(Request):
     async def send_bytes(self, data: bytes) -> None:
         assert self.stream
         self.stream.chunks.put_nowait(data)
+
+
+@dataclass
+class OnlyManagement:
+    """The management API without the rest of the application."""
+
+    app: AsgiApp
+
+    async def answer(self, request: Request) -> int:
+        state = {"is_head": request.method == "HEAD"}
+        path = unquote(request.path)
+        return await asgi_bridge.answer(self.app, request, state, path=path, headers=[])
+
+
+def management_transport(app: AsgiApp, address: str = "127.0.0.1") -> "MemoryTransport":
+    """address: of the client"""
+    return MemoryTransport(OnlyManagement(app), f"{address}:1")
 
 
 @dataclass

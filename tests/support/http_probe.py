@@ -1,5 +1,6 @@
 """Bytes to a server and its answers, read without believing more than the bytes say."""
 
+import select
 import socket
 from dataclasses import dataclass, field
 
@@ -18,15 +19,21 @@ class Answer:
 
 @dataclass
 class Probe:
-    """One connection. is_closed: as far as was read, whether the server has ended it"""
+    """One connection.
+
+    is_closed: as far as was read, whether the server has ended it
+    source:    the address that it comes from, one of loopback
+    """
 
     port: int
     is_closed: bool = False
+    source: str = ""
     _received: bytes = b""
     _socket: socket.socket = field(init=False)
 
     def __post_init__(self) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S)
+        source = (self.source, 0) if self.source else None
+        self._socket = socket.create_connection(("127.0.0.1", self.port), WAIT_S, source)
 
     def __enter__(self) -> "Probe":
         return self
@@ -55,6 +62,12 @@ class Probe:
             headers[name.lower()] = value
         body = self._body(method, int(status), headers)
         return None if body is None else Answer(int(status), headers, body, version.encode())
+
+    def is_answered(self) -> bool:
+        """The server has sent something that was not read, or has closed the connection."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def is_ended(self) -> bool:
         """The server closes the connection without saying more."""

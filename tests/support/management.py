@@ -44,6 +44,7 @@ from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
 from tests.support.awaited import SOON_S
+from tests.support.exchange import management_transport
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 BASE_URL = "http://fanion.test"
@@ -111,12 +112,12 @@ class Workspace:
 
     def client_with(self, key: str | None) -> httpx.AsyncClient:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        transport = httpx.ASGITransport(app=self.app)
+        transport = management_transport(self.app)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
     def browser(self, address: str = "192.0.2.1") -> httpx.AsyncClient:
         """A page of ours: it keeps cookies."""
-        transport = httpx.ASGITransport(app=self.app, client=(address, 1))
+        transport = management_transport(self.app, address)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=CONSOLE)
 
 
@@ -172,7 +173,7 @@ async def open_workspace(
         )
     )
     headers = {"authorization": f"Bearer {OWNER_KEY}"}
-    transport = httpx.ASGITransport(app=app)
+    transport = management_transport(app)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
         yield Workspace(
             records,

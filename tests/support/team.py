@@ -37,6 +37,7 @@ from fanion.runtime.change_bus import ChangeBus
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.management import Management, management_app
 from tests.support.awaited import SOON_S
+from tests.support.exchange import management_transport
 from tests.support.management import BASE_URL, NOW, Clock, add_member, insert_project
 from tests.support.postgres import SQLITE, Postgres
 
@@ -72,7 +73,7 @@ class Office:
 
     def client(self, key: str | None) -> httpx.AsyncClient:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        transport = httpx.ASGITransport(app=self.app)
+        transport = management_transport(self.app)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
 

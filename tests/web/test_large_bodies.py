@@ -8,8 +8,9 @@ import httpx
 import msgspec
 import pytest
 
+from fanion.projects.request_api import KEY_BODY_BYTES_MAX
 from fanion.wire.offload import DECODING_BYTES_MAX
-from tests.support.application import Home
+from tests.support.application import Home, error
 
 MANY = 400_000
 OBJECTS = b"{}," * MANY + b"{}"
@@ -155,31 +156,43 @@ async def test_a_large_request_gets_the_flags_that_a_small_one_gets(home: Home) 
     assert told_ofrep.json()["value"] is True
 
 
-@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
-async def test_a_management_request_without_a_key_is_only_searched_for_one(
-    home: Home, kind: str
-) -> None:
-    path = f"/api/projects/{home.project_id}/cohorts/"
-    if kind == "application/json":
-        without = b'{"name":"n","filters":[' + OBJECTS + b"]}"
-        with_key = b'{"name":"n","filters":[' + OBJECTS + b'],"personal_api_key":"KEY"}'
-        bad = b'{"name":"n","filters":' + DEEP + b"}"
-    else:
-        without = b"name=" + b"%41" * 200_000
-        with_key = without + b"&personal_api_key=KEY"
-        bad = b"a=1&" * 2_000
-    headers = {"content-type": kind}
+KINDS = {
+    "application/json": (b'{"name":"n","description":"', b'","personal_api_key":"KEY"}'),
+    "application/x-www-form-urlencoded": (b"name=n&description=", b"&personal_api_key=KEY"),
+    "multipart/form-data; boundary=b": (
+        b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nn\r\n'
+        b'--b\r\nContent-Disposition: form-data; name="description"\r\n\r\n',
+        b'\r\n--b\r\nContent-Disposition: form-data; name="personal_api_key"\r\n\r\nKEY'
+        b"\r\n--b--\r\n",
+    ),
+}
 
-    answers = [
-        (await home.public.post(path, content=body, headers=headers)).status_code
-        for body in (without, with_key.replace(b"KEY", b"phx_none"), bad * 40)
-    ]
-    known = await home.public.post(
-        path, content=with_key.replace(b"KEY", home.key.encode()), headers=headers
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_key_is_sought_in_a_small_body_only(home: Home, kind: str) -> None:
+    path, headers = f"/api/projects/{home.project_id}/cohorts/", {"content-type": kind}
+    start, end = KINDS[kind]
+
+    async def answer(key: str, size: int, query: str = "") -> httpx.Response:
+        ends = end.replace(b"KEY", key.encode())
+        content = start + b"x" * (size - len(start) - len(ends)) + ends
+        return await home.public.post(path + query, content=content, headers=headers)
+
+    small, wrong = await answer(home.key, 1_000), await answer("phx_none", 1_000)
+    largest = await answer(home.key, KEY_BODY_BYTES_MAX)
+    larger = await answer(home.key, KEY_BODY_BYTES_MAX + 1)
+    in_query = await answer("phx_none", KEY_BODY_BYTES_MAX + 1, f"?personal_api_key={home.key}")
+
+    assert small.status_code == 201, small.text
+    assert (wrong.status_code, wrong.json()["code"]) == (401, "invalid_personal_api_key")
+    assert largest.status_code != 401
+    assert larger.json() == error(
+        "authentication_error",
+        "not_authenticated",
+        "Authentication credentials were not provided. Send the key in the Authorization header: a "
+        "body of more than 65536 bytes is not searched for one.",
     )
-
-    assert answers == [401, 401, 400]
-    assert known.status_code in (400, 413)  # for its values, after authentication
+    assert in_query.status_code == largest.status_code
 
 
 def test_the_budget_has_room_for_several_of_the_largest_bodies() -> None:

@@ -151,6 +151,7 @@ def _management(server: Server) -> Management:
             "records": public.records,
         },
         body_bytes_max=settings.body_bytes_max,
+        upload_folder=str(settings.data),
         upload_bytes_max=settings.upload_bytes_max,
         base_url=management_base_url(settings, flags.proxies),
         decoding=flags.decoding,

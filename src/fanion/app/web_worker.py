@@ -145,7 +145,7 @@ class WebWorker:
             context, self._flags, capture, Readiness.WEB_WORKER, {}
         )
         self._http = HttpServer(
-            None, self._stop, render_error=error_response, is_proxy=self._flags.proxies.is_trusted
+            None, self._stop, render_error=error_response, proxies=self._flags.proxies
         )
         self._http.share_connections(self._pass_back, self._count_closed)
 

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import structlog
@@ -24,6 +25,8 @@ from fanion.web.proxy_warning import forget_ignored_headers
 if TYPE_CHECKING:
     from fanion.web.application import Listeners
 
+# Of the largest, that one process holds on disk; one client alone holds half of them.
+UPLOADS_MAX = 4
 # Of a separate management listener, for the members and programs of an organization.
 MANAGEMENT_CONNECTIONS_MAX = 512
 
@@ -116,20 +119,21 @@ async def _serve(
 def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
     from fanion.web.application import Listeners, error_response
 
-    is_proxy = TrustedProxies(settings.trusted_networks).is_trusted
+    listening = partial(
+        HttpServer,
+        stop=stop,
+        render_error=error_response,
+        proxies=TrustedProxies(settings.trusted_networks),
+        file_bytes_max=UPLOADS_MAX * settings.upload_bytes_max,
+    )
     if settings.management_address is None:
-        return Listeners(
-            HttpServer(settings.listen, stop, render_error=error_response, is_proxy=is_proxy)
-        )
+        return Listeners(listening(settings.listen))
     allowed = allow_connections()
     apart = min(MANAGEMENT_CONNECTIONS_MAX, allowed // 2)
-    public = HttpServer(
-        settings.listen, stop, allowed - apart, render_error=error_response, is_proxy=is_proxy
+    return Listeners(
+        listening(settings.listen, connections_max=allowed - apart),
+        listening(settings.management_address, connections_max=apart),
     )
-    management = HttpServer(
-        settings.management_address, stop, apart, render_error=error_response, is_proxy=is_proxy
-    )
-    return Listeners(public, management)
 
 
 def _stop_signal() -> asyncio.Event:

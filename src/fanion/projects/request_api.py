@@ -1,7 +1,7 @@
 """A request of the management API that the guard has authenticated."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, TypeVar
@@ -12,15 +12,18 @@ from litestar.datastructures import State
 from msgspec import Meta, Struct
 
 from fanion.activity.model import Author
-from fanion.errors import BodyTooLarge, ClientLeft, ParseError
+from fanion.errors import BodyTooLarge, ClientLeft, Unavailable
 from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
-from fanion.rest.body_reader import MULTIPART, Body, read_body, read_form, read_texts
+from fanion.rest.body_reader import Body, is_multipart, read_body, read_form
 from fanion.rest.pagination import Page, read_page
 from fanion.rest.validation import read_struct
+from fanion.server.asgi_bridge import REQUEST
+from fanion.server.errors import ClientDisconnected, ContentTooLarge, Overloaded
 from fanion.server.forwarded import BaseUrl, Caller, Client
 from fanion.server.head import HeaderFields
+from fanion.server.request import Request as HttpRequest
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
-from fanion.wire.incremental_json import DECODED_BYTES_MAX
+from fanion.wire.incremental_json import DECODED_BYTES_MAX, decoded_bytes
 from fanion.wire.offload import Decoding
 
 T = TypeVar("T")
@@ -35,8 +38,8 @@ FormerValidS = Annotated[
         "once, and so do all former keys.",
     ),
 ]
-# Fields of a body that may hold the caller's key.
-KEY_NAMES = frozenset({"personal_api_key"})
+# A larger body is not searched for the caller's key: it is not read before the caller is known.
+KEY_BODY_BYTES_MAX = READ_ON_LOOP_BYTES_MAX
 
 # Of a handler that a session may use only soon after its owner has signed in or confirmed the
 # password. Keys are exempt.
@@ -65,6 +68,22 @@ class _ConnectionCaller:
     def peer(self) -> str:
         host, port = self.connection.scope["client"] or ("", 0)
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def _receiving(reading: Awaitable[T]) -> T:
+    """Await a body. raises: ClientLeft, Unavailable, and what reading it raises"""
+    try:
+        return await reading
+    except ClientDisconnected:
+        raise ClientLeft from None
+    except Overloaded as error:
+        raise Unavailable(
+            error.detail, code=error.reason, retry_after_s=error.retry_after_s
+        ) from None
+
+
+async def _whole(raw: bytes) -> AsyncIterator[bytes]:
+    yield raw
 
 
 class ManagementRequest(Request[User, Principal, State]):
@@ -149,35 +168,83 @@ class ManagementRequest(Request[User, Principal, State]):
             await asyncio.gather(working, leaving, return_exceptions=True)
 
     async def values(self) -> Body:
-        """The decoded body. Before authentication only the fields of a large body that may hold the
-        key are decoded.
+        """Return the decoded body. It is read once, and only for a caller who is known, unless the
+        handler is public.
 
-        raises: as `read_body` and `read_form`
+        Raises:
+            As `read_body` and `read_form`, BodyTooLarge, ClientLeft, Unavailable.
         """
-        known: Body | None = self.scope["state"].get("body")
+        known: Body | None = self._state_body
         if known is None:
-            kind = self.headers.get("content-type", "")
-            if self._is_multipart:
-                known = await self._read_form(kind)
-            else:
-                raw = await super().body()
-                if len(raw) > self._body_bytes_max:
-                    raise BodyTooLarge(self._body_bytes_max)
-                if len(raw) <= READ_ON_LOOP_BYTES_MAX:
-                    known = read_body(kind, raw)
-                elif "principal" in self.scope["state"]:
-                    known = await self._read_large(partial(read_body, kind, raw))
-                else:
-                    return await self._read_large(partial(read_texts, kind, raw, KEY_NAMES))
-            self.scope["state"]["body"] = known
+            known = self.scope["state"]["body"] = await _receiving(self._read_body())
         return known
 
-    async def _read_large(self, read: Callable[[], Body]) -> Body:
+    async def small_values(self) -> Body | None:
+        """Return the decoded body of a caller who is not known yet.
+
+        Returns:
+            None for a body above KEY_BODY_BYTES_MAX, which is left unread.
+
+        Raises:
+            As `values`.
+        """
+        raw = await _receiving(self._incoming.read_small(KEY_BODY_BYTES_MAX))
+        if raw is None:
+            return None
+        kind = self._media_type
+        if is_multipart(kind):
+            body = await _receiving(read_form(_whole(raw), kind, len(raw), self._incoming.keep))
+        else:
+            body = read_body(kind, raw)
+        self.scope["state"]["body"] = body
+        return body
+
+    async def _read_body(self) -> Body:
+        kind, bytes_max = self._media_type, self._body_bytes_max
+        if is_multipart(kind):
+            return await self._read_form(kind, bytes_max)
+        try:
+            raw = await self._incoming.read(bytes_max)
+        except ContentTooLarge:
+            raise BodyTooLarge(bytes_max) from None
+        if len(raw) <= READ_ON_LOOP_BYTES_MAX:
+            return read_body(kind, raw)
+        return await self._read_large(kind, raw)
+
+    async def _read_large(self, kind: str, raw: bytes) -> Body:
+        """What the values take up counts until the request is answered."""
         decoding: Decoding = self.app.state.decoding
-        length = len(await super().body())
-        async with decoding.room(length, length) as room:
+        async with decoding.room(len(raw), len(raw)) as room:
             await room.grow(DECODED_BYTES_MAX)
-            return await room.run(read)
+            body = await room.run(partial(read_body, kind, raw))
+            held = await room.run(partial(decoded_bytes, raw))
+            self._incoming.keep(min(DECODED_BYTES_MAX, held), 0)
+            return body
+
+    async def _read_form(self, kind: str, bytes_max: int) -> Body:
+        if self.route_handler.opt.get("takes_files"):
+            bytes_max = self.app.state.upload_bytes_max
+        length = self.content_length
+        if length is not None and length > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        incoming, folder = self._incoming, self.app.state.upload_folder
+        return await read_form(incoming.pieces(), kind, bytes_max, incoming.keep, folder)
+
+    @property
+    def _incoming(self) -> HttpRequest:
+        """The request as the server has it, which counts what it holds."""
+        extensions: Any = self.scope["extensions"]
+        incoming: HttpRequest = extensions[REQUEST]
+        return incoming
+
+    @property
+    def _state_body(self) -> Body | None:
+        body: Body | None = self.scope["state"].get("body")
+        return body
+
+    @property
+    def _media_type(self) -> str:
+        return self.headers.get("content-type", "")
 
     @property
     def _body_bytes_max(self) -> int:
@@ -185,39 +252,16 @@ class ManagementRequest(Request[User, Principal, State]):
         bytes_max: int = self.route_handler.opt.get("body_bytes_max", self.app.state.body_bytes_max)
         return bytes_max
 
-    @property
-    def _is_multipart(self) -> bool:
-        media = self.headers.get("content-type", "").partition(";")[0]
-        return media.strip().lower() == MULTIPART
-
-    async def _read_form(self, content_type: str) -> Body:
-        """Small before authentication: the form may hold the key, and anyone can send one."""
-        bytes_max = self._body_bytes_max
-        if self.route_handler.opt.get("takes_files") and "principal" in self.scope["state"]:
-            bytes_max = self.app.state.upload_bytes_max
-        length = self.content_length
-        if length is not None and length > bytes_max:
-            raise BodyTooLarge(bytes_max)
-        return await read_form(self._chunks(), content_type, bytes_max)
-
-    async def _chunks(self) -> AsyncGenerator[bytes]:
-        more = True
-        while more:
-            message = await self.receive()
-            if message["type"] != "http.request":
-                raise ParseError("The client left before the request was complete.")
-            more = message["more_body"]
-            yield message["body"]
-
     # The framework fills a handler's `data` from these two methods. They are overridden so that a
     # body is read once, as JSON or as a form, with the errors that clients expect.
 
     async def body(self) -> bytes:
         """An empty body counts as an empty object, so that errors name the missing fields. The
         framework only checks whether there is a body: a multipart form is not read here."""
-        if self._is_multipart:
+        if is_multipart(self._media_type):
             return b"{}"
-        return await super().body() or b"{}"
+        await self.values()
+        return self._incoming.body or b"{}"
 
     async def json(self) -> Any:
         """The handler's struct."""

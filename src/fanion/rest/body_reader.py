@@ -1,11 +1,12 @@
 """Reads the body of a management request into plain values: JSON, or a form.
 
 A multipart form is read while it arrives. Large fields are held in temporary files without a name:
-they are deleted with the request, and with the process.
+they are deleted with the request, and with the process. What is held is counted.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Set
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
@@ -16,7 +17,6 @@ import multipart  # type: ignore[import-untyped]  # ships no types
 from fanion.errors import MALFORMED, BodyTooLarge, InvalidPayload, ParseError, UnsupportedMediaType
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX, split_urlencoded
 from fanion.wire.incremental_json import load
-from fanion.wire.json_outline import outline_of
 
 # Filters of flags and cohorts nest about ten levels deep; JSON encoders run out of stack far beyond
 # this limit.
@@ -25,6 +25,7 @@ FORM_FIELDS_MAX = 1000
 MULTIPART = "multipart/form-data"
 TEXT_BYTES_MAX = 1_048_576  # of one field; a larger one counts as a file and is held on disk
 TEXTS_BYTES_MAX = 20 * 1_048_576  # of all text fields together, which are held in memory
+FIELD_BYTES = 1_000  # that an empty field takes
 PIECE_BYTES = 256 * 1024  # collected from the network before they are parsed, in a thread
 
 
@@ -67,20 +68,8 @@ def read_body(content_type: str, raw: bytes) -> Body:
     return Body(_json(raw))
 
 
-def read_texts(content_type: str, raw: bytes, names: Set[str]) -> Body:
-    """As `read_body`, but only these fields of a large object or form; they must be small.
-
-    raises: ParseError, UnsupportedMediaType
-    """
-    if _media(content_type) == "application/x-www-form-urlencoded":
-        fields = _urlencoded(raw)
-        return Body({name: fields[name] for name in names & fields.keys()}, form=True)
-    _require_json(content_type)
-    try:
-        value = outline_of(raw, names, strict=True).value
-    except InvalidPayload as error:
-        raise _not_json(error) from None
-    return Body(value)
+def is_multipart(content_type: str) -> bool:
+    return _media(content_type) == MULTIPART
 
 
 def _media(content_type: str) -> str:
@@ -136,12 +125,31 @@ def _decode(raw: bytes) -> Any:
         raise ParseError(f"JSON parse error - {error}") from None
 
 
-async def read_form(pieces: AsyncIterator[bytes], content_type: str, bytes_max: int) -> Body:
-    """A multipart form; an empty body counts as an empty object. The caller closes the result.
+# Called with the bytes that a form has in memory and on disk now; may refuse them.
+Hold = Callable[[int, int], None]
 
-    raises: ParseError, BodyTooLarge for more than bytes_max
+
+async def read_form(
+    pieces: AsyncIterator[bytes],
+    content_type: str,
+    bytes_max: int,
+    hold: Hold,
+    folder: str | None = None,
+) -> Body:
+    """Read a multipart form; an empty body counts as an empty object. The caller closes the result.
+
+    Args:
+        pieces: The body, as it is received.
+        content_type: The header, with the boundary.
+        bytes_max: The most that the body may have.
+        hold: Counts what is held.
+        folder: Where large fields are held; the system's folder of temporary files by default.
+
+    Raises:
+        ParseError: The body is not such a form.
+        BodyTooLarge: It has more than bytes_max.
     """
-    form = _MultipartForm(content_type)
+    form = _MultipartForm(content_type, folder)
     size, waiting = 0, bytearray()
     try:
         async for piece in pieces:
@@ -149,6 +157,7 @@ async def read_form(pieces: AsyncIterator[bytes], content_type: str, bytes_max: 
             if size > bytes_max:
                 raise BodyTooLarge(bytes_max)
             waiting += piece
+            hold(form.memory + len(waiting), form.disk)
             if len(waiting) >= PIECE_BYTES:
                 await asyncio.to_thread(form.take, bytes(waiting))
                 waiting.clear()
@@ -156,15 +165,18 @@ async def read_form(pieces: AsyncIterator[bytes], content_type: str, bytes_max: 
             return EMPTY_BODY
         await asyncio.to_thread(form.take, bytes(waiting))
         form.end()
+        body = form.body()
+        texts = sum(sys.getsizeof(text) for [text] in body.values.values())
+        hold(form.memory + texts, form.disk)
     except BaseException:
         form.close()
         raise
-    return form.body()
+    return body
 
 
 class _Field:
-    def __init__(self) -> None:
-        self.file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(TEXT_BYTES_MAX)  # noqa: SIM115  closed with the body
+    def __init__(self, folder: str | None) -> None:
+        self.file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(TEXT_BYTES_MAX, dir=folder)  # noqa: SIM115  closed with the body
         self.size = 0
 
     @property
@@ -173,10 +185,15 @@ class _Field:
 
 
 class _MultipartForm:
-    """Parser of a multipart form: the last value of each field."""
+    """Parser of a multipart form: the last value of each field.
 
-    def __init__(self, content_type: str) -> None:
+    memory, disk: bytes that its fields take
+    """
+
+    def __init__(self, content_type: str, folder: str | None) -> None:
         boundary = multipart.parse_options_header(content_type)[1].get("boundary", "")
+        self.memory = self.disk = 0
+        self._folder = folder
         self._fields: dict[str, _Field] = {}
         self._current: _Field | None = None
         try:
@@ -199,7 +216,11 @@ class _MultipartForm:
                     self._current.size += len(event)
         except multipart.MultipartError as error:
             raise _malformed(error) from None
-        if sum(one.size for one in self._fields.values() if one.is_text) > TEXTS_BYTES_MAX:
+        finally:
+            texts = sum(field.size for field in self._fields.values() if field.is_text)
+            self.memory = texts + FIELD_BYTES * len(self._fields)
+            self.disk = sum(field.size for field in self._fields.values() if not field.is_text)
+        if texts > TEXTS_BYTES_MAX:
             raise BodyTooLarge(TEXTS_BYTES_MAX)
 
     def end(self) -> None:
@@ -226,7 +247,7 @@ class _MultipartForm:
         before = self._fields.get(name)
         if before is not None:
             before.file.close()
-        self._current = self._fields[name] = _Field()
+        self._current = self._fields[name] = _Field(self._folder)
 
 
 def _malformed(error: Exception) -> ParseError:

@@ -1,13 +1,15 @@
 """Runs requests through an ASGI application."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 from fanion.server.errors import ClientDisconnected
 from fanion.server.request import Request
 
 Message = MutableMapping[str, Any]
+# Name of the extension that holds the `Request`, for an application that reads the body itself.
+REQUEST = "fanion.request"
 # Frameworks type the three arguments differently.
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -19,7 +21,6 @@ class ResponseAborted(Exception):
 async def answer(
     app: AsgiApp,
     request: Request,
-    body: bytes | None,
     state: dict[str, Any],
     *,
     path: str,
@@ -27,14 +28,13 @@ async def answer(
 ) -> int:
     """Run one request through `app` and return its status.
 
-    body:    None when `app` reads it in pieces, as they are received
     state:   of the request; `app` adds to it
     path:    decoded, for `app`
     headers: of responses that have none of that name themselves; names in lower case
 
     raises: ClientDisconnected, ResponseAborted
     """
-    exchange = _Exchange(request, body, headers)
+    exchange = _Exchange(request, headers)
     try:
         await app(_asgi_scope(request, path, state), exchange.receive, exchange.send)
     except Exception as error:
@@ -66,34 +66,34 @@ def _asgi_scope(request: Request, path: str, state: dict[str, Any]) -> dict[str,
         "client": (host.strip("[]"), int(port or 0)),
         "server": (server_host.strip("[]"), int(server_port or 0)),
         "state": state,
-        "extensions": {},
+        "extensions": {REQUEST: request},
     }
 
 
 class _Exchange:
     """ASGI's `receive` and `send`. A response in one piece has a length, others are streamed."""
 
-    def __init__(self, request: Request, body: bytes | None, extra: list[tuple[str, str]]) -> None:
+    def __init__(self, request: Request, extra: list[tuple[str, str]]) -> None:
         self.status = 500
         self._request = request
-        self._body = body
-        self._pieces = request.pieces() if body is None else None
+        self._pieces: AsyncIterator[bytes] | None = None
+        self._is_body_over = False
         self._extra = extra
         self._headers: list[tuple[str, str]] = []
         self.is_streaming = False
         self.is_disconnected = False
 
     async def receive(self) -> Message:
-        if self._body is not None:
-            body, self._body = self._body, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        if self._pieces is not None:
+        if self._pieces is None and self._request.is_taken:
+            self._is_body_over = True  # `app` has it from the request
+        if not self._is_body_over:
+            self._pieces = self._pieces or self._request.pieces()
             try:
                 piece = await anext(self._pieces, None)
             except ClientDisconnected:
                 return {"type": "http.disconnect"}
             if piece is None:
-                self._pieces = None
+                self._is_body_over = True
             return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
         await self._request.client_disconnect()
         self.is_disconnected = not self._request.is_answered
@@ -106,6 +106,8 @@ class _Exchange:
             own = {name for name, _ in headers}
             self._headers = headers + [line for line in self._extra if line[0] not in own]
             return
+        if self._request.is_lost and not self._request.is_complete:
+            self.is_disconnected = True
         if self.is_disconnected and not self.is_streaming:
             return
         body, more = message.get("body", b""), message.get("more_body", False)

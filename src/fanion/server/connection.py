@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from fanion.server.errors import ClientDisconnected, HttpError, RequestTimeout
-from fanion.server.flow_control import STALLED_S_MAX, BufferBudget, FlowControl, Pace
+from fanion.server.flow_control import STALLED_S_MAX, FlowControl, Pace, SharedBudget
+from fanion.server.forwarded import TrustedProxies
 from fanion.server.head import RequestHead, path_of
 from fanion.server.parser import CachedHead, HeadCache, RequestParser
 from fanion.server.request import FastRequest, Request
@@ -26,6 +27,9 @@ class ConnectionServer(Protocol):
     """What a connection needs of its server.
 
     pass_on:      None when all connections stay in this process
+    buffers:      in memory
+    files:        on disk, such as the large fields of forms
+    proxies:      whose headers name their clients
     now:          seconds of a monotonic clock
     date:         the header line
     answer:       True when it held the GIL for tens of milliseconds
@@ -36,7 +40,9 @@ class ConnectionServer(Protocol):
     is_ending: bool
     pass_on: PassOn | None
     head_cache: HeadCache
-    buffers: BufferBudget
+    buffers: SharedBudget
+    files: SharedBudget
+    proxies: TrustedProxies
 
     def now(self) -> float: ...
     def date(self) -> str: ...
@@ -58,6 +64,8 @@ class Connection(FlowControl):
         """first: bytes of a request that another process has read"""
         super().__init__(server.now, server.buffers)
         self._server = server
+        self.files = server.files
+        self.proxies = server.proxies
         self.parser = RequestParser(server.head_cache)
         self._receiving: Request | None = None  # its body is incomplete
         self.answering: Request | FastRequest | None = None
@@ -214,7 +222,7 @@ class Connection(FlowControl):
         if request is None:
             return  # it was refused
         if body:
-            self._receive_pace.moved(len(body), self.now())
+            self._receive_pace.received(len(body), self.now())
             request.feed(body)
         if is_last:
             self._receiving = None
@@ -223,6 +231,10 @@ class Connection(FlowControl):
                 self._finish(request)
 
     # Called by a request.
+
+    def holder(self) -> str:
+        answering = self.answering
+        return answering.holder if isinstance(answering, Request) else super().holder()
 
     def read_more(self) -> None:
         if not self._unparsed and self._paused_at is not None:
@@ -309,7 +321,8 @@ class Connection(FlowControl):
 
     async def _answer(self, request: Request) -> None:
         try:
-            if await self._server.answer(request):
+            # What came with the head may have been refused already.
+            if self._refusal is None and await self._server.answer(request):
                 self.is_costly = True
             if request.is_head_sent and not request.is_answered:
                 request.end()
@@ -317,6 +330,7 @@ class Connection(FlowControl):
             pass
         finally:
             self._task = None
+            request.release()
             if not request.is_answered:
                 # The client must not take a part of a response for all of it.
                 request.lose()

@@ -6,18 +6,23 @@ from collections.abc import Callable
 from typing import cast
 
 from fanion.server.errors import ClientDisconnected
+from fanion.server.forwarded import network_of, read_address
 
 BUFFERED_BYTES_MAX = 256 * 1024 * 1024  # a dozen of the largest batches at once
 
 STALLED_S_MAX = 60.0  # of a transfer without progress
 # Of a transfer over any longer time: a hundredth of a bad mobile connection.
 BYTES_PER_S_MIN = 500
+# What is held for a transfer must double within this time, so that memory is not held by trickling.
+DOUBLED_S_MAX = 300.0
+# Of the largest transfers, from 20 MiB on: half of a slow line, for files of members.
+LARGE_BYTES_PER_S_MIN = 64 * 1024
 
 
 class BufferBudget:
-    """One budget for all connections of a process."""
+    """A number of bytes, for one purpose of a process."""
 
-    def __init__(self, bytes_max: int = BUFFERED_BYTES_MAX) -> None:
+    def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.held = 0
 
@@ -32,6 +37,51 @@ class BufferBudget:
         self.held -= size
 
 
+class SharedBudget:
+    """The bytes that one process holds for its clients, shared by their addresses.
+
+    An address may hold as much as all of them leave free: alone half of everything, beside one that
+    does the same a third. So no address takes the room of the next.
+
+    Source: Choudhury and Hahne, Dynamic Queue Length Thresholds (IEEE/ACM ToN 6, 1998).
+    """
+
+    def __init__(self, bytes_max: int = BUFFERED_BYTES_MAX) -> None:
+        self.bytes_max = bytes_max
+        self.held = 0
+        self._held_by: dict[str, int] = {}
+
+    def held_by(self, holder: str) -> int:
+        return self._held_by.get(holder, 0)
+
+    def take(self, size: int, holder: str) -> bool:
+        """Return False, and take nothing, when the holder would have more than is left free.
+
+        Args:
+            size: In bytes.
+            holder: The network of a client, as of `network_of`.
+        """
+        held = self.held_by(holder) + size
+        if held > self.bytes_max - self.held - size:
+            return False
+        self.held += size
+        self._held_by[holder] = held
+        return True
+
+    def give(self, size: int, holder: str) -> None:
+        self.held -= size
+        left = self.held_by(holder) - size
+        if left:
+            self._held_by[holder] = left
+        else:
+            self._held_by.pop(holder, None)
+
+
+def least_rate(held: int) -> float:
+    """Return the bytes a second that a transfer must have for which so many bytes are held."""
+    return min(LARGE_BYTES_PER_S_MIN, max(BYTES_PER_S_MIN, held / DOUBLED_S_MAX))
+
+
 class Pace:
     """Whether one transfer has the minimum rate.
 
@@ -39,13 +89,20 @@ class Pace:
     from now. All times are seconds of one monotonic clock.
     """
 
-    __slots__ = ("deadline",)
+    __slots__ = ("_moved", "deadline")
 
     def __init__(self, now: float) -> None:
         self.deadline = now + STALLED_S_MAX
+        self._moved = 0
 
-    def moved(self, size: int, now: float) -> None:
-        self.deadline = min(now + STALLED_S_MAX, self.deadline + size / BYTES_PER_S_MIN)
+    def received(self, size: int, now: float) -> None:
+        """Count bytes of a body, which are held from now on."""
+        self._moved += size
+        self.moved(size, self._moved, now)
+
+    def moved(self, size: int, held: int, now: float) -> None:
+        """Count bytes that have moved while so many are held."""
+        self.deadline = min(now + STALLED_S_MAX, self.deadline + size / least_rate(held))
 
     def postpone(self, seconds: float) -> None:
         """Time in which the other side could not go on."""
@@ -58,29 +115,31 @@ class Pace:
 class SendBuffer:
     """Charges the bytes that a transport buffers to the budget while the client is slow."""
 
-    def __init__(self, budget: BufferBudget) -> None:
+    def __init__(self, budget: SharedBudget) -> None:
         self._budget = budget
+        self._holder = ""
         self._unsent = 0  # bytes, taken from the budget
         self._pace = Pace(0.0)
 
-    def begin(self, unsent: int, now: float) -> bool:
-        """False when the budget has no room for that much."""
-        if not self._budget.take(unsent):
+    def begin(self, unsent: int, holder: str, now: float) -> bool:
+        """False when the budget has no room for that much. holder: as of `SharedBudget.take`"""
+        if not self._budget.take(unsent, holder):
             return False
+        self._holder = holder
         self._unsent = unsent
         self._pace = Pace(now)
         return True
 
     def end(self) -> None:
-        self._budget.give(self._unsent)
+        self._budget.give(self._unsent, self._holder)
         self._unsent = 0
 
     def is_late(self, unsent: int, now: float) -> bool:
         """unsent: bytes that are still buffered"""
         sent = max(0, self._unsent - unsent)
-        self._budget.give(sent)
+        self._budget.give(sent, self._holder)
         self._unsent -= sent
-        self._pace.moved(sent, now)
+        self._pace.moved(sent, self._unsent, now)
         return self._pace.is_late(now)
 
 
@@ -92,7 +151,7 @@ class FlowControl(asyncio.Protocol):
     peer:    host:port of the client, IPv6 in brackets; local: of this end
     """
 
-    def __init__(self, now: Callable[[], float], buffers: BufferBudget) -> None:
+    def __init__(self, now: Callable[[], float], buffers: SharedBudget) -> None:
         self.now = now
         self.buffers = buffers
         self.address = self.peer = self.local = ""
@@ -120,9 +179,13 @@ class FlowControl(asyncio.Protocol):
         if self._transport is None:
             raise ClientDisconnected
 
+    def holder(self) -> str:
+        """Return whose share of the buffers the present answer takes, as of `SharedBudget.take`."""
+        return network_of(read_address(self.address))
+
     def pause_writing(self) -> None:
         self._writable = self._loop.create_future()
-        if not self._send_buffer.begin(self._unsent_bytes(), self.now()):
+        if not self._send_buffer.begin(self._unsent_bytes(), self.holder(), self.now()):
             self.abort()
 
     def resume_writing(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fanion.server.errors import ClientDisconnected, ContentTooLarge, HttpError, Overloaded
-from fanion.server.forwarded import Headers
+from fanion.server.forwarded import Headers, network_of
 from fanion.server.head import RequestHead
 from fanion.server.response import (
     BODILESS,
@@ -71,6 +71,7 @@ class Request:
     query:           raw, as sent
     peer, server:    addresses and ports of the two ends of the connection
     body:            once the request is complete
+    is_taken:        an endpoint has read the body, or is reading it
     key_id, user_id: of a personal or a secret key, once it was found, for the log
     """
 
@@ -81,7 +82,10 @@ class Request:
         "_discarding",
         "_error",
         "_held",
+        "_holder",
         "_is_chunked",
+        "_kept",
+        "_kept_on_disk",
         "_may_send_body",
         "_parts",
         "_waiter",
@@ -94,6 +98,7 @@ class Request:
         "is_head_sent",
         "is_input_over",
         "is_lost",
+        "is_taken",
         "keep_alive",
         "key_id",
         "method",
@@ -128,9 +133,12 @@ class Request:
         self.keep_alive = self._may_send_body = True
         self.is_complete = body is not None
         self.is_head_sent = self.is_answered = self.is_lost = self.is_input_over = False
+        self.is_taken = False
         self._parts: list[bytes | bytearray] = [] if body is None else [body]
         self._body_bytes: int | None = None
         self._held = 0  # bytes in the parts
+        self._kept = self._kept_on_disk = 0  # bytes that an endpoint has, besides the parts
+        self._holder: str | None = None
         self._discarded = 0
         self._whole_bytes_max = 0  # of a body that is read in one piece
         self._discarding = self._is_chunked = False
@@ -154,7 +162,7 @@ class Request:
         request._connection = connection
         if body is not None:
             if len(body) > UNCOUNTED_BYTES_MAX:
-                request._hold(len(body))
+                request._hold(len(body), 0)
             request._held = len(body)
             request._parts = [body]
             request.is_complete = True
@@ -174,7 +182,7 @@ class Request:
             return
         if self.is_lost or self._error is not None:
             return
-        self._hold(self._held + len(data))
+        self._hold(self._held + len(data), self._kept)
         self._append(data)
         if self._whole_bytes_max:
             self._refuse_too_large()
@@ -189,11 +197,26 @@ class Request:
             self._wake()
 
     def lose(self) -> None:
-        """The connection is closed or unreadable: releases the body."""
+        """The connection is closed or unreadable. An incomplete body is released at once; another
+        may be in use until its endpoint has ended."""
         self.is_lost = True
         self.keep_alive = False
-        self._release()
+        if not self.is_complete:
+            self._release_parts()
         self._wake()
+
+    def release(self) -> None:
+        """Give back what the request holds: its endpoint has ended."""
+        self._release_parts()
+        self.keep(0, 0)
+
+    @property
+    def holder(self) -> str:
+        """Whose share of the buffers the request takes, as of `SharedBudget.take`."""
+        if self._holder is None:
+            proxies = self._connection.proxies
+            self._holder = network_of(proxies.client_address(self.peer, self.headers))
+        return self._holder
 
     def end_input(self) -> None:
         """The client sends nothing more. Most have disconnected; some still read the response."""
@@ -216,6 +239,7 @@ class Request:
             self._parts = [b"".join(self._parts)]
         whole = self._parts[0]
         assert isinstance(whole, bytes)
+        self.is_taken = True
         self.body = whole
         return whole
 
@@ -231,12 +255,52 @@ class Request:
             await self._more()
         return received
 
+    async def read_small(self, bytes_max: int) -> bytes | None:
+        """Return the whole body, or None for a larger one, which can still be read afterwards.
+
+        Args:
+            bytes_max: At most BUFFERED_BYTES_MAX, beyond which the socket is not read.
+
+        Raises:
+            ClientDisconnected: The body is incomplete.
+        """
+        if self._body_bytes is not None and self._body_bytes > bytes_max:
+            return None
+        while self._held <= bytes_max:
+            if (received := self.received()) is not None:
+                return received
+            await self._more()
+        return None
+
+    def keep(self, memory: int, disk: int) -> None:
+        """Count bytes that an endpoint has made of the body, until the request is answered.
+
+        Args:
+            memory: All that it has in memory now, in bytes.
+            disk: All that it has on disk now, in bytes.
+
+        Raises:
+            Overloaded: The client's share of either is used up.
+        """
+        if (memory, disk) == (self._kept, self._kept_on_disk):
+            return
+        files, more = self._connection.files, disk - self._kept_on_disk
+        if more > 0 and not files.take(more, self.holder):
+            raise Overloaded(
+                "There is no room for more files from your address now. Please retry.", "files_full"
+            )
+        if more < 0:
+            files.give(-more, self.holder)
+        self._kept_on_disk = disk
+        self._hold(self._held, memory)
+
     async def pieces(self) -> AsyncIterator[bytes]:
         """The body, in pieces as they are received. raises: ClientDisconnected"""
+        self.is_taken = True
         while True:
             while self._parts:
                 piece = bytes(self._parts.pop(0))
-                self._hold(self._held - len(piece))
+                self._hold(self._held - len(piece), self._kept)
                 yield piece
             if self.is_complete and not self.is_lost:
                 return
@@ -284,7 +348,7 @@ class Request:
         self._connection.answered()
 
     def _end_reading(self) -> None:
-        self._release()
+        self.release()
         if not self.is_complete:
             self._discarding = True
             self._connection.read_more()
@@ -313,7 +377,7 @@ class Request:
     def _refuse_too_large(self) -> None:
         if self._held > self._whole_bytes_max:
             self._error = ContentTooLarge(self._whole_bytes_max)
-            self._release()
+            self._release_parts()
 
     def _discard(self, size: int) -> None:
         self._discarded += size
@@ -321,22 +385,23 @@ class Request:
             self.lose()
             self._connection.answered()
 
-    def _release(self) -> None:
+    def _release_parts(self) -> None:
         self._parts = []
-        if self._held > UNCOUNTED_BYTES_MAX:
-            self._hold(0)
+        if self._held + self._kept > UNCOUNTED_BYTES_MAX:
+            self._hold(0, self._kept)
         self._held = 0
 
-    def _hold(self, size: int) -> None:
+    def _hold(self, held: int, kept: int) -> None:
         """Charge so many bytes to the budget. raises: Overloaded"""
-        more = max(0, size - UNCOUNTED_BYTES_MAX) - max(0, self._held - UNCOUNTED_BYTES_MAX)
-        if more > 0 and not self._connection.buffers.take(more):
+        before = self._held + self._kept - UNCOUNTED_BYTES_MAX
+        more = max(0, held + kept - UNCOUNTED_BYTES_MAX) - max(0, before)
+        if more > 0 and not self._connection.buffers.take(more, self.holder):
             raise Overloaded(
                 "The buffers for request bodies are full. Please retry.", "buffers_full"
             )
         if more < 0:
-            self._connection.buffers.give(-more)
-        self._held = size
+            self._connection.buffers.give(-more, self.holder)
+        self._held, self._kept = held, kept
 
     async def _more(self) -> None:
         """Wait for more of the body. raises: ClientDisconnected"""

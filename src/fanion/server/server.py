@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from fanion.server.connection import Connection, PassOn
 from fanion.server.errors import HttpError, Overloaded
-from fanion.server.flow_control import BufferBudget
-from fanion.server.forwarded import network_of, read_address
+from fanion.server.flow_control import SharedBudget
+from fanion.server.forwarded import TrustedProxies, network_of, read_address
 from fanion.server.head import RequestHead
 from fanion.server.parser import HeadCache
 from fanion.server.request import FastPath, Request
@@ -72,11 +72,9 @@ class ConnectionCount:
 
 BACKLOG = 1024
 TIMEOUT_CHECK_S = 5.0
+# On disk, of the requests of one process; a server with another limit of uploads has another.
+FILE_BYTES_MAX = 1024 * 1024 * 1024
 DRAIN_S_MAX = 5.0  # of the requests under way when the server ends
-
-
-def _is_no_proxy(_: str) -> bool:
-    return False
 
 
 class PortTaken(Exception):
@@ -119,12 +117,14 @@ class HttpServer:
         connections_max: int | None = None,
         *,
         render_error: RenderError,
-        is_proxy: Callable[[str], bool] = _is_no_proxy,
+        proxies: TrustedProxies | None = None,
+        file_bytes_max: int = FILE_BYTES_MAX,
     ) -> None:
         """
         connections_max: default: as many as the limit of open files allows
         render_error:    makes the response to a request that the server refuses by itself
-        is_proxy:        whether an address is a proxy's, which many clients share
+        proxies:         those that many clients share, and whose headers name their clients
+        file_bytes_max:  that requests hold on disk
         """
         self._address = address
         self.render_error = render_error
@@ -132,7 +132,8 @@ class HttpServer:
         self._open: set[Connection] = set()
         self._all_closed = asyncio.Event()
         allowed = allow_connections() if connections_max is None else connections_max
-        self._connections = ConnectionCount(allowed, is_proxy)
+        self.proxies = proxies or TrustedProxies()
+        self._connections = ConnectionCount(allowed, self.proxies.is_trusted)
         self._serving: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self.now = self._loop.time
@@ -141,7 +142,8 @@ class HttpServer:
         self.is_ending = False
         self.pass_on: PassOn | None = None
         self.head_cache = HeadCache()
-        self.buffers = BufferBudget()
+        self.buffers = SharedBudget()
+        self.files = SharedBudget(file_bytes_max)
         self._on_closed: Callable[[Connection], None] | None = None
 
     async def answer_with(self, handler: Handler) -> None:

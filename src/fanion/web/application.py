@@ -13,11 +13,9 @@ import msgspec
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.observability.logging import Telemetry, without_token
 from fanion.projects.model import Principal
-from fanion.rest.body_reader import MULTIPART
 from fanion.server import asgi_bridge
 from fanion.server.connection import Connection
 from fanion.server.errors import ClientDisconnected, HttpError
-from fanion.server.forwarded import Headers
 from fanion.server.head import RequestHead
 from fanion.server.request import FastEndpoint, FastRequest, Request
 from fanion.server.response import Response, response_head
@@ -101,14 +99,15 @@ class Application:
         # To HEAD as to GET: the connection leaves the body out.
         method = "GET" if request.method == "HEAD" else request.method
         try:
-            body = request.received()
-            if body is None or len(body) > self.body_bytes_max:
-                await request.read(self.body_bytes_max)
-            if method in route.methods:
-                return await route.endpoint(request)
             if method == "OPTIONS":
                 return preflight(request.headers)
-            raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
+            if method not in route.methods:
+                raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
+            if route.is_body_read and method == "POST":
+                body = request.received()
+                if body is None or len(body) > self.body_bytes_max:
+                    await request.read(self.body_bytes_max)
+            return await route.endpoint(request)
         except (AppError, HttpError) as error:
             return error_response(error)
         except ClientDisconnected:
@@ -149,13 +148,9 @@ class Application:
                 return 200
             if self.management is None or not _is_managed(request.path):
                 raise NotFound
-            body = None
-            if not _is_read_in_pieces(request.headers, self.body_bytes_max):
-                body = await request.read(self.body_bytes_max)
             return await asgi_bridge.answer(
                 self.management,
                 request,
-                body,
                 state,
                 path=_without_alias(unquote(request.path)),
                 headers=extra,
@@ -200,15 +195,6 @@ def _without_alias(path: str) -> str:
         return f"/api/projects/{query[1]}"
     rest = path.removeprefix(FLAGS_ALIAS)
     return FLAGS + rest if rest != path and rest[:1] in ("", "/") else path
-
-
-def _is_read_in_pieces(headers: Headers, bytes_max: int) -> bool:
-    """A multipart form, unless its announced length fits in memory: the handler reads it while it
-    is received."""
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != MULTIPART:
-        return False
-    length = headers.get("content-length", "")
-    return not (length.isascii() and length.isdigit() and int(length) <= bytes_max)
 
 
 class FastRoute:

@@ -18,12 +18,19 @@ from litestar.types import Guard
 
 from fanion.accounts.sessions.cookies import read_cookie
 from fanion.accounts.sessions.service import SessionService
-from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied, SessionEnded
+from fanion.errors import (
+    Invalid,
+    NotAuthenticated,
+    NotFound,
+    PermissionDenied,
+    SessionEnded,
+)
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Level, Principal, Project
-from fanion.projects.request_api import ManagementRequest
+from fanion.projects.request_api import KEY_BODY_BYTES_MAX, ManagementRequest
+from fanion.rest.body_reader import EMPTY_BODY
 from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
 from fanion.rest.validation import object_id
@@ -36,6 +43,10 @@ from fanion.web.forged_requests import (
 )
 
 BODY_KEY = "personal_api_key"
+_KEY_NOT_SOUGHT = (
+    f"{NotAuthenticated.default_detail} Send the key in the Authorization header: a body of more "
+    f"than {KEY_BODY_BYTES_MAX} bytes is not searched for one."
+)
 CURRENT = "@current"
 # In a handler's `opt`: a cache of what its signature says.
 _PARAMETERS = "known_query_parameters"
@@ -125,7 +136,8 @@ async def _authenticate(
     if cookie is not None and names_console(request.headers):
         # Its bodies hold no key. They are read once the caller is known: a file may be large.
         return await _of_session(request, cookie, sessions, caller)
-    key = (await request.values()).text(BODY_KEY)
+    body = await request.small_values() if _may_hold_key(request) else EMPTY_BODY
+    key = None if body is None else body.text(BODY_KEY)
     if key is not None:
         return await authentication.authenticate(key, "body", caller)
     key = query.get(BODY_KEY)
@@ -133,7 +145,12 @@ async def _authenticate(
         return await authentication.authenticate(key, "query string", caller)
     if cookie is not None:
         return await _of_session(request, cookie, sessions, caller)
-    raise NotAuthenticated
+    raise NotAuthenticated if body is not None else NotAuthenticated(_KEY_NOT_SOUGHT)
+
+
+def _may_hold_key(request: ManagementRequest) -> bool:
+    """Whether the body may, for which it has to be read before the caller is known."""
+    return request.method not in SAFE_METHODS and not request.route_handler.opt.get("session")
 
 
 async def _of_session(

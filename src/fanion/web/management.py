@@ -43,6 +43,7 @@ class Management:
     controllers:  of the other domains; `fanion.rest` says how they are written
     dependencies: injected into handlers by name
     base_url:     where clients reach this server
+    upload_folder: where large fields of forms are held
     """
 
     authentication: Authentication
@@ -53,6 +54,7 @@ class Management:
     dependencies: Mapping[str, object] = field(default_factory=dict)
     body_bytes_max: int = BODY_BYTES_MAX
     upload_bytes_max: int = UPLOAD_BYTES_MAX
+    upload_folder: str | None = None
     decoding: Decoding = field(default_factory=Decoding)
     base_url: BaseUrl = field(default_factory=lambda: BaseUrl(TrustedProxies()))
 
@@ -165,6 +167,7 @@ def _application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
     app.state.now = config.now
     app.state.body_bytes_max = config.body_bytes_max
     app.state.upload_bytes_max = config.upload_bytes_max
+    app.state.upload_folder = config.upload_folder
     app.state.decoding = config.decoding
     app.state.base_url = config.base_url
     return app

@@ -45,6 +45,8 @@ class Route:
     credentials: whether they may send cookies along; False where a personal or a secret key is
                  the credential
     find_fast_endpoint: finds an endpoint that needs no task, for POST
+    is_body_read: before the endpoint is called; False where the key is in the head, so that nothing
+                  is read for a caller without one, or where the body does not matter
     is_management: not for a public listener, as metrics and pages that lead to the management API
     """
 
@@ -55,6 +57,7 @@ class Route:
     credentials: bool = True
     find_fast_endpoint: FindFastEndpoint | None = None
     answered_by: AnsweredBy = AnsweredBy.SERVER
+    is_body_read: bool = True
     is_management: bool = False
 
 
@@ -144,12 +147,14 @@ def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
     captures = Route(
         "capture", capture.post, find_fast_endpoint=capture.find_fast_endpoint, answered_by=worker
     )
-    discards = Route("discard", capture.discard, answered_by=worker)
+    discards = Route("discard", capture.discard, answered_by=worker, is_body_read=False)
     return {
         **dict.fromkeys(CAPTURE_PATHS, captures),
         **dict.fromkeys(DISCARDED_PATHS, discards),
         "/engage": Route("engage", capture.engage, answered_by=worker),
-        "/i/v1/analytics/events": Route("capture_v1", capture.v1, answered_by=worker),
+        "/i/v1/analytics/events": Route(
+            "capture_v1", capture.v1, answered_by=worker, is_body_read=False
+        ),
     }
 
 
@@ -173,7 +178,7 @@ def evaluation_routes(
     return {
         "/decide": Route("decide", flags.decide.decide, answered_by=answered_by),
         "/flags": Route("flags", flags.decide.flags, answered_by=answered_by),
-        OFREP: Route("ofrep", flags.ofrep.bulk, answered_by=answered_by),
+        OFREP: Route("ofrep", flags.ofrep.bulk, answered_by=answered_by, is_body_read=False),
     }
 
 
@@ -203,7 +208,8 @@ def _secret(name: str, endpoint: Endpoint) -> Route:
 def _single_flag(
     flags: FlagEndpoints, answered_by: AnsweredBy = AnsweredBy.HERE
 ) -> tuple[str, str, Route]:
-    return f"{OFREP}/", "", Route("ofrep", flags.ofrep.single, answered_by=answered_by)
+    single = Route("ofrep", flags.ofrep.single, answered_by=answered_by, is_body_read=False)
+    return f"{OFREP}/", "", single
 
 
 def operator_routes(page: LandingPage) -> Mapping[str, Route]:

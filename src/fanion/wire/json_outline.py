@@ -24,9 +24,9 @@ class Outline:
     bytes: int
 
 
-def outline_of(data: bytes, names: Set[str], *, strict: bool = False) -> Outline:
+def outline_of(data: bytes, names: Set[str]) -> Outline:
     """Reads all of the data. raises: InvalidPayload"""
-    parser = PullParser(data, strict=strict)
+    parser = PullParser(data)
     pieces = iter(parser)
     kind, value = next(pieces)
     if kind is Kind.OPEN and isinstance(value, dict):

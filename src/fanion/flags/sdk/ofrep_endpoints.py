@@ -84,6 +84,7 @@ class OfrepEndpoints:
     ) -> tuple[CompiledFlags, Evaluation]:
         """raises: OfrepError, errors of the key"""
         project = await self._project(request)
+        await request.read(self.body_bytes_max)
         form = _or_parse_error(partial(self._decode, decode_small, request))
         if form is not None:
             asked = read_context(_or_parse_error(partial(loads, form.json)), keys)

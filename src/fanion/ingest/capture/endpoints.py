@@ -136,14 +136,13 @@ class CaptureEndpoints:
             await self._store(request, capture, project)
 
     async def _capture_v1(self, request: Request) -> bytes:
-        """The answer."""
+        """The answer. The key is in a header: a body is read only when it is valid."""
+        project = await self._project(request, bearer_token(request), None)
+        await request.read(self.body_bytes_max)
         small = read_small_v1(request, self.body_bytes_max)
         if small is not None:
-            project = await self._project(request, small.capture.token, None)
             await self._store(request, small.capture, project)
             return v1_answer(small.results)
-        # The key is in a header: a large body is decoded only when it is valid.
-        project = await self._project(request, bearer_token(request), None)
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             large = await room.run(partial(read_large_v1, request, self.body_bytes_max))
             room.shrink(len(large.json))
