@@ -168,14 +168,15 @@ class MethodNotAllowed(AppError):
 
     def __init__(self, method: str, allow: tuple[str, ...]) -> None:
         super().__init__(f'Method "{method}" not allowed.')
-        self.allow = with_head(allow)
+        # HEAD is refused where a GET changes something.
+        self.allow = allow if method == "HEAD" else with_head(allow)
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         return (("allow", ", ".join(self.allow)),)
 
 
 def with_head(methods: Iterable[str]) -> tuple[str, ...]:
-    """HEAD is answered wherever GET is."""
+    """HEAD is answered wherever GET is, unless that changes something."""
     listed = tuple(methods)
     return (*listed, "HEAD") if "GET" in listed and "HEAD" not in listed else listed
 

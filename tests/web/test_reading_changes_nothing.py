@@ -117,3 +117,61 @@ async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Ho
     assert [answer.status_code for answer in (linked, typed, own)] == [403, 403, 200]
     assert linked.json()["code"] == "forged_request"
     assert own.json()["is_static"] is True
+
+
+async def test_head_of_what_makes_something_is_refused(home: Home) -> None:
+    """Whoever asks: with a key, from a page of ours, or without either."""
+    known = await things(home)
+    makes = [
+        f"/api/projects/{home.project_id}/cohorts/{known['cohort_id']}/duplicate_as_static_cohort/",
+        "/api/login/oidc/",
+        "/api/login/oidc/callback/",
+    ]
+    before = await rows(home.site.records)
+
+    async with (
+        await home.site.browser(home.user_id) as page,
+        home.site.client(home.key) as script,
+        home.site.client() as stranger,
+    ):
+        before["sessions"] = (await rows(home.site.records))["sessions"]
+        answers = [
+            await client.head(address) for client in (page, script, stranger) for address in makes
+        ]
+        listed = [await stranger.options(address) for address in makes]
+
+    assert {answer.status_code for answer in answers} == {405}
+    assert {answer.headers["allow"] for answer in answers} == {"GET, OPTIONS"}
+    assert {answer.headers["allow"] for answer in listed} == {"GET, OPTIONS"}
+    after = await rows(home.site.records)
+    assert {name: after[name] for name in after if after[name] != before[name]} == {}
+
+
+async def test_head_is_answered_as_get_wherever_that_makes_nothing(home: Home) -> None:
+    """With the owner's key, which may do everything. A GET that is not marked as one that makes
+    something makes nothing."""
+    known, before = await addresses(home), await rows(home.site.records)
+
+    async with home.site.client(home.key) as script:
+        heads = {address: await follow(script, "HEAD", address) for address in known}
+        after_heads = await rows(home.site.records)
+        refused = {address for address, status in heads.items() if status == 405}
+        gets = {
+            address: await follow(script, "GET", address)
+            for address in known
+            if address not in refused
+        }
+        after = await rows(home.site.records)
+
+    assert {address.rstrip("/").rpartition("/")[2] for address in refused} == {
+        "duplicate_as_static_cohort",
+        "oidc",
+        "callback",
+    }
+    assert {
+        address: (heads[address], gets[address])
+        for address in gets
+        if heads[address] != gets[address]
+    } == {}
+    assert {name: after[name] for name in after if after[name] != before[name]} == {}
+    assert after_heads == before

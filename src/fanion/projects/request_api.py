@@ -93,6 +93,11 @@ class ManagementRequest(Request[User, Principal, State]):
     project: Project
 
     @property
+    def is_head(self) -> bool:
+        """Whether the client sent HEAD, which the server answers as GET."""
+        return bool(self.scope["state"].get("is_head"))
+
+    @property
     def signed_in_as(self) -> Principal | None:
         """Where the handler takes a session and needs none."""
         found: Principal | None = self.scope["state"].get("principal")

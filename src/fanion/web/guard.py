@@ -20,6 +20,7 @@ from fanion.accounts.sessions.cookies import read_cookie
 from fanion.accounts.sessions.service import SessionService
 from fanion.errors import (
     Invalid,
+    MethodNotAllowed,
     NotAuthenticated,
     NotFound,
     PermissionDenied,
@@ -41,6 +42,7 @@ from fanion.web.forged_requests import (
     require_no_other_page,
     require_own_page,
 )
+from fanion.web.management_responses import methods_of_path
 
 BODY_KEY = "personal_api_key"
 _KEY_NOT_SOUGHT = (
@@ -67,6 +69,8 @@ def access_guard(
         connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
     ) -> None:
         assert isinstance(connection, ManagementRequest)
+        if connection.is_head and handler.opt.get("reads") is False:
+            raise MethodNotAllowed("HEAD", tuple(sorted(methods_of_path(connection.scope))))
         if handler.opt.get("public"):
             await _admit_public(connection, handler, sessions)
             return
@@ -272,7 +276,7 @@ def _reject_nul(path: str, query: Mapping[str, str]) -> None:
 
 def _reads(handler: BaseRouteHandler, method: str) -> bool:
     """Whether the request changes nothing: as the handler declares, or by its method. `reads=False`
-    says that a GET changes something."""
+    says that a GET changes something; HEAD of it is refused, since nobody sends it for that."""
     reads: bool | None = handler.opt.get("reads")
     if reads is not None:
         return reads

@@ -19,6 +19,7 @@ from litestar.exceptions import (
     ValidationException,
 )
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
+from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.serialization import default_serializer
 from litestar.types import Message, Scope, Send
@@ -124,14 +125,14 @@ def _rows(rows: list[Any]) -> Iterator[bytes]:
 async def send_with_allow(scope: Scope, send: Send, message: Message) -> None:
     """Add `Allow` to a response to OPTIONS. scope: after routing"""
     if message["type"] == "http.response.start":
-        allowed = ", ".join(sorted(with_head(_methods(scope))))
+        allowed = ", ".join(sorted(methods_of_path(scope)))
         if allowed:
             MutableScopeHeaders.from_message(message)["allow"] = allowed
     await send(message)
 
 
-def _methods(scope: Scope) -> set[str]:
-    """Of the path, without those whose handler only rejects them."""
+def methods_of_path(scope: Scope) -> set[str]:
+    """Return the methods of a path, without those whose handler only rejects them."""
     template = scope.get("path_template")
     return {
         str(method)
@@ -139,8 +140,14 @@ def _methods(scope: Scope) -> set[str]:
         if isinstance(route, HTTPRoute) and route.path_format == template
         for handler in route.route_handlers
         if handler.status_code != _REJECTED
-        for method in handler.http_methods
+        for method in _methods_of(handler)
     }
+
+
+def _methods_of(handler: HTTPRouteHandler) -> set[str]:
+    """Return the methods of a handler, HEAD among them where its GET changes nothing."""
+    methods = {str(method) for method in handler.http_methods}
+    return methods if handler.opt.get("reads") is False else set(with_head(methods))
 
 
 @dataclass(frozen=True, slots=True)

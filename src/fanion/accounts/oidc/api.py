@@ -79,7 +79,7 @@ class OidcApi(Controller):
     path = "/api/login/oidc"
     tags = ("Sign-in",)
 
-    @get("/", summary="Sign in by OpenID Connect", status_code=302, **OPEN)
+    @get("/", summary="Sign in by OpenID Connect", status_code=302, reads=False, **OPEN)
     async def begin(
         self,
         request: ManagementRequest,
@@ -111,6 +111,7 @@ class OidcApi(Controller):
         "/callback",
         summary="Come back from the OpenID Connect provider",
         status_code=302,
+        reads=False,
         **OPEN,
     )
     async def callback(
