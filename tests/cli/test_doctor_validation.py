@@ -82,7 +82,7 @@ async def test_stored_cohorts_that_validation_refuses_are_found(home: Home) -> N
             f"{less['id']} (less)",
             'filters: Unknown operator "less" for type "person". No known name is similar.',
         ),
-        (f"{unknown['id']} (unknown)", "Invalid Cohort ID in filter"),
+        (f"{unknown['id']} (unknown)", "Invalid Cohort ID in filter: 99999999"),
         (
             f"{older['id']} (older)",
             'groups: event_type must be events, not "actions": there are no actions. '

@@ -25,7 +25,7 @@ from tests.support.cohorts import (
 
 MIXED = "Property list cannot contain both PropertyGroup and Property objects"
 NOT_FILTERS = "Filters must be a dictionary with a 'properties' key."
-NO_COHORT = "Invalid Cohort ID in filter"
+NO_COHORT = f"Invalid Cohort ID in filter: {UNKNOWN}"
 TOO_LONG = "Ensure this field has no more than {} characters."
 LOOP = "Cohorts cannot reference other cohorts in a loop."
 A = person_is("plan", "pro")

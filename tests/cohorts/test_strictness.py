@@ -41,13 +41,17 @@ INVALID: dict[str, tuple[Json, str | None, str]] = {
         "filters",
         '"soon"',
     ),
-    "a cohort": ({"filters": all_of(in_cohort(UNKNOWN))}, None, "Invalid Cohort ID in filter"),
+    "a cohort": (
+        {"filters": all_of(in_cohort(UNKNOWN))},
+        None,
+        f"Invalid Cohort ID in filter: {UNKNOWN}",
+    ),
     "field next to properties": ({"filters": {**all_of(), "name": 1}}, "filters", '"name"'),
     "a field of a group": ({"groups": [{"event_id": "a", "dayz": 1}]}, "groups", '"days"'),
     "a cohort in a group": (
         {"groups": [{"properties": [in_cohort(UNKNOWN)]}]},
         None,
-        "Invalid Cohort ID in filter",
+        f"Invalid Cohort ID in filter: {UNKNOWN}",
     ),
     "persons": (
         {"_create_static_person_ids": ["x"], "is_static": True},
@@ -266,7 +270,7 @@ async def test_a_new_error_in_an_old_cohort_is_refused(home: Home) -> None:
 
     assert answer.status_code == 400
     assert answer.json() == error(
-        "validation_error", "invalid_input", "Invalid Cohort ID in filter"
+        "validation_error", "invalid_input", f"Invalid Cohort ID in filter: {UNKNOWN + 1}"
     )
     assert (await retrieve(home, cohort))["filters"] == OLD
 

@@ -165,9 +165,10 @@ def check_nested(
 
 
 def require_cohorts(nested: Iterable[int], others: Container[int]) -> None:
-    """raises: Invalid for those that are not in the project"""
-    if any(one not in others for one in nested):
-        raise Invalid("Invalid Cohort ID in filter")
+    """Refuse the first that is not in the project. raises: Invalid"""
+    for cohort_id in nested:
+        if cohort_id not in others:
+            raise Invalid(f"Invalid Cohort ID in filter: {cohort_id}")
 
 
 def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None:
