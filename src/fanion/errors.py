@@ -79,17 +79,18 @@ class ParseError(AppError):
     default_detail = "Malformed request."
 
 
-class MissingApiKey(AppError):
-    status, type, default_code = 401, "authentication_error", "missing_api_key"
-    default_detail = (
-        "API key not provided. You can find your project API key in the project settings."
-    )
-
-
 class InvalidApiKey(AppError):
     status, type, default_code = 401, "authentication_error", "invalid_api_key"
     default_detail = (
         "Project API key invalid. You can find your project API key in the project settings."
+    )
+
+
+class MissingApiKey(InvalidApiKey):
+    """The text tells a missing key from a wrong one; clients react to both alike."""
+
+    default_detail = (
+        "API key not provided. The project API key is missing: find it in the project settings."
     )
 
 

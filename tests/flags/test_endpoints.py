@@ -268,8 +268,8 @@ async def test_disabled_flags_need_no_distinct_id(three: Home) -> None:
 
 NO_KEY = error(
     "authentication_error",
-    "no_api_key",
-    "API key not provided. You can find your project API key in the project settings.",
+    "invalid_api_key",
+    "API key not provided. The project API key is missing: find it in the project settings.",
 )
 INVALID_KEY = error(
     "authentication_error",

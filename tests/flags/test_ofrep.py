@@ -181,7 +181,7 @@ async def test_either_header_carries_the_project_key(home: Home) -> None:
     lower = {"authorization": f"bearer {home.token}"}
     assert other.status_code == 200
     assert (await home.public.post(PATH, json=body, headers=lower)).status_code == 200
-    assert (anonymous.status_code, anonymous.json()["code"]) == (401, "no_api_key")
+    assert (anonymous.status_code, anonymous.json()["code"]) == (401, "invalid_api_key")
     assert (unknown.status_code, unknown.json()["code"]) == (401, "invalid_api_key")
     assert unknown.json()["key"] == "f"
 

@@ -11,10 +11,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.support.application import Home
+from tests.support.application import Home, open_home
+from tests.support.events_engine import next_project
 from tests.support.management import NOW, add_key, error
 
 Json = dict[str, Any]
+NO_PROJECT = error("validation_error", "invalid_project", "Invalid Project ID.", "project_id")
 
 
 async def post(home: Home, body: Any, path: str = "/decide?v=3", **request: Any) -> httpx.Response:
@@ -97,8 +99,8 @@ async def test_without_a_key_no_store_is_read(home: Home, body: Json) -> None:
     assert answer.status_code == 401
     assert answer.json() == error(
         "authentication_error",
-        "no_api_key",
-        "API key not provided. You can find your project API key in the project settings.",
+        "invalid_api_key",
+        "API key not provided. The project API key is missing: find it in the project settings.",
     )
 
 
@@ -200,12 +202,13 @@ async def test_a_restricted_personal_key_needs_a_scope(home: Home, path: str, sc
 async def test_a_scope_opens_no_project_out_of_reach(home: Home) -> None:
     text = f"phx_{home.project_id}_far"
     key = await add_key(home.site.records, home.user_id, text, ["feature_flag:read"])
-    refused = error("authentication_error", "invalid_personal_api_key", "Invalid Personal API key.")
 
     for number in (2**40, 0, -1, 2**63, 10**30):
-        answer = await post(home, {"api_key": key, "distinct_id": "u", "project_id": str(number)})
+        for project_id in (number, str(number)):
+            body = {"api_key": key, "distinct_id": "u", "project_id": project_id}
+            answer = await post(home, body)
 
-        assert (answer.status_code, answer.json()) == (401, refused), number
+            assert (answer.status_code, answer.json()) == (400, NO_PROJECT), project_id
 
 
 async def test_a_personal_key_that_has_expired_is_reported(home: Home) -> None:
@@ -230,15 +233,23 @@ async def test_a_personal_key_that_has_expired_is_reported(home: Home) -> None:
 
 
 async def test_a_personal_key_opens_only_projects_of_its_owner(home: Home) -> None:
+    """A project of others is refused as one that does not exist, by flags and by capture."""
     refused = error("authentication_error", "invalid_personal_api_key", "Invalid Personal API key.")
+    item = {"api_key": home.key, "distinct_id": "u", "event": "a"}
 
-    foreign = await post(home, {"api_key": home.key, "distinct_id": "u", "project_id": 2**40})
+    async with open_home(home.site, next_project()) as elsewhere:
+        for project_id in (elsewhere.project_id, 2**40):
+            for path in ("/decide/?v=3", "/flags/?v=2", "/capture/"):
+                named = {**item, "project_id": project_id}
+                answer = await home.public.post(path, json=named)
+
+                assert (answer.status_code, answer.json()) == (400, NO_PROJECT), (path, project_id)
+        assert await elsewhere.events() == []
     unknown = await post(
         home, {"api_key": "phx_none", "distinct_id": "u", "project_id": home.project_id}
     )
     no_number = await post(home, {"api_key": "phx_none", "distinct_id": "u", "project_id": "x"})
 
-    assert (foreign.status_code, foreign.json()) == (401, refused)
     assert (unknown.status_code, unknown.json()) == (401, refused)
     assert (no_number.status_code, no_number.json()["code"]) == (400, "invalid_project")
 

@@ -28,8 +28,8 @@ INVALID_KEY = error(
 )
 MISSING_KEY = error(
     "authentication_error",
-    "missing_api_key",
-    "API key not provided. You can find your project API key in the project settings.",
+    "invalid_api_key",
+    "API key not provided. The project API key is missing: find it in the project settings.",
 )
 NO_DATA = error(
     "validation_error",
@@ -376,6 +376,28 @@ async def test_the_key_of_a_viewer_captures_nothing(home: Home) -> None:
     assert (answer.status_code, answer.json()) == (403, refused)
     assert flags.status_code == 200
     assert await home.events() == []
+
+
+async def test_a_batch_is_smaller_than_20_mib(home: Home) -> None:
+    def body(size: int) -> bytes:
+        start, end = b'{"api_key":"' + home.token.encode() + b'","batch":[],"pad":"', b'"}'
+        return start + b"x" * (size - len(start) - len(end)) + end
+
+    largest = await home.public.post("/batch/", content=body(20 * 1024**2 - 1))
+    too_large = [
+        await home.public.post("/batch/", content=body(20 * 1024**2)),
+        await home.public.post(
+            "/batch/",
+            content=gzip.compress(body(20 * 1024**2)),
+            headers={"content-encoding": "gzip"},
+        ),
+    ]
+
+    assert (largest.status_code, largest.json()) == (200, {"status": 1})
+    detail = "The request body is larger than 20971519 bytes."
+    for answer in too_large:
+        assert answer.status_code == 413
+        assert answer.json() == error("invalid_request", "payload_too_large", detail)
 
 
 async def test_a_browser_reads_every_answer(home: Home) -> None:

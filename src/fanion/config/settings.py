@@ -58,7 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log_level: str = "info"
     role: str = "all"
     processes: int = 0
-    body_bytes_max: int = 20_971_520  # api.md, Limits: 20 MB for a batch request
+    body_bytes_max: int = 20 * 1024**2 - 1  # api.md, Limits: a batch is smaller than 20 MB
     upload_bytes_max: int = 268_435_456  # a file of 7 million UUIDs
     accept_log_bytes_max: int = 4 * 1024**3
     shutdown_s: float = 8.0

@@ -100,7 +100,7 @@ class Application:
         method = "GET" if request.method == "HEAD" else request.method
         try:
             if method == "OPTIONS":
-                return preflight(request.headers)
+                return preflight(request.headers, route.methods)
             if method not in route.methods:
                 raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
             if route.is_body_read and method == "POST":

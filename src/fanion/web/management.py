@@ -30,9 +30,9 @@ from fanion.web.openapi.docs_page import CONTENT_SECURITY_POLICY, documentation_
 from fanion.web.openapi.document import openapi_config, openapi_document
 from fanion.web.openapi.flag_operations import FLAG_OPERATIONS
 from fanion.web.pages import BASE_URL, StaticPage, html_page, json_page
+from fanion.wire.decoding import BODY_BYTES_MAX
 from fanion.wire.offload import Decoding
 
-BODY_BYTES_MAX = 20 * 1024 * 1024  # api.md, Limits
 UPLOAD_BYTES_MAX = 256 * 1024 * 1024
 
 

@@ -3,10 +3,11 @@
 source: capture.md section 1.1; sdk-wire.md sections 8 and 12
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from fanion.errors import with_head
 from fanion.flags.evaluation.endpoints import DecideEndpoints
 from fanion.flags.sdk.browser_config_endpoints import EMPTY_LISTS, BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints
@@ -23,7 +24,6 @@ CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batc
 DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
 _PROJECT_PREFIX = "/api/projects/"
 _MANAGEMENT_PREFIXES = ("/api/", "/_")
-_CORS_METHODS = "GET, POST, OPTIONS"
 # With credentials `*` is no wildcard, so the response repeats what the browser asked for.
 _CORS_DEFAULT_HEADERS = "X-Requested-With,Content-Type"
 _CORS_MAX_AGE_S = "86400"
@@ -248,14 +248,16 @@ def cors_headers(origin: str, *, credentials: bool) -> tuple[tuple[str, str], ..
     )
 
 
-def preflight(headers: Headers) -> Response:
-    """Response to OPTIONS."""
+def preflight(headers: Headers, methods: Iterable[str]) -> Response:
+    """Return the response to OPTIONS. methods: of the path, besides OPTIONS"""
+    allowed = ", ".join(with_head((*methods, "OPTIONS")))
     requested = headers.get("access-control-request-headers") or _CORS_DEFAULT_HEADERS
     return Response(
         200,
         b"",
         (
-            ("access-control-allow-methods", _CORS_METHODS),
+            ("allow", allowed),
+            ("access-control-allow-methods", allowed),
             ("access-control-allow-headers", requested),
             ("access-control-max-age", _CORS_MAX_AGE_S),
             ("vary", "Access-Control-Request-Headers"),

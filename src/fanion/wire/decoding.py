@@ -24,7 +24,8 @@ from fanion.wire.compression import (
     gunzip,
 )
 
-BODY_BYTES_MAX = 20_971_520  # as received, and again after decompression: capture.md 1.3
+# As received, and again after decompression: less than 20 MiB. source: api.md, Limits
+BODY_BYTES_MAX = 20 * 1024**2 - 1
 ENCODINGS_MAX = 3  # in one Content-Encoding
 # Decompressed. Reading more takes more than a few milliseconds, too long for the event loop.
 READ_ON_LOOP_BYTES_MAX = 64 * 1024

@@ -52,15 +52,10 @@ class FlagRequest(Struct, frozen=True, gc=False):
     is_large: bool = False
 
 
-class NoApiKey(AppError):
-    status, type, default_code = 401, "authentication_error", "no_api_key"
-    default_detail = MissingApiKey.default_detail
-
-
 def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
     """fields: of a form, next to its data; they take precedence
 
-    raises: NoApiKey; InvalidApiKey for something that is no text
+    raises: MissingApiKey; InvalidApiKey for something that is no text
     source: capture.md section 1.4
     """
     token = (
@@ -72,7 +67,7 @@ def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
         or _token_within(values.get("properties"))
     )
     if not token:
-        raise NoApiKey
+        raise MissingApiKey
     if not isinstance(token, str):
         raise InvalidApiKey
     return token

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fanion.errors import InvalidApiKey, NotFound
-from fanion.flags.evaluation.request import NoApiKey
+from fanion.errors import InvalidApiKey, MissingApiKey, NotFound
 from fanion.flags.evaluation.responses import CONFIGURATION
 from fanion.projects.cache import Projects
 from fanion.server.request import Request
@@ -63,10 +62,10 @@ class BrowserConfig:
         ) % (_encode(token), _encode(found))
 
     async def empty_list(self, request: Request) -> Response:
-        """raises: NoApiKey, InvalidApiKey"""
+        """raises: MissingApiKey, InvalidApiKey"""
         token = parse_query(request.query).get("token")
         if not token:
-            raise NoApiKey
+            raise MissingApiKey
         await self.projects.by_token(token, request)
         name = EMPTY_LISTS[request.path.rstrip("/")]
         return json_response({name: []})

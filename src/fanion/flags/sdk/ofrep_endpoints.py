@@ -12,10 +12,10 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from fanion.errors import AppError, InvalidPayload, NoData
+from fanion.errors import AppError, InvalidPayload, MissingApiKey, NoData
 from fanion.flags.engine.model import Evaluation
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, run_offloaded
-from fanion.flags.evaluation.request import FlagRequest, NoApiKey
+from fanion.flags.evaluation.request import FlagRequest
 from fanion.flags.evaluation.service import Evaluator
 from fanion.flags.sdk.local_evaluation import EtagDocument, etagged
 from fanion.flags.sdk.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
@@ -72,11 +72,11 @@ class OfrepEndpoints:
         return Response(200, found.body, etag)
 
     async def _project(self, request: Request) -> Project:
-        """raises: NoApiKey, InvalidApiKey, Unavailable"""
+        """raises: MissingApiKey, InvalidApiKey, Unavailable"""
         headers = request.headers
         token = bearer_key(headers.get("authorization")) or headers.get("x-api-key")
         if not token:
-            raise NoApiKey
+            raise MissingApiKey
         return await self.projects.by_token(token, request)
 
     async def _evaluated(

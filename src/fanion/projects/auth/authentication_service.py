@@ -238,7 +238,7 @@ async def project_of_key(
     raises: InvalidApiKey, InvalidPersonalApiKey, InvalidProject, PermissionDenied; Throttled;
             Unavailable
     """
-    if not project_id:
+    if project_id is None or project_id == "":
         return await projects.by_token(key, request)
     # A key of no project may be a personal key: it only counts as failed at the end.
     authentication.require_room(key, request)
@@ -267,14 +267,14 @@ async def _principal(authentication: Authentication, key: str, request: Request)
 
 
 async def _project_of_member(projects: Projects, principal: Principal, project_id: int) -> Project:
-    """raises: InvalidPersonalApiKey, for a project of others as for one that does not exist"""
+    """raises: InvalidProject, for a project of others as for one that does not exist"""
     project = await projects.by_id(project_id) if 0 < project_id <= INTEGER_MAX else None
     if project is None:
-        raise InvalidPersonalApiKey
+        raise InvalidProject
     try:
         principal.require_member(project)
     except PermissionDenied:
-        raise InvalidPersonalApiKey from None
+        raise InvalidProject from None
     return project
 
 
