@@ -228,8 +228,22 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
     ),
     "mails without an address for their links": (
         {"FANION_SMTP_URL": "smtp://mail.example.com", "FANION_MAIL_FROM": "a@example.com"},
-        "FANION_PUBLIC_URL is needed with SMTP_URL: links in mails begin with it, and not with "
-        "what a request says",
+        "FANION_PUBLIC_URL is needed with SMTP_URL: links in mails begin with the address that "
+        "people reach, and not with a listener's or what a request says",
+    ),
+    "mails with the address of a listener": (
+        {
+            "FANION_SMTP_URL": "smtp://mail.example.com",
+            "FANION_MAIL_FROM": "a@example.com",
+            "FANION_MANAGEMENT_LISTEN": "0.0.0.0:8001",
+        },
+        "FANION_PUBLIC_URL is needed with SMTP_URL: links in mails begin with the address that "
+        "people reach, and not with a listener's or what a request says",
+    ),
+    "management": (
+        {"FANION_MANAGEMENT_URL": "manage.example.com"},
+        "FANION_MANAGEMENT_URL must be an address such as https://fanion.example.com or "
+        "https://example.com/fanion, got 'manage.example.com'",
     ),
     "records": (
         {"FANION_DATABASE_URL": "mysql://h/d"},
@@ -421,12 +435,33 @@ def test_two_listeners_cannot_have_one_address(host: str, management: str) -> No
         read_settings({"FANION_HOST": host, "FANION_MANAGEMENT_LISTEN": management})
 
 
-def test_management_is_reached_where_it_is_listened_on() -> None:
-    public = {"FANION_PUBLIC_URL": "https://fanion.example/"}
-    apart = public | {"FANION_MANAGEMENT_LISTEN": "[::]:8001"}
+@pytest.mark.parametrize(
+    ("settings", "mails", "operator"),
+    [
+        ({}, "https://fanion.example", "https://fanion.example"),
+        (
+            {"FANION_MANAGEMENT_LISTEN": "[::]:8001"},
+            "https://fanion.example",
+            "http://127.0.0.1:8001",
+        ),
+        (
+            {
+                "FANION_MANAGEMENT_LISTEN": "[::]:8001",
+                "FANION_MANAGEMENT_URL": "https://m.example/",
+            },
+            "https://m.example",
+            "https://m.example",
+        ),
+        ({"FANION_MANAGEMENT_URL": "https://m.example/x/"}, *["https://m.example/x"] * 2),
+    ],
+)
+def test_links_lead_where_people_or_the_operator_reach_management(
+    settings: dict[str, str], mails: str, operator: str
+) -> None:
+    read = read_settings({"FANION_PUBLIC_URL": "https://fanion.example/"} | settings)
 
-    assert read_settings(public).management_url == "https://fanion.example"
-    assert read_settings(apart).management_url == "http://127.0.0.1:8001"
+    assert (read.mail_url, read.operator_url) == (mails, operator)
+    assert read.address == "https://fanion.example"
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,55 @@ async def test_addresses_are_reported(tmp_path: Path, given: dict[str, Any], rep
     assert found["addresses"] == Finding("addresses", True, reported)
 
 
+MAILS = {"smtp_url": "smtp://mail.example.com", "mail_from": "a@example.com"}
+APART = {"management_listen": "127.0.0.1:8001"}
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ({"public_url": "https://a.example", **MAILS}, ""),
+        (
+            {"public_url": "http://127.0.0.1:8000", **MAILS},
+            "Links in mails begin with http://127.0.0.1:8000, which nobody elsewhere reaches.",
+        ),
+        (
+            {"public_url": "https://a.example", **MAILS, **APART},
+            "Links in mails begin with https://a.example. If people reach management at another "
+            "address, set FANION_MANAGEMENT_URL.",
+        ),
+        (
+            {
+                "public_url": "https://a.example",
+                "management_url": "https://m.example",
+                **MAILS,
+                **APART,
+            },
+            "",
+        ),
+    ],
+)
+async def test_links_in_mails_that_lead_nowhere_are_named(
+    tmp_path: Path, given: dict[str, Any], advice: str
+) -> None:
+    found = await findings(read_settings({}, {"data": tmp_path, **given}))
+
+    assert (found["addresses"].ok, found["addresses"].advice) == (True, advice)
+
+
+def test_mails_without_an_address_for_their_links_are_found(sound: Path) -> None:
+    code, out = doctor(
+        sound,
+        FANION_SMTP_URL="smtp://mail.example.com",
+        FANION_MAIL_FROM="a@example.com",
+        FANION_MANAGEMENT_LISTEN="127.0.0.1:8001",
+    )
+
+    assert code == 1
+    [line] = [line for line in out.splitlines() if line.startswith("!!")]
+    assert "FANION_PUBLIC_URL is needed with SMTP_URL" in line
+
+
 def doctor(data: Path, **environment: str) -> tuple[int, str]:
     unset: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
     done = CliRunner().invoke(app, ["doctor", "--data", str(data)], env=unset | environment)

@@ -21,7 +21,12 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 COMPOSE = ("compose.yaml", "compose.scaled.yaml")
-VARIABLES = {"POSTGRES_PASSWORD": "p", "CLICKHOUSE_PASSWORD": "c", "FANION_PUBLIC_URL": ""}
+VARIABLES = {
+    "POSTGRES_PASSWORD": "p",
+    "CLICKHOUSE_PASSWORD": "c",
+    "FANION_PUBLIC_URL": "",
+    "FANION_MANAGEMENT_URL": "",
+}
 
 Service = dict[str, Any]
 

@@ -17,7 +17,7 @@ from fanion.projects.invites_store import InviteStore
 from fanion.projects.model import Level
 from tests.projects.test_members_api import MEMBERS, denied, logged, set_level
 from tests.projects.test_roles import NOT_FOUND, summary
-from tests.support.management import NOW, invalid
+from tests.support.management import MAIL_URL, NOW, invalid
 from tests.support.team import ORGANIZATION, ROLES, Colleague, Json, Office, Team, open_team
 
 pytestmark = pytest.mark.every_engine
@@ -375,7 +375,9 @@ async def test_a_link_is_mailed_where_mails_are_sent(team: Team, office: Office)
 
     [(to, subject, text)] = office.mails.sent
     assert (to, subject) == ("ada@example.com", "You are invited to Team")
-    assert made["link"] in text
+    mailed = made["link"].replace("http://fanion.test/", f"{MAIL_URL}/")
+    assert mailed != made["link"]
+    assert f"\n{mailed}\n" in text
     assert "\n> Hello\n> http://fanion.test\n" in text
     assert f"{team.owner.name} ({team.owner.name}@example.com) invites you" in text
     assert (made["emailing_attempt_made"], other["emailing_attempt_made"]) == (True, False)

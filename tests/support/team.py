@@ -38,7 +38,7 @@ from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.management import Management, management_app
 from tests.support.awaited import SOON_S
 from tests.support.exchange import management_transport
-from tests.support.management import BASE_URL, NOW, Clock, add_member, insert_project
+from tests.support.management import BASE_URL, MAIL_URL, NOW, Clock, add_member, insert_project
 from tests.support.postgres import SQLITE, Postgres
 
 ORGANIZATION = "/api/organizations/@current"
@@ -226,7 +226,7 @@ def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
             ),
             dependencies={
                 "organizations": Organizations(
-                    directory, records, revoke_flags_of_role, rights_changed, mails.send
+                    directory, records, revoke_flags_of_role, rights_changed, mails.send, MAIL_URL
                 ),
                 "flags": Flags(store, ChangeBus()),
                 "records": records,

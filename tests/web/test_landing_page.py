@@ -257,6 +257,20 @@ SETTINGS: list[tuple[dict[str, Any], str, str]] = [
         "http://fanion.test",
         "https://a.example",
     ),
+    (
+        {
+            "management_listen": "127.0.0.1:8001",
+            "management_url": "https://m.example",
+            "public_url": "https://a.example",
+        },
+        "https://m.example",
+        "https://a.example",
+    ),
+    (
+        {"management_url": "https://m.example", "public_url": "https://a.example"},
+        "https://m.example",
+        "https://a.example",
+    ),
 ]
 
 

@@ -56,7 +56,7 @@ class AccountServices:
 def build_accounts(public: Services) -> AccountServices:
     context, records = public.context, public.records
     sign_in = _build_sign_in(public)
-    address, now = context.settings.management_url, context.now
+    address, now = context.settings.mail_url, context.now
     mails = _build_mails(public)
     put_mail = None if mails is None else mails.put
     own_accounts = OwnAccounts(
@@ -96,9 +96,7 @@ def _build_sign_in(public: Services) -> SignIn:
             mail=bool(settings.smtp_url),
             password=settings.password_sign_in == "on",
             providers=("oidc",) if settings.oidc_issuer else (),
-            capture_url=settings.address
-            if settings.public_url or settings.management_listen
-            else "",
+            capture_url=settings.capture_url,
         ),
         count=lambda kind, reason: failed.labels(kind, reason).inc(),
     )

@@ -146,20 +146,23 @@ def landing_page(
     settings: Settings, probes: Probes, proxies: TrustedProxies, missing: str = ""
 ) -> LandingPage:
     """missing: why there is no console"""
-    capture_url = settings.address if settings.management_listen else ""
     return LandingPage(
         probes,
         management_base_url(settings, proxies),
-        capture_url,
+        settings.capture_url,
         no_console="" if settings.console == "off" else missing,
     )
 
 
 def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
-    """With a listener of its own, the management API is not at the public address."""
-    if settings.management_listen:
-        return BaseUrl(proxies, host=settings.management_url.removeprefix("http://"))
-    return BaseUrl(proxies, settings.public_url, settings.local_address.removeprefix("http://"))
+    """Return what links in answers of management begin with. With a listener of its own, it is not
+    at the public address."""
+    listener = settings.management_address
+    if listener is not None:
+        host = settings.operator_url.partition("://")[2]
+        return BaseUrl(proxies, settings.management_url, host)
+    url = settings.management_url or settings.public_url
+    return BaseUrl(proxies, url, settings.local_address.removeprefix("http://"))
 
 
 def records_check(public: Services) -> Check:

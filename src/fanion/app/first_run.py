@@ -36,7 +36,7 @@ async def set_up_first_run(
     except AlreadySetUp:  # by another server, at the same moment
         return None
     projects.remember(made.project)
-    link = await first_link(records, settings.management_url, made.user.id, now)
+    link = await first_link(records, settings.operator_url, made.user.id, now)
     return FirstStart(made, link)
 
 
@@ -75,7 +75,7 @@ def _write_private(path: Path, text: str) -> None:
 def _secrets(settings: Settings, first: FirstStart) -> str:
     address, made = settings.address, first.made
     token = made.project.api_token
-    events = f"{settings.management_url}/api/projects/@current/events/"
+    events = f"{settings.operator_url}/api/projects/@current/events/"
     return f"""
 This is the first start. Keep what follows, it is not shown again:
 

@@ -178,6 +178,7 @@ def _of_flags(server: Server) -> dict[str, object]:
             revoke_flags_of_role,
             partial(_rights_changed, server),
             mails.send if (mails := server.accounts.mails) is not None else None,
+            settings.mail_url,
         ),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,

@@ -138,7 +138,7 @@ def setup(
             "email": made.user.email,
         }
         if given is None:
-            address = settings.management_url
+            address = settings.operator_url
             printed["link"] = await first_link(records, address, made.user.id, now)
         return printed
 

@@ -24,6 +24,7 @@ from fanion.config import (
     PREFIX,
     Settings,
     SettingsError,
+    is_of_this_machine,
     read_valid_settings,
 )
 from fanion.runtime.clock import utc_now
@@ -141,10 +142,28 @@ def _addresses(settings: Settings) -> Finding:
     listens = f"listens on {host} port {port}"
     if settings.management_listen:
         listens += f", for management on {settings.management_listen}"
+    if settings.management_url:
+        listens += f"; people reach management at {settings.mail_url}"
     if settings.public_url:
-        return Finding("addresses", True, f"{listens}; public URL {settings.address}")
+        text = f"{listens}; public URL {settings.address}"
+        return Finding("addresses", True, text, _advice_on_mails(settings))
     links = "links begin with the address of the request (FANION_PUBLIC_URL is not set)"
     return Finding("addresses", True, f"{listens}; {links}")
+
+
+def _advice_on_mails(settings: Settings) -> str:
+    """Say what may be wrong with links in mails; "" for nothing."""
+    if not settings.smtp_url:
+        return ""
+    link = settings.mail_url
+    if is_of_this_machine(link):
+        return f"Links in mails begin with {link}, which nobody elsewhere reaches."
+    if settings.management_listen and not settings.management_url:
+        return (
+            f"Links in mails begin with {link}. If people reach management at another address, "
+            "set FANION_MANAGEMENT_URL."
+        )
+    return ""
 
 
 def _versions() -> Finding:

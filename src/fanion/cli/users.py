@@ -162,7 +162,7 @@ def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None
             raise NotFound
         if not wanted.is_active:
             refuse(printable(f"{wanted.email} is disabled; use `fanion users enable` first."))
-        link = await reset_link(records, settings.management_url, wanted.user_id, now)
+        link = await reset_link(records, settings.operator_url, wanted.user_id, now)
         return {
             "email": wanted.email,
             "link": link,

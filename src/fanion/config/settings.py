@@ -54,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     database_url: str = ""
     events_url: str = ""
     public_url: str = ""
+    management_url: str = ""
     console: Literal["on", "off"] = "on"
     log_level: str = "info"
     role: str = "all"
@@ -138,7 +139,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(
                 "TRUST_FORWARDED_FOR is replaced by FANION_TRUSTED_PROXIES; remove the former"
             )
-        _require_public_url(self.public_url)
+        _require_base_url("PUBLIC_URL", self.public_url)
+        _require_base_url("MANAGEMENT_URL", self.management_url)
         self._require_mail()
         if self.database_url:
             check_records_url(self.database_url)
@@ -188,10 +190,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if not self.mail_from:
             raise ValueError("MAIL_FROM is needed with SMTP_URL: the address that mails come from")
         read_mailbox(self.mail_from)
-        if not self.public_url and not self.management_listen:
+        if not self.public_url:
             raise ValueError(
-                "PUBLIC_URL is needed with SMTP_URL: links in mails begin with it, and not with "
-                "what a request says"
+                "PUBLIC_URL is needed with SMTP_URL: links in mails begin with the address that "
+                "people reach, and not with a listener's or what a request says"
             )
 
     @property
@@ -247,10 +249,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return (self.public_url or self.local_address).rstrip("/")
 
     @property
-    def management_url(self) -> str:
-        """Where the operator reaches management."""
+    def capture_url(self) -> str:
+        """The address that SDKs connect to; "" where it is that of any request for management."""
+        is_known = self.public_url or self.management_listen or self.management_url
+        return self.address if is_known else ""
+
+    @property
+    def mail_url(self) -> str:
+        """The address that links in mails begin with: where people reach management."""
+        return (self.management_url or self.address).rstrip("/")
+
+    @property
+    def operator_url(self) -> str:
+        """The address at which the operator, on this machine too, reaches management."""
         address = self.management_address
-        return self.address if address is None else _url(*address)
+        if self.management_url or address is None:
+            return self.mail_url
+        return _url(*address)
 
     @property
     def smtp_server(self) -> SmtpServer | None:
@@ -375,6 +390,12 @@ def is_safe_url(url: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
 
 
+def is_of_this_machine(url: str) -> bool:
+    """Whether only programs on this machine can reach it, as far as the text says."""
+    host = urlsplit(url).hostname or ""
+    return host in _EVERY_ADDRESS or _is_loopback(host)
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -382,16 +403,17 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _require_public_url(url: str) -> None:
-    """raises: ValueError, which repeats nothing that may be a password"""
+def _require_base_url(name: str, url: str) -> None:
+    """Raise ValueError unless links can begin with it; the text repeats nothing that may be a
+    password."""
     if "@" in url.partition("://")[2].partition("/")[0]:
-        raise ValueError("PUBLIC_URL must not hold a user name or a password")
+        raise ValueError(f"{name} must not hold a user name or a password")
     if "?" in url or "#" in url:
-        raise ValueError("PUBLIC_URL must have no query (?) and no fragment (#)")
+        raise ValueError(f"{name} must have no query (?) and no fragment (#)")
     if url and not is_base_url(url):
         got = "" if "@" in url else f", got {url!r}"
         raise ValueError(
-            "PUBLIC_URL must be an address such as https://fanion.example.com or "
+            f"{name} must be an address such as https://fanion.example.com or "
             f"https://example.com/fanion{got}"
         )
 

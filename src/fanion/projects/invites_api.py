@@ -189,11 +189,14 @@ async def _create(
     user, now = request.principal.user, request.app.state.now()
     made = await organizations.invites.create(organization.id, user.id, new, now)
     links = [
-        InviteLink(invite, organization.name, f"{request.origin}{SIGNUP_PATH}{token}/")
+        InviteLink(invite, organization.name, f"{organizations.mail_url}{SIGNUP_PATH}{token}/")
         for invite, token in made
     ]
     mailed = await _mail(organizations, links, [one.send_email for one in wanted])
-    return [_body(one.invite, now, one.link, is_mailed=one.invite.id in mailed) for one in links]
+    return [
+        _body(invite, now, f"{request.origin}{SIGNUP_PATH}{token}/", is_mailed=invite.id in mailed)
+        for invite, token in made
+    ]
 
 
 def _new(sent: InviteRequest, at: str) -> NewInvite:

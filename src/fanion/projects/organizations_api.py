@@ -50,6 +50,7 @@ Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")
 class Organizations:
     """rights_changed: called with the id of a user whose rights this process has changed
     send_mail:      None where the server sends no mails
+    mail_url:       that links in mails begin with, whatever the request says
     """
 
     projects: Projects
@@ -57,6 +58,7 @@ class Organizations:
     revoke_flags: RevokeFlags
     rights_changed: Callable[[int], None]
     send_mail: MailSender | None = None
+    mail_url: str = ""
 
     @property
     def member_changes(self) -> MemberChangeStore:
