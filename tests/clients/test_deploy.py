@@ -5,12 +5,17 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
 
 from fanion.config import PREFIX, Settings
+from fanion.observability.logging import _TOKEN
 from tests.support.awaited import until
 from tests.support.proxies import (
     CADDY_SAMPLES,
@@ -26,6 +31,8 @@ from tests.support.proxies import (
     nginx_configuration,
     program,
     proxied,
+    scheme_of,
+    started_proxy,
 )
 from tests.support.server import free_port
 
@@ -210,6 +217,93 @@ def test_live_events_are_not_held_back(behind: Behind) -> None:
     assert stream.headers["content-type"].startswith("text/event-stream")
     assert opening.startswith(b"retry: ")
     assert b'"event":"live"' in shown
+
+
+SECRETS = {
+    "query": "phc_secret-in-a-query",
+    "path": "secret-in-a-path",
+    "header": "phx_secret-in-a-header",
+}
+
+
+def send_secrets(client: httpx.Client, prefix: str) -> list[httpx.Response]:
+    """In all places where keys and tokens are sent, to what there is and what there is not."""
+    query = (
+        f"token={SECRETS['query']}&api_key={SECRETS['query']}&personal_api_key={SECRETS['query']}"
+    )
+    headers = {
+        "authorization": f"Bearer {SECRETS['header']}",
+        "x-api-key": SECRETS["header"],
+        "cookie": f"fanion-session={SECRETS['header']}",
+        "referer": f"https://{PUBLIC}/api/signup/{SECRETS['path']}/",
+    }
+    paths = (
+        *("/_health", "/flags/definitions", "/nothing", "/metrics"),
+        f"/array/{SECRETS['path']}/config",
+        *(f"/api/{kind}/{SECRETS['path']}/" for kind in ("reset", "sign_in_links", "signup")),
+    )
+    return [client.get(f"{prefix}{path}?{query}", headers=headers) for path in paths]
+
+
+@pytest.mark.parametrize("is_up", [True, False], ids=["up", "down"])
+@pytest.mark.parametrize("sample", [*NGINX_SAMPLES, *CADDY_SAMPLES])
+def test_the_proxies_log_requests_without_keys_and_tokens(
+    sample: str, is_up: bool, tmp_path: Path
+) -> None:
+    """Also what they say of a server that does not answer."""
+    prefix = "/fanion" if "path" in sample else ""
+    host = SHARED if prefix else MANAGEMENT
+    ports = {name: free_port() for name in ("server", "proxy", "plain", "management")}
+    with ExitStack() as stack:
+        if is_up:
+            for name in ("server", "management"):
+                stack.enter_context(answering_all(ports[name]))
+        stack.enter_context(started_proxy(sample, tmp_path, ports))
+        transport = httpx.HTTPTransport(verify=False)
+        url = f"{scheme_of(sample)}://127.0.0.1:{ports['proxy']}"
+        with httpx.Client(transport=transport, base_url=url, headers={"host": host}) as client:
+            answers = send_secrets(client, prefix)
+    logs = "".join(file.read_text() for file in tmp_path.glob("*.log"))
+
+    assert logs.count("/_health") >= 1
+    assert logs.count("/api/signup/") >= 1
+    assert [secret for secret in SECRETS.values() if secret in logs] == []
+    assert "secret-in" not in logs
+    assert {answer.headers["strict-transport-security"] for answer in answers} == {
+        "max-age=31536000"
+    }
+    assert {answer.status_code for answer in answers} == {200 if is_up else 502, 404}
+
+
+@contextmanager
+def answering_all(port: int) -> Iterator[None]:
+    """A server that answers every GET."""
+
+    class Everything(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Everything) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("sample", [*NGINX_SAMPLES, *CADDY_SAMPLES])
+def test_the_proxies_know_every_path_with_a_token(sample: str) -> None:
+    """The server's own log leaves out the same."""
+    [kinds] = re.findall(r"\(\?:([a-z_|]+)\)/\)", _TOKEN.pattern)
+
+    assert f"(?:{kinds}|array)/" in (DEPLOY / sample).read_text()
 
 
 def test_public_clients_do_not_reach_the_name_of_management() -> None:

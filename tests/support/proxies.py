@@ -97,6 +97,7 @@ def nginx_configuration(folder: Path, ports: dict[str, int], name: str = NGINX_S
             r"server 127\.0\.0\.1:8001;": f"server 127.0.0.1:{ports['management']};",
             r"listen 80;": f"listen 127.0.0.1:{ports['plain']};",
         }
+    exchanged |= {r"/var/log/nginx/": f"{folder}/"}
     for written, here in exchanged.items():
         sample, found = re.subn(written, here, sample)
         assert found, written
