@@ -12,13 +12,19 @@ from sqlalchemy import insert, select
 
 from fanion.accept_log.port import Envelope
 from fanion.db.engine import Records
-from fanion.db.schema.tables import dead_letters, person_distinct_ids, persons
-from fanion.events.event import EventRejected
+from fanion.db.schema.tables import (
+    dead_letters,
+    person_distinct_ids,
+    person_overrides,
+    persons,
+)
+from fanion.events.event import EventRejected, Override
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import DeadLetterFilter, DeadLetters
 from fanion.ingest.pipeline.batch import Budget
 from fanion.ingest.pipeline.position_store import ingested_upto
+from fanion.persons.merge import person_uuid
 from tests.support.application import Home, Json, Site, open_home, open_site
 from tests.support.awaited import until_soon
 from tests.support.deadly import Deadly, Killed
@@ -147,7 +153,7 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
             assert (await first.public.post("/batch/", json=body)).status_code == 200
             key = first.key
             await site.running_out()
-            await create_person(site.records, project_id, "ann")
+            await give_to_other(site.records, events, project_id, "ann")
     async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
         limit(site)
         api = site.client(key, f"/api/projects/{project_id}")
@@ -159,8 +165,10 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
             assert sorted(one["event"] for one in of_ann) == [*ALL_BUT_THE_REPEATED, "later"]
 
 
-async def create_person(records: Records, project_id: int, distinct_id: str) -> None:
-    """As another server does."""
+async def give_to_other(
+    records: Records, events: EventStore, project_id: int, distinct_id: str
+) -> None:
+    """As another server does, which attaches the id to a person that has another one too."""
     person = {"project_id": project_id, "uuid": OTHER, "properties": {}, "is_identified": False}
     async with records.write() as connection:
         made = await connection.execute(
@@ -173,6 +181,10 @@ async def create_person(records: Records, project_id: int, distinct_id: str) -> 
                 project_id=project_id, distinct_id=distinct_id, person_id=number
             )
         )
+        override = Override(project_id, person_uuid(project_id, distinct_id), OTHER, 1)
+        row = msgspec.structs.asdict(override)
+        await connection.execute(insert(person_overrides).values(row))
+    await events.override_persons([override])
 
 
 async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(

@@ -140,7 +140,8 @@ class Traffic:
             expected.root(distinct_id)
             if joined:
                 expected.join(*joined)
-            if random.random() < 0.6:
+            # What identifies a group does not touch the person.
+            if name != "$groupidentify" and random.random() < 0.6:
                 self._change(distinct_id, properties, historical)
             if random.random() < 0.25:
                 names = random.sample(GROUP_TYPES, random.choice((1, 1, 2)))

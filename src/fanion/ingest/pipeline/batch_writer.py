@@ -1,8 +1,8 @@
 """Stores a prepared batch: its events, then in one records transaction all that depends on them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from time import perf_counter
 
@@ -19,7 +19,7 @@ from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.position_store import EnvelopeProgress, Span
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
-from fanion.ingest.pipeline.resolve import ProjectState, Resolution, distinct_ids
+from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
@@ -69,10 +69,6 @@ class BatchWriter:
         self._metrics = metrics
         self._bus = bus
         self._feed = feed
-        # Distinct ids, by project, for which attempts may have stored events with a person that was
-        # never created.
-        self._uncertain: dict[int, set[str]] = {}
-        self._uncertain_upto = 0
         self.mirrored: list[int] = []
         self._is_above_mirror = False  # of a backup, the event store may be the newer one
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -85,18 +81,14 @@ class BatchWriter:
         progress: EnvelopeProgress | None = None,
         *,
         divisible: bool = False,
-        is_repeated: bool = False,
     ) -> bool:
         """Retried while a store fails. False when the batch must be prepared again, because the
         preparer's work does not match the stores.
 
-        is_repeated: another process, or this one before it ended, has begun the batch
         span, progress: as of `IngestStore.write`
         raises: NotLeaseHolder; Contended when the batch should be halved
         """
         conflicts = 0
-        if is_repeated:
-            self._suppose_attempted(batch)
 
         async def attempt() -> bool:
             nonlocal conflicts
@@ -110,11 +102,6 @@ class BatchWriter:
                 raise
 
         return await self._retry.call(attempt)
-
-    def _suppose_attempted(self, batch: PreparedBatch) -> None:
-        for project_id, events in batch.arrived.items():
-            self._uncertain.setdefault(project_id, set()).update(distinct_ids(events))
-        self._uncertain_upto = max(self._uncertain_upto, batch.last)
 
     async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, span: Span) -> None:
         """Write a dead letter as a batch of its own; no position moves. Not retried.
@@ -155,20 +142,17 @@ class BatchWriter:
         await self._create_types(resolutions)
         encoder = self._events.encoder
         token = insert_token(self._store.consumer, encoder, batch, resolutions, conflicts)
-        with self._attempt(batch, resolutions):
-            async with insertion(self._events, token, self._require_current) as inserting:
-                blocks = event_blocks(encoder, batch, resolutions)
-                while block := await asyncio.to_thread(next, blocks, None):
-                    await inserting.put(Batch((block,)))
-                    self._reader.prepare_next()
-                written = await self._written(resolutions)
-                mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
-                tally = await asyncio.to_thread(_tally, batch, resolutions)
-                await inserting.stored()
-            await self._store.write(written, tally, span, self._now(), progress)
+        async with insertion(self._events, token, self._require_current) as inserting:
+            blocks = event_blocks(encoder, batch, resolutions)
+            while block := await asyncio.to_thread(next, blocks, None):
+                await inserting.put(Batch((block,)))
+                self._reader.prepare_next()
+            written = await self._written(resolutions)
+            mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
+            tally = await asyncio.to_thread(_tally, batch, resolutions)
+            await inserting.stored()
+        await self._store.write(written, tally, span, self._now(), progress)
         await self._mirror(written, mirrored)
-        if progress is None:
-            self._forget_attempts(batch.last)
         self._reader.types = {one.project_id: one.types for one in resolutions}
         self._announce(written)
         self._count(batch, perf_counter() - started)
@@ -184,16 +168,13 @@ class BatchWriter:
         encoder = self._events.encoder
         token = insert_token(self._store.consumer, encoder, batch, resolutions, conflicts)
         blocks = await asyncio.to_thread(tuple, event_blocks(encoder, batch, resolutions))
-        # Whatever made it a dead letter may have come after some of its events were stored.
-        self._suppose_attempted(batch)
         written = await self._written(resolutions)
         mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
-        with self._attempt(batch, resolutions):
-            async with insertion(self._events, token, self._require_current) as inserting:
-                await inserting.put(Batch(blocks))
-                await inserting.stored()
-            tally = _tally(batch, resolutions)
-            await self._store.settle(letter, written, tally, span, self._now())
+        async with insertion(self._events, token, self._require_current) as inserting:
+            await inserting.put(Batch(blocks))
+            await inserting.stored()
+        tally = _tally(batch, resolutions)
+        await self._store.settle(letter, written, tally, span, self._now())
         await self._mirror(written, mirrored)
         self._announce(written)
         self._count(batch, perf_counter() - started)
@@ -214,10 +195,7 @@ class BatchWriter:
 
     async def _written(self, resolutions: Sequence[Resolution]) -> list[BatchChanges]:
         resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
-        return [
-            await self._store.changes(one, self._uncertain.get(one.project_id, ()))
-            for one in resolved
-        ]
+        return [await self._store.changes(one) for one in resolved]
 
     async def _mirror(self, written: Sequence[BatchChanges], mirrored: Batch) -> None:
         """Tell the event store what is committed. What fails is left to the loop `mirror`."""
@@ -236,23 +214,6 @@ class BatchWriter:
         if self.mirrored:
             await self._retry.call(self._store.forget_mirrored, self.mirrored)
             self.mirrored.clear()
-
-    @contextmanager
-    def _attempt(self, batch: PreparedBatch, resolutions: Sequence[Resolution]) -> Iterator[None]:
-        """The next attempt at the batch, or at its halves, is told of one that fails."""
-        try:
-            yield
-        except BaseException:
-            for one in resolutions:
-                self._uncertain.setdefault(one.project_id, set()).update(one.unknown)
-            self._uncertain_upto = max(self._uncertain_upto, batch.last)
-            raise
-
-    def _forget_attempts(self, last: int) -> None:
-        """Not before all halves, or pieces, of a batch that was attempted whole are stored."""
-        if last >= self._uncertain_upto:
-            self._uncertain.clear()
-            self._uncertain_upto = 0
 
     def _announce(self, written: Sequence[BatchChanges]) -> None:
         for part in written:

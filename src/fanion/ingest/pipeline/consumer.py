@@ -245,7 +245,7 @@ class Consumer:
             if not again:
                 break
             with self._membership.working(self._store.consumer):
-                await self._ingest(again, None, is_repeated=True)
+                await self._ingest(again, None)
         self._membership.follow(self._store.consumer, self._assignment)
 
     async def _acquire(self) -> Mapping[int, Position]:
@@ -270,29 +270,24 @@ class Consumer:
         self,
         entries: Sequence[LogEntry],
         prepared: PreparedBatch | None,
-        *,
-        is_repeated: bool = False,
     ) -> None:
-        """Returns when every entry is stored or has become a dead letter. is_repeated: as of
-        `BatchWriter.write`"""
+        """Returns when every entry is stored or has become a dead letter."""
         if first := self._large.first_started(entries):
-            await self._ingest(entries[:first], None, is_repeated=is_repeated)
-            await self._ingest(entries[first:], None, is_repeated=is_repeated)
+            await self._ingest(entries[:first], None)
+            await self._ingest(entries[first:], None)
             return
         is_unchecked = len(entries) == 1 and prepared is None
         if await self._large.needs_pieces(entries[0], is_unchecked=is_unchecked):
             span = self._span(behind({}, entries[:1]))
-            await self._large.write(entries[0], span, is_repeated=is_repeated)
+            await self._large.write(entries[0], span)
             await self._done(entries[:1])
             if rest := entries[1:]:
-                await self._ingest(rest, None, is_repeated=is_repeated)
+                await self._ingest(rest, None)
             return
         try:
             batch = await self._without_stored(entries, prepared)
             span = self._span(behind({}, entries))
-            stored = await self._writer.write(
-                batch, span, divisible=len(entries) > 1, is_repeated=is_repeated
-            )
+            stored = await self._writer.write(batch, span, divisible=len(entries) > 1)
         except NotLeaseHolder:
             raise
         except Exception as error:
@@ -301,11 +296,11 @@ class Consumer:
                 await self._done(entries)
                 return
             half = len(entries) // 2
-            await self._ingest(entries[:half], None, is_repeated=is_repeated)
-            await self._ingest(entries[half:], None, is_repeated=is_repeated)
+            await self._ingest(entries[:half], None)
+            await self._ingest(entries[half:], None)
             return
         if not stored:
-            await self._ingest(entries, None, is_repeated=is_repeated)
+            await self._ingest(entries, None)
             return
         await self._deduplicator.remember(batch)
         await self._done(entries)

@@ -62,8 +62,8 @@ class LargeEnvelopeWriter:
             return True
         return is_unchecked and await self._reader.is_too_large(entry)
 
-    async def write(self, entry: LogEntry, span: Span, *, is_repeated: bool) -> None:
-        """span: of this entry alone; is_repeated: as of `BatchWriter.write`"""
+    async def write(self, entry: LogEntry, span: Span) -> None:
+        """span: of this entry alone"""
         start = self._started(entry)
         earlier = await asyncio.to_thread(named_before, entry, start)
         coming = await asyncio.to_thread(pieces, entry, start, self._reader.budget)
@@ -71,7 +71,7 @@ class LargeEnvelopeWriter:
             after = None if following is None else EnvelopeProgress(entry.id, following.start)
             try:
                 batch = await self._new_in_piece(piece, earlier)
-                await self._writer.write(batch, span, after, is_repeated=is_repeated)
+                await self._writer.write(batch, span, after)
                 await self._deduplicator.remember(batch)
             except NotLeaseHolder:
                 raise

@@ -1,7 +1,7 @@
 """Resolves one project's part of a batch: events with their persons, and what to write."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 from uuid import UUID
@@ -28,7 +28,6 @@ from fanion.persons.merge import (
     Changes,
     PersonState,
     Population,
-    person_uuid,
 )
 
 _encode = msgspec.json.Encoder().encode
@@ -144,34 +143,6 @@ def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> Perso
     )
 
 
-def never_created(resolved: Resolved, names: Iterable[str]) -> dict[UUID, UUID]:
-    """Person that another attempt at the batch would have created → owner of its distinct id.
-
-    names: distinct ids that had no person when that attempt began. Its events may be stored with a
-           person of their own, while by now they belong to one that another writer has created.
-    """
-    owners = resolved.owners
-    found = {
-        person_uuid(resolved.project_id, name): owners[name] for name in names if name in owners
-    }
-    return {uuid: owner.uuid for uuid, owner in found.items() if uuid != owner.uuid}
-
-
-def with_owners_changed(resolved: Resolved, owners: Iterable[UUID]) -> Resolved:
-    """The persons of these ids count as changed, since they get an override: a batch that merges
-    one of them at the same time, and has not read the override, conflicts with this one."""
-    changes = resolved.persons
-    wanted = {*owners}.difference(one.uuid for one in (*changes.created, *changes.updated))
-    found = {one.uuid: one for one in resolved.owners.values() if one.uuid in wanted}
-    expected = {one.id: one.version for one in found.values() if one.id is not None}
-    changes = replace(
-        changes,
-        updated=(*changes.updated, *found.values()),
-        expected={**changes.expected, **expected},
-    )
-    return replace(resolved, persons=changes)
-
-
 def group_rows(resolved: Resolved) -> list[GroupRow]:
     """Created and changed groups as rows of the event store's mirror."""
     return [
@@ -238,11 +209,6 @@ class Resolution:
         self.new_types = new_types(known.types, named)
         self.types: Mapping[str, int] = {**known.types, **self.new_types}
         self._given = arrived
-
-    @property
-    def unknown(self) -> list[str]:
-        """The distinct ids that had no person."""
-        return [name for name in distinct_ids(self.arrived) if name not in self._known.persons]
 
     @property
     def is_valid(self) -> bool:

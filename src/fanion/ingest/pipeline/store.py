@@ -49,8 +49,6 @@ from fanion.ingest.pipeline.resolve import (
     distinct_ids,
     give_version,
     identified_groups,
-    never_created,
-    with_owners_changed,
 )
 from fanion.persons.conflicts_store import PersonsChanged, changed_persons, require_current
 from fanion.persons.erasure_store import load_erasures, load_floors
@@ -175,22 +173,16 @@ class IngestStore:
         """
         await self._write(partial(_create_types, types=types))
 
-    async def changes(self, resolved: Resolved, uncertain: Collection[str] = ()) -> BatchChanges:
+    async def changes(self, resolved: Resolved) -> BatchChanges:
         """The changes with their version, drawn after all that they are based on was read. The
-        overrides are those of this batch, and earlier ones whose surviving person it merges.
-
-        uncertain: distinct ids for which another attempt at the batch may have stored events with
-                   a person that it would have created
-        """
+        overrides are those of this batch, and earlier ones whose surviving person it merges."""
         changes = resolved.persons.overrides
         earlier: Mapping[UUID, tuple[UUID, int]] = {}
         if merged := [one.person.uuid for one in resolved.persons.merged]:
             async with self.records.read() as connection:
                 earlier = await connection.run_sync(overridden, resolved.project_id, merged)
         overrides = {old: changes[new] for old, (new, _) in earlier.items()}
-        if absent := never_created(resolved, uncertain):
-            resolved = with_owners_changed(resolved, absent.values())
-        overrides |= absent | dict(changes)
+        overrides |= changes
         replaced = max((version for _, version in earlier.values()), default=0)
         newest = max(resolved.newest_version, replaced)
         if not (overrides or resolved.has_versions):
