@@ -92,11 +92,14 @@ def date(value: str) -> datetime | None:
 
 
 def exact(held: str, value: Any) -> bool:
-    return held in [text(one) for one in (value if isinstance(value, list) else [value])]
+    wanted = value if isinstance(value, list) else [value]
+    return held.lower() in [text(one).lower() for one in wanted]
 
 
-def ordered(held: str, value: Any, holds: Callable[[float, float], bool]) -> bool:
+def ordered(held: str, value: Any, holds: Callable[[Any, Any], bool]) -> bool:
     left, right = number(held), number(text(value))
+    if right is None:
+        return holds(held, text(value))
     return left is not None and right is not None and holds(left, right)
 
 
@@ -114,21 +117,15 @@ def dated(held: str, value: str, operator: str) -> bool:
 
 
 def ranged(held: str, value: tuple[int, int], *, wanted: bool) -> bool:
-    """Blanks around a number make it a text."""
-    if held != held.strip():
-        return False
-    try:
-        return (value[0] <= float(held) <= value[1]) is wanted
-    except ValueError:
-        return False
+    found = number(held)
+    return found is not None and (value[0] <= found <= value[1]) is wanted
 
 
 POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
     "exact": exact,
-    "unheard_of": exact,
+    "unheard_of": lambda held, value: False,
     "icontains": lambda held, value: text(value).lower() in held.lower(),
     "regex": lambda held, value: re.search(text(value), held) is not None,
-    "is_set": lambda held, value: True,
     "gt": lambda held, value: ordered(held, value, lambda a, b: a > b),
     "gte": lambda held, value: ordered(held, value, lambda a, b: a >= b),
     "lt": lambda held, value: ordered(held, value, lambda a, b: a < b),
@@ -147,30 +144,26 @@ NEGATIVE = {
     "is_not": "exact",
     "not_icontains": "icontains",
     "not_regex": "regex",
-    "is_not_set": "is_set",
     "not_starts_with": "starts_with",
     "not_ends_with": "ends_with",
     "not_icontains_multi": "icontains_multi",
 }
-# source: cohorts.md section 5, "negation"
-PAIRS = [
-    *NEGATIVE.items(),
-    ("gt", "lte"),
-    ("lt", "gte"),
-    ("is_date_before", "is_date_after"),
-    ("between", "not_between"),
-]
-SWAPPED = {**dict(PAIRS), **{b: a for a, b in PAIRS}, "unheard_of": "is_not"}
 
 
 def has(leaf: Json, properties: Json, negated: bool) -> bool:
+    return fulfils(leaf, properties) is not negated
+
+
+def fulfils(leaf: Json, properties: Json) -> bool:
     operator = leaf.get("operator", "exact")
-    if negated:
-        operator = SWAPPED.get(operator, operator)
+    if operator in ("is_set", "is_not_set"):
+        return (leaf["key"] in properties) is (operator == "is_set")
     held = properties.get(leaf["key"])
+    if held is None:
+        return operator in NEGATIVE or operator == "not_between"
     if operator in NEGATIVE:
-        return held is None or not POSITIVE[NEGATIVE[operator]](text(held), leaf.get("value"))
-    return held is not None and POSITIVE[operator](text(held), leaf.get("value"))
+        return not POSITIVE[NEGATIVE[operator]](text(held), leaf.get("value"))
+    return POSITIVE[operator](text(held), leaf.get("value"))
 
 
 # ── Trees ────────────────────────────────────────────────────────────────────────────────
@@ -283,7 +276,7 @@ VALUES = {
     "n": st.sampled_from([5, "5", 7, "-3", 0, 5.5, "[5]", "x", ["5", 8]]),
     "day": st.sampled_from(["2026-02-01", "2026-02-01T10:00:00Z", "2026-02-02", "never"]),
 }
-OPERATORS = [*POSITIVE, *NEGATIVE]
+OPERATORS = [*POSITIVE, *NEGATIVE, "is_set", "is_not_set"]
 
 
 @st.composite

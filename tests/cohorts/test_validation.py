@@ -7,9 +7,9 @@ import pytest
 from fanion.cohorts.criteria.resolve import LEAVES_MAX
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
-from fanion.properties.cohort_sql import OPERATORS
+from fanion.properties.condition_sql import OPERATORS
 from fanion.properties.filters import GROUP_DEPTH_MAX
-from fanion.properties.operators import COHORT_COMPARISONS, VALUES_MAX
+from fanion.properties.operators import QUERY_COMPARISONS, VALUES_MAX
 
 Json = dict[str, Any]
 
@@ -81,6 +81,9 @@ CARRIED: Json = {"sort_key": "a", "id": "1", "label": "x", "conditionHash": "c",
         person(value=5, operator="icontains"),
         person(value=["a", "b"], operator="icontains_multi"),
         person(value="2024-04-02", operator="is_date_exact"),
+        person(value="-30d", operator="is_date_after"),
+        person(value="v1.2", operator="semver_gte"),
+        person(value="1.2.*", operator="semver_wildcard"),
         without(person(operator="is_set"), "value"),
         without(person(), "operator"),
         person(operator=None),
@@ -165,9 +168,13 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
             'Invalid value "pro" for operator gt. It must be a number.',
         ),
         (
-            person(operator="is_date_before", value="-7d"),
-            'Invalid value "-7d" for operator is_date_before. It must be a date, as 2024-04-02 or '
-            "2024-04-02T08:30:00Z.",
+            person(operator="is_date_before", value="-7x"),
+            'Invalid value "-7x" for operator is_date_before. It must be a date, as 2024-04-02 or '
+            "2024-04-02T08:30:00Z, or a relative one such as -7d.",
+        ),
+        (
+            person(operator="semver_tilde", value="1.2.*"),
+            'Invalid value "1.2.*" for operator semver_tilde. It must be a version such as 1.4.0.',
         ),
         (
             person(operator="regex", value="("),
@@ -293,7 +300,7 @@ def test_an_error_among_several_conditions_names_its_place() -> None:
 
 
 def test_every_operator_of_the_table_is_compared_by_the_calculation() -> None:
-    assert COHORT_COMPARISONS.keys() == OPERATORS
+    assert QUERY_COMPARISONS.keys() == OPERATORS
 
 
 OLD = person(operator="less", colour=1)

@@ -144,7 +144,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "contains": (leaf(operator="contains"), f"{PROPERTY}__operator", '"icontains"'),
     "Exact": (leaf(operator="Exact"), f"{PROPERTY}__operator", '"exact"'),
     "an empty operator": (leaf(operator=""), f"{PROPERTY}__operator", 'Unknown operator ""'),
-    "semver": (leaf(operator="semver_gt"), f"{PROPERTY}__operator", "not supported"),
+    "semver": (leaf(operator="semver_gt"), f"{PROPERTY}__value", "a version such as"),
     "a person in": (leaf(operator="in"), f"{PROPERTY}__operator", "cohorts"),
     "a cohort by is_not": (
         leaf(type="cohort", key="id", value=1, operator="is_not"),
@@ -265,6 +265,9 @@ VALUES: dict[str, Any] = {
     "range": [1, 2],
     "date": "-7d",
     "none": None,
+    "order": 5,
+    "version": "v1.2",
+    "wildcard": "1.2.*",
 }
 
 
@@ -289,7 +292,11 @@ def test_a_key_of_other_characters_is_refused(key: str) -> None:
 AT = "rollback_conditions__0"
 WRONG_ROLLBACKS: dict[str, tuple[Any, str, str]] = {
     "less": ([{**ABOVE, "operator": "less"}], f"{AT}__operator", "gt, lt"),
-    "an operator that is a list": ([{**ABOVE, "operator": ["lt"]}], f"{AT}__operator", 'mean "lt"'),
+    "an operator that is a list": (
+        [{**ABOVE, "operator": ["lt"]}],
+        f"{AT}__operator",
+        "Allowed are: gt, lt",
+    ),
     "no operator": ([{**ABOVE, "operator": None}], f"{AT}__operator", "required"),
     "sentry": ([{**ABOVE, "threshold_type": "sentry"}], f"{AT}__threshold_type", "insight"),
     "an unknown name": ([{**ABOVE, "treshold": 5}], f"{AT}__treshold", '"threshold"'),

@@ -145,13 +145,13 @@ REFUSALS: dict[str, tuple[Any, Json]] = {
         operator("gt", ["@posthog.com"]),
         invalid("invalid_value", "filters", "Invalid value for operator gt: ['@posthog.com']"),
     ),
-    "gte with a number": (
-        operator("gte", 5),
-        invalid("invalid_value", "filters", "Invalid value for operator gte: 5"),
+    "gte with a boolean": (
+        operator("gte", True),
+        invalid("invalid_value", "filters", "Invalid value for operator gte: True"),
     ),
-    "lt with a number": (
-        operator("lt", 5),
-        invalid("invalid_value", "filters", "Invalid value for operator lt: 5"),
+    "lt with an object": (
+        operator("lt", {}),
+        invalid("invalid_value", "filters", "Invalid value for operator lt: {}"),
     ),
     "lte with null": (
         operator("lte", None),

@@ -27,7 +27,7 @@ _ROW = re.compile(r"^\| `(.*?)` \| (?:`(.*?)`|(.*?)) \|(.*)$", re.MULTILINE)
 # What a condition of each kind of value compares with.
 VALUES: dict[str, Any] = {
     "any": "a", "text": "a", "texts": ["a"], "pattern": "a", "range": [1, 2], "date": "-7d",
-    "none": None,
+    "none": None, "order": 1, "version": "1.2.3", "wildcard": "1.*",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.properties.cohort_sql import OPERATORS
+from fanion.properties.condition_sql import OPERATORS
 from fanion.properties.operators import QUERY_COMPARISONS
 from fanion.properties.validation import check_comparison, check_index, check_names
 
@@ -44,7 +44,7 @@ def test_a_value_that_cannot_be_compared_is_refused(operator: str, value: Any) -
     assert f"Invalid value for operator {operator}: " in refused.value.detail
 
 
-@pytest.mark.parametrize("operator", ["less", "in", "", ["gt"], 5, "semver_gt"])
+@pytest.mark.parametrize("operator", ["less", "in", "", ["gt"], 5, "semver_gtt"])
 def test_an_operator_that_is_none_is_refused(operator: Any) -> None:
     leaf = {"key": "a", "operator": operator, "value": "1"}
     if operator == "":  # is absent

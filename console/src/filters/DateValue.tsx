@@ -3,23 +3,20 @@ import { CONTROL, classes } from "@/ui/classes";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/filters";
 import { readRelative, UNITS, writeRelative } from "./dates";
-import type { FilterUse } from "./model";
 import { AS_HIGH } from "./styles";
 
 interface Props {
   value: string;
   onChange: (value: string) => void;
-  use: FilterUse;
   problem: string | undefined;
   disabled: boolean;
 }
 
 /** A day, or so long ago where that is possible. */
-export function DateValue({ value, onChange, use, problem, disabled }: Props) {
+export function DateValue({ value, onChange, problem, disabled }: Props) {
   const id = useId();
   const relative =
     readRelative(value) ?? (value.startsWith("-") ? { count: 0, unit: "d" as const } : null);
-  const canBeRelative = use !== "cohort";
   return (
     <div className="flex flex-wrap items-center gap-1.5">
       {relative === null ? (
@@ -65,21 +62,19 @@ export function DateValue({ value, onChange, use, problem, disabled }: Props) {
           </div>
         </>
       )}
-      {canBeRelative && (
-        <div className="max-w-full">
-          <Select
-            className={AS_HIGH}
-            aria-label={words.dateKind}
-            value={relative === null ? "fixed" : "relative"}
-            options={[
-              { value: "fixed", label: words.dateFixed },
-              { value: "relative", label: words.dateRelative },
-            ]}
-            disabled={disabled}
-            onChange={(kind) => onChange(kind === "fixed" ? "" : "-7d")}
-          />
-        </div>
-      )}
+      <div className="max-w-full">
+        <Select
+          className={AS_HIGH}
+          aria-label={words.dateKind}
+          value={relative === null ? "fixed" : "relative"}
+          options={[
+            { value: "fixed", label: words.dateFixed },
+            { value: "relative", label: words.dateRelative },
+          ]}
+          disabled={disabled}
+          onChange={(kind) => onChange(kind === "fixed" ? "" : "-7d")}
+        />
+      </div>
       {problem !== undefined && (
         <p id={id} className="basis-full text-sm text-bad">
           {problem}

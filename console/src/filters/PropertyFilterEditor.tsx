@@ -40,7 +40,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
   const names = useFilterNames([filter]);
   const [wasLeft, setWasLeft] = useState(false);
   const groupTypes = useGroupTypes(allowed.includes("group") && allowed.length > 1);
-  const problems = props.showProblems || wasLeft ? filterProblems(filter, use) : {};
+  const problems = props.showProblems || wasLeft ? filterProblems(filter) : {};
   const operators = operatorsOf(filter.type);
   const kinds = kindOptions(allowed, groupTypes, filter);
 

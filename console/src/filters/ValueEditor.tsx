@@ -56,7 +56,6 @@ export function ValueEditor(props: ValueEditorProps) {
       <DateValue
         value={typeof first === "string" ? first : ""}
         onChange={setValue}
-        use={use}
         problem={problem}
         disabled={disabled}
       />

@@ -1,6 +1,6 @@
 import { words } from "@/words/filters";
 import { isDate, readRelative } from "./dates";
-import type { FilterUse, PropertyFilter, Scalar } from "./model";
+import type { PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
 import { inputOf, isNumber } from "./operators";
 
@@ -10,18 +10,18 @@ export interface FilterProblems {
 }
 
 /** What is missing or wrong, by field; nothing when the condition can be sent. */
-export function filterProblems(filter: PropertyFilter, use: FilterUse): FilterProblems {
+export function filterProblems(filter: PropertyFilter): FilterProblems {
   const needsKey = filter.type !== "cohort" && filter.key.trim() === "";
   if (needsKey) return { key: filter.type === "flag" ? words.problems.flag : words.problems.key };
-  const value = valueProblem(filter, use);
+  const value = valueProblem(filter);
   return value === null ? {} : { value };
 }
 
-export function isComplete(filter: PropertyFilter, use: FilterUse): boolean {
-  return Object.keys(filterProblems(filter, use)).length === 0;
+export function isComplete(filter: PropertyFilter): boolean {
+  return Object.keys(filterProblems(filter)).length === 0;
 }
 
-function valueProblem(filter: PropertyFilter, use: FilterUse): string | null {
+function valueProblem(filter: PropertyFilter): string | null {
   const { problems } = words;
   const values = valuesOf(filter);
   const [first] = values;
@@ -38,7 +38,7 @@ function valueProblem(filter: PropertyFilter, use: FilterUse): string | null {
       return isNumber(String(first)) ? null : problems.number;
     case "date":
       if (isMissing) return problems.value;
-      return dateProblem(String(first), use);
+      return dateProblem(String(first));
     case "pattern":
       return isMissing ? problems.value : patternProblem(String(first));
     default:
@@ -52,10 +52,8 @@ function isRange(values: readonly Scalar[]): boolean {
   return isNumber(low) && isNumber(high) && Number(low) <= Number(high);
 }
 
-function dateProblem(text: string, use: FilterUse): string | null {
-  if (isDate(text)) return null;
-  if (use === "cohort") return words.problems.date;
-  if (readRelative(text) !== null) return null;
+function dateProblem(text: string): string | null {
+  if (isDate(text) || readRelative(text) !== null) return null;
   return text.startsWith("-") ? words.problems.relative : words.problems.date;
 }
 

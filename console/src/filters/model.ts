@@ -20,8 +20,8 @@ export interface PropertyFilter {
 }
 
 /**
- * Where the condition is to be used, since the values differ: flags compare texts and take relative
- * dates; the criteria of cohorts take numbers, but no relative dates; lists and insights take both.
+ * Where the condition is to be used, since the values differ: flags take the text of a number, the
+ * criteria of cohorts, lists and insights the number.
  */
 export type FilterUse = "flag" | "cohort" | "query";
 

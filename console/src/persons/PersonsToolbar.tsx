@@ -58,7 +58,7 @@ function Conditions({ search, onChange }: Props) {
   const [filters, setFilters] = useState<readonly PropertyFilter[]>(search.filters ?? []);
   const change = (next: readonly PropertyFilter[]) => {
     setFilters(next);
-    const complete = next.filter((one) => isComplete(one, "query"));
+    const complete = next.filter((one) => isComplete(one));
     const { filters: _, ...others } = search;
     if (JSON.stringify(complete) !== JSON.stringify(search.filters ?? [])) {
       onChange(complete.length > 0 ? { ...others, filters: complete } : others);

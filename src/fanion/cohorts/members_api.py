@@ -67,15 +67,15 @@ class CohortMembersApi(Controller):
         read as a formula is prefixed with `'`.
 
         `search` is a whole distinct id or UUID, or part of the e-mail address; `properties` a
-        JSON list of further conditions, compared as the calculation compares. `after` is a part
+        JSON list of further conditions, compared as everywhere. `after` is a part
         of `next`: the last person of the previous page, which is faster than a large offset.
         """
         if format not in (None, "", *_FORMATS):
             detail = f'"{shortened(format)}" is not a valid choice. Allowed are: csv, json.'
             raise Invalid(detail, code="invalid_choice", attr="format")
         cohort = await cohorts.get(request.project.id, cohort_id)
-        conditions = read_conditions(properties, "persons")
-        chosen = having(conditions, cohorts.events, cohort.project_id) if conditions else None
+        conditions, now = read_conditions(properties, "persons"), request.app.state.now()
+        chosen = having(conditions, cohorts.events, cohort.project_id, now) if conditions else None
         page = request.page
         query = MemberQuery(distinct_id, email, search, chosen, page.limit, page.offset, after)
         if format == "csv":

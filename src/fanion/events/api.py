@@ -20,7 +20,6 @@ from msgspec import Meta, Struct
 from fanion.errors import Invalid, NotFound
 from fanion.events.event import Event, EventQuery, EventRejected
 from fanion.events.event_body import EventBody, PersonOfEvent, event_body
-from fanion.events.storage.filters_sql import absolute
 from fanion.events.storage.store import EventStore
 from fanion.events.values_service import PropertyValues
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -80,7 +79,6 @@ class EventsApi(Controller):
         Following `next` to the end reads every event exactly once. It contains `cursor`, the id of
         the last row, which separates events of the same time."""
         now: datetime = request.app.state.now()
-        conditions = read_conditions(properties, "events and persons")
         query = EventQuery(
             event=event,
             distinct_id=None if distinct_id is None else stored_distinct_id(distinct_id),
@@ -89,7 +87,8 @@ class EventsApi(Controller):
             before=_time(before, "before", now) or now + FUTURE,
             limit=read_limit(limit),
             ascending=_is_ascending(order_by),
-            properties=tuple(absolute(one, now) for one in conditions),
+            properties=read_conditions(properties, "events and persons"),
+            now=now,
             cursor=_uuid(cursor, "cursor") if cursor else None,
         )
         if query.cursor is not None and not (after if query.ascending else before):

@@ -44,6 +44,7 @@ class EventQuery(Struct, frozen=True):
     cursor:     last row of the previous page: of the instant of `before` (ascending: of `after`),
                 events behind this one in the order are included
     received_after: exclusive; of the acceptance
+    now:        relative dates in `properties` count back from it
     """
 
     event: str | None = None
@@ -56,6 +57,7 @@ class EventQuery(Struct, frozen=True):
     properties: tuple[Property, ...] = ()
     cursor: UUID | None = None
     received_after: datetime | None = None
+    now: datetime = datetime.max.replace(tzinfo=UTC)
 
 
 class PersonEvent(Struct, frozen=True, gc=False):

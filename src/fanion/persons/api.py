@@ -19,7 +19,6 @@ from msgspec import Meta, Struct, field
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.event_body import PersonOfEvent
-from fanion.events.storage.filters_sql import absolute
 from fanion.persons.edits_store import PersonChanges, PersonTooLarge
 from fanion.persons.list_store import PersonQuery, find_persons, having
 from fanion.persons.merge import PersonUpdate
@@ -113,13 +112,11 @@ class PersonsApi(Controller):
         after: FromQuery[UUID | None] = None,
     ) -> PersonPage:
         """The newest first. `search` is part of the e-mail address, or a whole distinct id;
-        `properties` a JSON list of conditions, compared as the calculation of cohorts compares.
+        `properties` a JSON list of conditions, compared as everywhere.
         `after` is a part of `next`, so that rows are not counted up to the offset."""
         page, project_id = request.page, request.project.id
-        conditions = [
-            absolute(one, request.app.state.now()) for one in read_conditions(properties, "persons")
-        ]
-        chosen = having(conditions, persons.events, project_id) if conditions else None
+        conditions, now = read_conditions(properties, "persons"), request.app.state.now()
+        chosen = having(conditions, persons.events, project_id, now) if conditions else None
         query = PersonQuery(distinct_id, email, search, page.limit, page.offset, chosen, after)
         found = await find_persons(persons.records, project_id, query)
         last = found.last if chosen is not None else None

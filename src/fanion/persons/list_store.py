@@ -17,7 +17,8 @@ from fanion.events.event import EventRejected
 from fanion.events.storage.store import EventStore
 from fanion.persons.state_store import ids_by_uuid, of_ids
 from fanion.persons.store import PERSON_COLUMNS, Person, with_distinct_ids
-from fanion.properties.cohort_sql import Bindings, property_condition
+from fanion.properties.bindings import Bindings
+from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import Property
 from fanion.wire.distinct_id import stored_distinct_id
 
@@ -158,7 +159,9 @@ async def read_keys(records: Records, statement: Select[Any]) -> Sequence[Person
     return keys
 
 
-def having(properties: Sequence[Property], events: EventStore, project_id: int) -> Choose:
+def having(
+    properties: Sequence[Property], events: EventStore, project_id: int, now: datetime
+) -> Choose:
     """Selects persons that have all of the properties, as the event store compares them.
 
     raises (the choice): Invalid, EventStoreUnavailable
@@ -169,7 +172,7 @@ def having(properties: Sequence[Property], events: EventStore, project_id: int) 
         where = [
             f"project_id = {bindings.add(project_id, 'UInt64')}",
             f"person_id IN {bindings.add([key.uuid for key in keys], 'Array(UUID)')}",
-            *(property_condition(one, bindings) for one in properties),
+            *(property_condition(one, bindings, now) for one in properties),
         ]
         statement = f"SELECT person_id FROM persons FINAL WHERE {' AND '.join(where)}"
         try:

@@ -10,6 +10,7 @@ from typing import Any
 from fanion.properties.filters import ID_MAX
 from fanion.properties.operators import VALUES_MAX, ValueKind
 from fanion.properties.values import NUMBER
+from fanion.properties.versions import VERSION, WILDCARD
 
 JsonSchema = dict[str, Any]
 
@@ -43,10 +44,26 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "type": ["number", "string"],
         "pattern": f"^ *{NUMBER} *$",
     },
+    "order": {
+        "description": "A number, or a text. A text that is no number is compared as text.",
+        "type": ["number", "string"],
+    },
+    "version": {
+        "description": "A version, ordered as semver.org says: `1.4`, `v1.4.0`, `2.0.0-beta.1`.",
+        "type": ["number", "string"],
+        "minimum": 0,
+        "pattern": VERSION,
+    },
+    "wildcard": {
+        "description": "A version whose last numbers may be any: `1.4.*`.",
+        "type": ["number", "string"],
+        "minimum": 0,
+        "pattern": WILDCARD,
+    },
     "range": {
         "description": "Lower and upper bound, both included.",
         "type": "array",
-        "items": {"type": ["number", "string"], "pattern": f"^{NUMBER}$"},
+        "items": {"type": ["number", "string"], "pattern": f"^ *{NUMBER} *$"},
         "minItems": 2,
         "maxItems": 2,
     },
@@ -54,7 +71,6 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "description": "A date, a date with a time, or so long ago: `-7d`, in h, d, w, m or y.",
         "type": "string",
     },
-    "day": {"description": "A date, or a date with a time.", "type": "string"},
     "none": {"description": "Ignored; leave it out.", "maxItems": VALUES_MAX},
     "cohort": {
         "description": "The id of a cohort of the project.",
@@ -76,9 +92,11 @@ VALUE_WORDS: Mapping[ValueKind, str] = {
     "texts": "list of texts",
     "pattern": "regular expression (RE2)",
     "number": "number",
+    "order": "number or text",
+    "version": "version",
+    "wildcard": "version with `*`",
     "range": "list of two numbers",
     "date": "date, or so long ago: `-7d`",
-    "day": "date",
     "none": "none",
     "cohort": "id of a cohort",
     "flag": "true, false or a variant",

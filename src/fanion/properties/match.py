@@ -1,27 +1,28 @@
 """Filters as Python functions: each leaf becomes one closure when its flag is loaded.
 
 Everything that a condition's own value decides is decided then; a test only looks up the
-property and compares. Comparison is that of flags, which differs on purpose from the
-calculation of cohorts: see the two columns of tests/cases/filters.json.
+property and compares. `condition_sql` says the same to the event store: the table of both is
+tests/cases/filters.json. A property that is null has no value to compare with, as one that is
+missing; only `is_set` tells them apart.
 """
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+from fanion.properties.dates import date_window, micros_of, window_before
 from fanion.properties.filters import Property
 from fanion.properties.values import (
     MISSING,
     Ago,
-    finite,
+    number_notations,
     number_of,
-    parse_date,
-    parse_date_value,
     range_of,
     search,
     text_of,
 )
+from fanion.properties.versions import version_key, version_window
 
 Properties = Mapping[str, Any]
 
@@ -35,18 +36,17 @@ class Moment(Protocol):
 Where = TypeVar("Where", contravariant=True)
 Test = Callable[[Properties, Where], bool]
 PropertyTest = Test[Moment]
-_Check = Callable[[Any], bool]
 
+DATES: Final = ("is_date_before", "is_date_after", "is_date_exact")
+VERSIONS: Final = (
+    *("semver_eq", "semver_neq", "semver_gt", "semver_gte", "semver_lt", "semver_lte"),
+    *("semver_tilde", "semver_caret", "semver_wildcard"),
+)
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "gte": operator.ge,
     "lt": operator.lt,
     "lte": operator.le,
-}
-_INSTANT: Mapping[str, Callable[[Any, Any], bool]] = {
-    "is_date_before": operator.lt,
-    "is_date_after": operator.gt,
-    "is_date_exact": operator.eq,
 }
 
 
@@ -117,11 +117,13 @@ def _operator_test(leaf: Property) -> PropertyTest:
     if name in ("icontains", "not_icontains"):
         return _contains(key, text_of(value).lower(), wanted=name == "icontains")
     if name in ("regex", "not_regex"):
-        return _found(key, text_of(value), wanted=name == "regex")
+        return _matching(key, text_of(value), wanted=name == "regex")
     if name in _ORDER:
         return _ordered(key, value, _ORDER[name])
-    if name in _INSTANT:
-        return _dated(key, value, _INSTANT[name])
+    if name in DATES:
+        return _dated(key, value, name)
+    if name in VERSIONS:
+        return _versioned(key, value, name)
     if name in ("between", "not_between"):
         return _ranged(key, value, wanted=name == "between")
     positive = name.removeprefix("not_")
@@ -131,16 +133,17 @@ def _operator_test(leaf: Property) -> PropertyTest:
 
 
 def wanted_texts(value: Any) -> frozenset[str]:
-    """What the lower-case text of a property may equal.
+    """Return what the lower-case text of a property may equal.
 
     The several spellings of a boolean in a condition, JSON text such as `"\\"true\\""` included,
-    stand for `true` and `false`; as texts without case most of them are that already.
+    stand for `true` and `false`, and those of a number for the way in which it is stored.
     """
     decoded = _decoded_boolean(value)
     if decoded is not None:
         return frozenset({decoded})
     members = value if isinstance(value, tuple | list) else (value,)
-    return frozenset(text_of(member).lower() for member in members)
+    texts = [text_of(member).lower() for member in members]
+    return frozenset(texts).union(*map(number_notations, texts))
 
 
 def _decoded_boolean(value: Any) -> str | None:
@@ -158,28 +161,28 @@ def _decoded_boolean(value: Any) -> str | None:
 
 def _equal(key: str, wanted: frozenset[str]) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
-        value = properties.get(key, MISSING)
+        value = properties.get(key)
         if type(value) is str:
             return value.lower() in wanted
-        return value is not MISSING and text_of(value).lower() in wanted
+        return value is not None and text_of(value).lower() in wanted
 
     return test
 
 
 def _unequal(key: str, wanted: frozenset[str]) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
-        value = properties.get(key, MISSING)
+        value = properties.get(key)
         if type(value) is str:
             return value.lower() not in wanted
-        return value is MISSING or text_of(value).lower() not in wanted
+        return value is None or text_of(value).lower() not in wanted
 
     return test
 
 
 def _contains(key: str, part: str, *, wanted: bool) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
-        value = properties.get(key, MISSING)
-        if value is MISSING:
+        value = properties.get(key)
+        if value is None:
             return not wanted
         text = value if type(value) is str else text_of(value)
         return (part in text.lower()) is wanted
@@ -191,8 +194,8 @@ def _checked(key: str, check: Callable[[str], bool], *, wanted: bool) -> Propert
     """check: of the property's text in lower case"""
 
     def test(properties: Properties, where: object) -> bool:
-        value = properties.get(key, MISSING)
-        if value is MISSING:
+        value = properties.get(key)
+        if value is None:
             return not wanted
         return check(text_of(value).lower()) is wanted
 
@@ -222,79 +225,92 @@ _TEXT_CHECKS: Mapping[str, Callable[[Any], Callable[[str], bool]]] = {
 }
 
 
+def _matching(key: str, pattern: str, *, wanted: bool) -> PropertyTest:
+    matches = search(pattern)
+    if matches is None:
+        return never
+
+    def test(properties: Properties, where: object) -> bool:
+        value = properties.get(key)
+        if value is None:
+            return not wanted
+        return matches(value if type(value) is str else text_of(value)) is wanted
+
+    return test
+
+
 def _ranged(key: str, value: Any, *, wanted: bool) -> PropertyTest:
-    """What is no number is neither inside a range nor outside of it."""
+    """A value that is no number is neither inside a range nor outside of it."""
     ends = range_of(value)
     if ends is None:
         return never
     low, high = ends
 
     def test(properties: Properties, where: object) -> bool:
-        held = properties.get(key, MISSING)
-        number = None if held is MISSING else finite(text_of(held))
+        held = properties.get(key)
+        if held is None:
+            return not wanted
+        number = number_of(held)
         return number is not None and (low <= number <= high) is wanted
 
     return test
 
 
-def _found(key: str, pattern: str, *, wanted: bool) -> PropertyTest:
-    found = search(pattern)
-    if found is None:
-        return never
-
-    def test(properties: Properties, where: object) -> bool:
-        value = properties.get(key, MISSING)
-        if value is MISSING:
-            return not wanted
-        return found(value if type(value) is str else text_of(value)) is wanted
-
-    return test
-
-
 def _ordered(key: str, value: Any, compare: Callable[[Any, Any], bool]) -> PropertyTest:
+    """Numbers are compared with a number; with any other text, texts are."""
     if isinstance(value, tuple | list):
         return never
-    number, text = number_of(value), text_of(value)
-    as_text: _Check = lambda held: compare(text_of(held), text)  # noqa: E731
+    bound, text = number_of(value), text_of(value)
 
     def numeric(properties: Properties, where: object) -> bool:
-        held = properties.get(key, MISSING)
-        kind = type(held)
-        if kind is int or kind is float or kind is bool:
-            return compare(held, number)
-        if kind is str:
-            return compare(held, text)
-        return held is None and as_text(held)
+        number = number_of(properties.get(key))
+        return number is not None and compare(number, bound)
 
     def textual(properties: Properties, where: object) -> bool:
-        held = properties.get(key, MISSING)
-        return held is not MISSING and as_text(held)
+        held = properties.get(key)
+        return held is not None and compare(text_of(held), text)
 
-    return textual if number is None else numeric
+    return textual if bound is None else numeric
 
 
-def _dated(key: str, value: Any, compare: Callable[[Any, Any], bool]) -> PropertyTest:
-    bound = parse_date_value(value)
-    if bound is None:
+def _dated(key: str, value: Any, name: str) -> PropertyTest:
+    window = date_window(name, value)
+    if window is None:
         return never
-    if isinstance(bound, Ago):
-        return _dated_relative(key, bound, compare)
-    return _dated_absolute(key, bound, compare)
+    if isinstance(window, Ago):
+        return _dated_relative(key, window, name)
+    low, high = window
 
-
-def _dated_relative(key: str, ago: Ago, compare: Callable[[Any, Any], bool]) -> PropertyTest:
-    def test(properties: Properties, where: Moment) -> bool:
-        held = properties.get(key, MISSING)
-        date = parse_date(held) if type(held) is str else None
-        return date is not None and compare(date, ago.before(where.now))
+    def test(properties: Properties, where: object) -> bool:
+        micros = micros_of(properties.get(key))
+        return micros is not None and low <= micros < high
 
     return test
 
 
-def _dated_absolute(key: str, bound: datetime, compare: Callable[[Any, Any], bool]) -> PropertyTest:
+def _dated_relative(key: str, ago: Ago, name: str) -> PropertyTest:
+    def test(properties: Properties, where: Moment) -> bool:
+        micros = micros_of(properties.get(key))
+        if micros is None:
+            return False
+        low, high = window_before(name, ago, where.now)
+        return low <= micros < high
+
+    return test
+
+
+def _versioned(key: str, value: Any, name: str) -> PropertyTest:
+    """A value that is no version is neither equal to one nor different."""
+    window = version_window(name, value)
+    if window is None:
+        return never
+    (low, high), wanted = window, name != "semver_neq"
+
     def test(properties: Properties, where: object) -> bool:
-        held = properties.get(key, MISSING)
-        date = parse_date(held) if type(held) is str else None
-        return date is not None and compare(date, bound)
+        held = properties.get(key)
+        if held is None:
+            return not wanted
+        version = version_key(text_of(held))
+        return version is not None and (low <= version < high) is wanted
 
     return test

@@ -6,25 +6,23 @@ source: flags.md sections 5, 7, 8 and 19; cohorts.md section 5
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from fanion.properties.values import (
-    parse_date,
-    parse_date_value,
-    range_of,
-    search,
-    spaceless_number,
-)
+from fanion.properties.dates import date_window
+from fanion.properties.values import number_of, range_of, search
+from fanion.properties.versions import version_window
 
 # `any`:      a text, number or boolean, or a list of those
 # `one`:      a text, number or boolean
 # `text`:     a text only; what is compared as text has never worked with anything else
 # `number`:   a number, or a text that writes one
-# `date`:     a date, or a relative one such as `-7d`
-# `day`:      a date, which may have a time
+# `order`:    a number, or a text; one that writes no number is compared as text
+# `date`:     a date, which may have a time, or a relative one such as `-7d`
+# `version`:  a version
+# `wildcard`: a version whose last numbers may be `*`
 # `none`:     any, ignored
 # `flag`:     true, false or a variant
 ValueKind = (
-    Literal["any", "one", "text", "texts", "pattern", "number", "range"]
-    | Literal["date", "day", "none", "cohort", "flag"]
+    Literal["any", "one", "text", "texts", "pattern", "number", "order", "range"]
+    | Literal["date", "version", "wildcard", "none", "cohort", "flag"]
 )
 
 COMPARISONS: Mapping[str, ValueKind] = {
@@ -40,10 +38,10 @@ COMPARISONS: Mapping[str, ValueKind] = {
     "not_ends_with": "text",
     "regex": "pattern",
     "not_regex": "pattern",
-    "gt": "text",
-    "gte": "text",
-    "lt": "text",
-    "lte": "text",
+    "gt": "order",
+    "gte": "order",
+    "lt": "order",
+    "lte": "order",
     "between": "range",
     "not_between": "range",
     "is_set": "none",
@@ -51,6 +49,15 @@ COMPARISONS: Mapping[str, ValueKind] = {
     "is_date_exact": "date",
     "is_date_before": "date",
     "is_date_after": "date",
+    "semver_eq": "version",
+    "semver_neq": "version",
+    "semver_gt": "version",
+    "semver_gte": "version",
+    "semver_lt": "version",
+    "semver_lte": "version",
+    "semver_tilde": "version",
+    "semver_caret": "version",
+    "semver_wildcard": "wildcard",
 }
 # `exact` is what older interfaces wrote for `in`.
 MEMBERSHIP: Mapping[str, ValueKind] = {"in": "cohort", "not_in": "cohort", "exact": "cohort"}
@@ -63,27 +70,22 @@ OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
     "cohort": MEMBERSHIP,
     "flag": DEPENDENCY,
 }
-# Where the calculation of cohorts compares. It reads numbers as such, and dates from the calendar.
-COHORT_COMPARISONS: Mapping[str, ValueKind] = {
+# Where cohorts, lists and insights compare: texts may be written as numbers, and only numbers have
+# an order.
+QUERY_COMPARISONS: Mapping[str, ValueKind] = {
     **COMPARISONS,
     **dict.fromkeys(("icontains", "not_icontains", "starts_with", "not_starts_with"), "one"),
     **dict.fromkeys(("ends_with", "not_ends_with"), "one"),
     **dict.fromkeys(("gt", "gte", "lt", "lte"), "number"),
-    **dict.fromkeys(("is_date_exact", "is_date_before", "is_date_after"), "day"),
 }
 # The same for the criteria of cohorts; `event` is for the conditions in `event_filters`.
 CRITERIA_OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
-    "person": COHORT_COMPARISONS,
-    "event": COHORT_COMPARISONS,
+    "person": QUERY_COMPARISONS,
+    "event": QUERY_COMPARISONS,
     "cohort": MEMBERSHIP,
 }
 VALUES_MAX = 1000  # of one condition. source: flags.md section 12
 GROUP_TYPE_INDEX_MAX = 4
-# Where lists and insights compare: as the calculation of cohorts does, and dates may count back.
-QUERY_COMPARISONS: Mapping[str, ValueKind] = {
-    **COHORT_COMPARISONS,
-    **dict.fromkeys(("is_date_exact", "is_date_before", "is_date_after"), "date"),
-}
 
 # What PostHog's API, its clients and its interface write into a condition on a property, a cohort
 # or a flag.
@@ -105,9 +107,13 @@ def is_value_of(kind: ValueKind, value: Any) -> bool:
         case "one":
             return isinstance(value, str | int | float)
         case "number":
-            return spaceless_number(value) is not None
-        case "day":
-            return isinstance(value, str) and parse_date(value) is not None
+            return number_of(value) is not None
+        case "order":
+            return isinstance(value, str) or number_of(value) is not None
+        case "version":
+            return version_window("semver_eq", value) is not None
+        case "wildcard":
+            return version_window("semver_wildcard", value) is not None
         case "pattern":
             return isinstance(value, str) and search(value) is not None
         case "texts":
@@ -115,7 +121,7 @@ def is_value_of(kind: ValueKind, value: Any) -> bool:
         case "range":
             return range_of(value) is not None
         case "date":
-            return parse_date_value(value) is not None
+            return date_window("is_date_exact", value) is not None
         case "flag":
             return isinstance(value, bool | str)
         case "cohort":

@@ -33,6 +33,8 @@ _EXPECTED: Mapping[ValueKind, str] = {
     "texts": "a list of texts",
     "range": "a list of two numbers, the lesser first",
     "date": "a date, or a relative one such as -7d",
+    "version": "a version such as 1.4.0",
+    "wildcard": "a version such as 1.4.*",
     "cohort": "the id of a cohort",
 }
 

@@ -18,6 +18,9 @@ from dateutil import parser
 # What reads as a number where both ends of a range do, in Python as in the event store.
 NUMBER: Final = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _NUMBER = re.compile(NUMBER)
+_EXACT_MAX = 2**53  # below it every whole number is a float
+# What JSON may write differently: texts and numbers.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?')
 
 # Stands for "the property does not exist", which is not the same as null.
 MISSING: Final = object()
@@ -69,64 +72,79 @@ class Ago:
 
 
 def text_of(value: Any) -> str:
-    """The value as conditions see it.
+    """Return the value as conditions see it.
 
-    Strings as they are; numbers in plain decimal, without an exponent; `True`, `False` and
-    `None` with a capital; lists and objects as compact JSON.
-    source: flags.md section 5
+    Strings are as they are, booleans `true` and `false`, whole numbers without a point, lists and
+    objects compact JSON in the order in which they are stored.
+
+    Source: flags.md, "Decided".
     """
     if isinstance(value, str):
         return value
-    if value is None or isinstance(value, int):
-        return str(value)
     if isinstance(value, float):
         return _float_text(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    if value is None or isinstance(value, bool | int):
+        return str(value).lower() if value is not None else "null"
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _TOKEN.sub(_as_stored, text)
 
 
-def number_of(value: Any) -> float | None:
-    """What Python reads as a number, as every SDK of the Python family does; None when nothing.
-
-    Text may have blanks around it and an exponent; true counts as 1, false as 0.
-    """
-    if not isinstance(value, str | int | float):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
-
-
-def spaceless_number(value: Any) -> float | None:
-    """As the calculation of cohorts reads what it compares with: blanks in a text do not count,
-    booleans are no numbers, and infinity is none."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    try:
-        number = float(str(value).replace(" ", ""))
-    except (ValueError, OverflowError):
-        return None
-    return number if number - number == 0 else None
-
-
-def finite(text: str) -> float | None:
-    """A number without blanks around it; infinity is none."""
-    number = float(text) if _NUMBER.fullmatch(text) else None
-    return number if number is not None and abs(number) != float("inf") else None
-
-
-def range_of(value: Any) -> tuple[float, float] | None:
-    """The ends of a range, both of them in it: two numbers, the lesser first; None for anything
-    else."""
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        return None
-    low, high = (finite(text_of(end)) for end in value)
-    return None if low is None or high is None or low > high else (low, high)
+def _as_stored(token: re.Match[str]) -> str:
+    """Return a text or a number within JSON as the event store writes it."""
+    text = token[0]
+    if text[0] == '"':
+        return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return _float_text(float(text)) if "." in text or "e" in text else text
 
 
 def _float_text(value: float) -> str:
+    """Return the shortest decimal that is read as the same number; an exponent for a size that few
+    would write out."""
     text = repr(value)
-    return format(Decimal(text), "f") if "e" in text else text
+    if value - value != 0:
+        return text
+    size = abs(value)
+    if size >= 1e21 or 0 < size < 1e-6:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+    return format(Decimal(text), "f").removesuffix(".0") if "e" in text else text.removesuffix(".0")
+
+
+def number_notations(text: str) -> list[str]:
+    """Return how the number that a text writes is stored: `5` for `5.0`; nothing for other texts,
+    and for those that only a calculation equals, such as `1e2`."""
+    if not _NUMBER.fullmatch(text):
+        return []
+    number = float(text)
+    if number - number != 0 or format(Decimal(repr(number)), "f") not in (text, f"{text}.0"):
+        return []
+    return [_float_text(number)]
+
+
+def number_of(value: Any) -> float | None:
+    """Return the number that a value is, or that a text writes; blanks in a text do not count.
+
+    Booleans are no numbers, and infinity is none.
+    """
+    kind = type(value)
+    if kind is float:
+        return float(value) if value - value == 0 else None
+    if kind is int and -_EXACT_MAX < value < _EXACT_MAX:
+        return float(value)
+    if kind is not str and kind is not int:
+        return None
+    text = str(value).replace(" ", "")
+    number = float(text) if _NUMBER.fullmatch(text) else None
+    return number if number is not None and number - number == 0 else None
+
+
+def range_of(value: Any) -> tuple[float, float] | None:
+    """Return the ends of a range, both of them in it; None for anything but two numbers, the lesser
+    first."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return None
+    low, high = map(number_of, value)
+    return None if low is None or high is None or low > high else (low, high)
 
 
 def parse_date_value(value: object) -> Ago | datetime | None:

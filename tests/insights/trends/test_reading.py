@@ -6,7 +6,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.trends.query import SERIES_MAX, parse_trends
-from fanion.properties.cohort_sql import OPERATORS
+from fanion.properties.condition_sql import OPERATORS
 from fanion.properties.filters import ConditionGroup, Property
 
 PAGEVIEWS = {"events": [{"id": "$pageview"}]}

@@ -130,7 +130,7 @@ export function isCompleteLeaf(leaf: Leaf): boolean {
   if (kind === null) return true;
   if (kind === "person" || kind === "cohort") {
     const filter = readFilter(leaf);
-    return filter !== null && isComplete(filter, "cohort");
+    return filter !== null && isComplete(filter);
   }
   const isNamed = leaf.key !== "" && leaf.seq_event !== "";
   const numbers = [
@@ -141,7 +141,7 @@ export function isCompleteLeaf(leaf: Leaf): boolean {
     "total_periods",
   ];
   const isCounted = numbers.every((name) => !(name in leaf) || Number(leaf[name]) > 0);
-  return isNamed && isCounted && eventFiltersOf(leaf).every((one) => isComplete(one, "cohort"));
+  return isNamed && isCounted && eventFiltersOf(leaf).every((one) => isComplete(one));
 }
 
 export function eventFiltersOf(leaf: Leaf): PropertyFilter[] {

@@ -14,7 +14,7 @@ export interface Reach {
 }
 
 export const isConditionComplete = (condition: Rules["conditions"][number]): boolean =>
-  condition.properties.every((one) => isComplete(one, "flag"));
+  condition.properties.every((one) => isComplete(one));
 
 /** Whom each condition reaches, 300 ms after the last change of a rule that concerns it. */
 export function useReach(projectId: string, flagId: number | null, rules: Rules | null): Reach {

@@ -18,7 +18,7 @@ export function TestAccountsTab({ project }: { project: Project }) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setWasSent(true);
-    if (filters.every((one) => isComplete(one, "query"))) {
+    if (filters.every((one) => isComplete(one))) {
       save.mutate({ test_account_filters: insightConditions(filters) });
     }
   };

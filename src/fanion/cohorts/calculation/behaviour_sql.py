@@ -27,7 +27,8 @@ from fanion.cohorts.criteria.behaviour import (
 )
 from fanion.cohorts.criteria.time_window import StartBound, TimeWindow
 from fanion.events.storage.filters_sql import NO_PERSON
-from fanion.properties.cohort_sql import MICROSECOND, Bindings, micros, property_condition
+from fanion.properties.bindings import MICROSECOND, Bindings, micros
+from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import Property
 
 # What `uniqUpTo` can count to; larger numbers are counted exactly, which takes more memory.
@@ -62,7 +63,7 @@ def behaviour_query(
     project: the condition on the project
     bits:    the second column
     """
-    parts = _BUILDERS[type(behaviour)](behaviour, _BehaviourBuilder(bindings, now, zone))
+    parts = _BUILDERS[type(behaviour)](behaviour, _BehaviourBuilder(bindings, now, zone, project))
     if parts.period:
         return _by_period(parts, project, bits)
     having = f"\nHAVING {parts.passes}" if parts.passes else ""
@@ -105,6 +106,7 @@ class _BehaviourBuilder:
     bindings: Bindings
     now: datetime
     zone: ZoneInfo
+    project: str
 
     def event(self, name: str) -> str:
         return f"event = {self.bindings.text(name)}"
@@ -128,7 +130,10 @@ class _BehaviourBuilder:
         return window.before(self.now)
 
     def filters(self, filters: tuple[Property, ...]) -> tuple[str, ...]:
-        return tuple(property_condition(leaf, self.bindings) for leaf in filters)
+        return tuple(
+            property_condition(leaf, self.bindings, self.now, events_of=self.project)
+            for leaf in filters
+        )
 
     def number(self, number: int) -> str:
         return self.bindings.add(number, "UInt64")

@@ -25,7 +25,8 @@ from fanion.cohorts.criteria.resolve import (
     Tree,
     leaves,
 )
-from fanion.properties.cohort_sql import Bindings, property_condition
+from fanion.properties.bindings import Bindings
+from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import Property
 
 # One bit each in a 64-bit number.
@@ -162,7 +163,7 @@ class _PlanCompiler:
         if isinstance(tree, Combination):
             return _joined(tree.type, [self._property_tree(child) for child in tree.children])
         if isinstance(tree, Property):
-            return property_condition(tree, self.bindings)
+            return property_condition(tree, self.bindings, self._moment.now)
         return "0"
 
     def _is_new(self, condition: object) -> bool:

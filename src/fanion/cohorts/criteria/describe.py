@@ -21,7 +21,6 @@ from fanion.cohorts.criteria.resolve import (
     Tree,
 )
 from fanion.cohorts.criteria.time_window import StartBound, TimeWindow
-from fanion.properties.cohort_sql import OPPOSITES
 from fanion.properties.filters import Property
 
 _OPERATORS = {
@@ -47,7 +46,24 @@ _OPERATORS = {
     "icontains_multi": "contains",
     "not_icontains_multi": "does not contain",
     "between": "is in the range",
-    "not_between": "is a number outside the range",
+    "not_between": "is not in the range",
+    "semver_eq": "is the version",
+    "semver_neq": "is not the version",
+    "semver_gt": "is a version after",
+    "semver_gte": "is at least the version",
+    "semver_lt": "is a version before",
+    "semver_lte": "is at most the version",
+    "semver_tilde": "is a version in the range ~",
+    "semver_caret": "is a version in the range ^",
+    "semver_wildcard": "is a version like",
+}
+_OPPOSITES = {
+    "exact": "is_not",
+    "is_not": "exact",
+    "is_set": "is_not_set",
+    "is_not_set": "is_set",
+    "semver_eq": "semver_neq",
+    "semver_neq": "semver_eq",
 }
 _COUNTS = {
     "gte": "at least",
@@ -86,11 +102,19 @@ class _Sentence:
 
 
 def describe_property(leaf: Property) -> str:
-    operator = leaf.operator if leaf.operator in _OPERATORS else "exact"
-    if leaf.negation:
-        operator = OPPOSITES.get(operator, operator)
-    words = f"“{leaf.key}” {_OPERATORS[operator]}"
+    operator = leaf.operator
+    comparison = _OPERATORS.get(operator, f"“{operator}”")
+    words = f"“{leaf.key}” {_negated(operator, comparison) if leaf.negation else comparison}"
     return words if operator in ("is_set", "is_not_set") else f"{words} {_value(leaf.value)}"
+
+
+def _negated(operator: str, comparison: str) -> str:
+    """Return the words for all that an operator does not match, also without the property."""
+    opposite = operator.removeprefix("not_") if operator.startswith("not_") else f"not_{operator}"
+    opposite = _OPPOSITES.get(operator, opposite)
+    if opposite in _OPERATORS:
+        return _OPERATORS[opposite]
+    return comparison.replace("is ", "is not ", 1)
 
 
 def describe_behaviour(behaviour: Behaviour) -> str:

@@ -52,7 +52,9 @@ _ALLOWED: Mapping[ValueKind, str] = {
     "pattern": "a regular expression in the RE2 syntax, without look-around and back-references",
     "texts": "a list of texts",
     "range": "two numbers, the lesser first",
-    "day": "a date, as 2024-04-02 or 2024-04-02T08:30:00Z",
+    "date": "a date, as 2024-04-02 or 2024-04-02T08:30:00Z, or a relative one such as -7d",
+    "version": "a version such as 1.4.0",
+    "wildcard": "a version such as 1.4.*",
     "cohort": "the id of a cohort",
 }
 

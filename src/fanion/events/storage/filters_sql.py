@@ -4,13 +4,12 @@ A condition on a person selects the persons that have the property now, and all 
 into one of them; one on a group the groups that have it now.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from fanion.properties.cohort_sql import NEGATIVE, OPPOSITES, Bindings, property_condition
+from fanion.properties.bindings import Bindings
+from fanion.properties.condition_sql import holds_without, property_condition
 from fanion.properties.filters import Property
-from fanion.properties.values import parse_relative
 
 NO_PERSON: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
 
@@ -24,36 +23,35 @@ _WITH_MERGED = """
                 WHERE {project}) AS moved ON moved.new_person = matching.person_id
 """
 
-_DATED = frozenset({"is_date_before", "is_date_after", "is_date_exact"})
 
-
-def event_condition(leaf: Property, bindings: Bindings, project: str) -> str:
+def event_condition(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:
     """One comparison with a property of the event, of its person or of one of its groups.
 
     project: the condition that a row of any table is of the project
+    now: relative dates count back from it
     """
     if leaf.type == "event":
-        return property_condition(leaf, bindings)
+        return property_condition(leaf, bindings, now, events_of=project)
     if leaf.type == "group":
-        return _of_group(leaf, bindings, project)
-    return _of_person(leaf, bindings, project)
+        return _of_group(leaf, bindings, project, now)
+    return _of_person(leaf, bindings, project, now)
 
 
-def _of_person(leaf: Property, bindings: Bindings, project: str) -> str:
+def _of_person(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:
     """A person without a row has no properties: negative conditions exclude those who fail."""
-    condition = property_condition(leaf, bindings)
-    if _effective_operator(leaf) in NEGATIVE:
+    condition = property_condition(leaf, bindings, now)
+    if holds_without(leaf):
         failing = with_merged("persons FINAL", f"{project} AND NOT ({condition})", project)
         return f"person_id NOT IN ({failing})"
     wanted = with_merged("persons FINAL", f"{project} AND {condition}", project)
     return f"person_id IN ({wanted})"
 
 
-def _of_group(leaf: Property, bindings: Bindings, project: str) -> str:
+def _of_group(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:
     """An event without the group, or whose group has no row, has none of its properties."""
     assert leaf.group_type_index is not None  # the parsers require it
-    is_negative = _effective_operator(leaf) in NEGATIVE
-    condition = property_condition(leaf, bindings)
+    is_negative = holds_without(leaf)
+    condition = property_condition(leaf, bindings, now)
     rows = group_rows(leaf.group_type_index, bindings, project)
     found = f"SELECT group_key FROM {rows} AND {'NOT ' * is_negative}({condition})"
     return f"{group_key(leaf.group_type_index)} {'NOT ' * is_negative}IN ({found})"
@@ -69,21 +67,9 @@ def group_rows(index: int, bindings: Bindings, project: str) -> str:
     return f"groups FINAL WHERE {project} AND group_type_index = {bindings.add(index, 'UInt8')}"
 
 
-def _effective_operator(leaf: Property) -> str:
-    return OPPOSITES.get(leaf.operator, leaf.operator) if leaf.negation else leaf.operator
-
-
 def with_merged(source: str, where: str, project: str) -> str:
     """The ids under which events of some persons are stored.
 
     source: a table that has `person_id`; where: which of its rows
     """
     return _WITH_MERGED.format(no_person=NO_PERSON, source=source, where=where, project=project)
-
-
-def absolute(leaf: Property, now: datetime) -> Property:
-    """Replace a relative date by the absolute one."""
-    if leaf.operator not in _DATED or not isinstance(leaf.value, str):
-        return leaf
-    ago = parse_relative(leaf.value)
-    return leaf if ago is None else replace(leaf, value=ago.before(now).isoformat())

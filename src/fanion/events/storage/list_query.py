@@ -12,7 +12,7 @@ from fanion.events.event import Event, EventQuery
 from fanion.events.storage.client import Lanes, Rows, read_rows
 from fanion.events.storage.filters_sql import event_condition
 from fanion.events.storage.native_format import MICROS_MAX, MICROS_MIN, micros
-from fanion.properties.cohort_sql import Bindings
+from fanion.properties.bindings import Bindings
 
 KEYS_READ_MAX = 1_000  # bounds the text of one statement; longer pages are read in turns
 
@@ -246,7 +246,7 @@ def _conditions(project_id: int, query: EventQuery) -> tuple[str, dict[str, Any]
     """The end of a statement's WHERE clause, and its values."""
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
-    found = [event_condition(leaf, bindings, project) for leaf in query.properties]
+    found = [event_condition(leaf, bindings, project, query.now) for leaf in query.properties]
     if query.received_after is not None:
         found.append(f"received_at > {bindings.time(query.received_after)}")
     return "".join(f"     AND {one}\n" for one in found), bindings.values

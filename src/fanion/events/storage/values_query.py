@@ -11,7 +11,7 @@ from typing import Any, Final
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.storage.client import Rows
-from fanion.properties.cohort_sql import COLUMN, Bindings
+from fanion.properties.bindings import COLUMN, Bindings
 from fanion.properties.value_counts import (
     ELLIPSIS,
     MEMBERS_MAX,

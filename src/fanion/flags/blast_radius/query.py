@@ -19,7 +19,8 @@ from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition, P
 from fanion.flags.validation.conditions import value_kind
 from fanion.flags.validation.filters import conditions
 from fanion.flags.validation.posthog_fields import OF_FLAG, OF_GROUP, OF_PROPERTY
-from fanion.properties.cohort_sql import Bindings
+from fanion.properties.bindings import Bindings
+from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import (
     COHORT_TYPES,
     Behavioral,
@@ -32,7 +33,6 @@ from fanion.properties.filters import (
     leaves,
     parse_leaf,
 )
-from fanion.properties.flag_sql import flag_condition
 from fanion.properties.match import (
     Moment,
     PropertyTest,
@@ -266,7 +266,7 @@ class CountCompiler:
             self._conditions += 1
             if self._conditions > CONDITIONS_MAX:
                 raise ValueError(f"there are more than {CONDITIONS_MAX} conditions")
-            return flag_condition(node, self.bindings, self._now)
+            return property_condition(node, self.bindings, self._now)
         if isinstance(node, InCohort):
             return self._cohort(node)
         raise ValueError("a cohort cannot depend on a flag")

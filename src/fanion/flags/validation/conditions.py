@@ -15,6 +15,8 @@ _PERSON_TYPES = frozenset({"person", "cohort", "flag"})
 _ALLOWED: Mapping[ValueKind, str] = {
     "any": "a text, a number, a boolean, or a list of at least one of these",
     "flag": "true, false or the key of a variant",
+    "version": "a version such as 1.4.0",
+    "wildcard": "a version such as 1.4.*",
 }
 
 
@@ -80,8 +82,6 @@ def value_kind(leaf: Mapping[str, Any], kind: str, at: str) -> ValueKind:
         detail = "Flag properties must use the 'flag_evaluates_to' operator"
     elif operator in ("in", "not_in") and operator not in known:
         detail = f'Operator "{operator}" can only be used with cohorts.'
-    elif operator is not None and operator.startswith("semver_"):
-        detail = f'Operator "{shortened(operator)}" is not supported.'
     elif (name := "exact" if operator is None else operator) not in known:
         problem = f'Unknown operator "{shortened(operator)}" for type "{kind}".'
         detail = f"{problem} {suggestion(name, known)}"
@@ -110,7 +110,7 @@ def _check_value(leaf: Mapping[str, Any], kind: ValueKind, at: str) -> None:
         )
     elif kind == "date":
         raise _invalid(f"Invalid date value: {value}", "invalid_date")
-    elif kind in ("text", "pattern", "texts", "range"):
+    elif kind in ("text", "order", "pattern", "texts", "range"):
         raise _invalid(f"Invalid value for operator {operator}: {value}", "invalid_value")
     else:
         problem = f"Invalid value for operator {operator}: {shortened(value)}."

@@ -25,7 +25,7 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
 from fanion.insights.sql.compiler import Statement
 from fanion.projects.model import Project
-from fanion.properties.cohort_sql import Bindings
+from fanion.properties.bindings import Bindings
 from fanion.rest.unknown_fields import no_choice
 from fanion.wire.distinct_id import stored_distinct_id
 

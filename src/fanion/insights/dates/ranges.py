@@ -30,7 +30,7 @@ from fanion.insights.dates.intervals import (
     rounded_down,
     week_of,
 )
-from fanion.properties.cohort_sql import MICROSECOND
+from fanion.properties.bindings import MICROSECOND
 
 # The event store holds nothing older.
 _FIRST = date(1900, 1, 2)

@@ -9,7 +9,7 @@ from datetime import datetime
 from fanion.insights.dates.comparison import previous
 from fanion.insights.dates.intervals import DateRange, Interval, Intervals, cut
 from fanion.insights.dates.ranges import RangeClock
-from fanion.properties.cohort_sql import MICROSECOND
+from fanion.properties.bindings import MICROSECOND
 
 
 def intervals_of(span: DateRange, interval: Interval, clock: RangeClock) -> Intervals:

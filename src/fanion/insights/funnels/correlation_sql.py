@@ -16,7 +16,7 @@ from fanion.insights.funnels.sql import tries_of_actors
 from fanion.insights.funnels.tries_sql import window_end
 from fanion.insights.query import Entity
 from fanion.insights.sql.compiler import Compiler, Statement
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 SIDE_MAX: Final = 10
 

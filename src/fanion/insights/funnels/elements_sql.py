@@ -25,7 +25,7 @@ from fanion.insights.funnels.values_sql import event_value
 from fanion.insights.query import Entity
 from fanion.insights.sql.breakdown import OF_ACTORS, only_shown
 from fanion.insights.sql.compiler import Compiler, SqlContext
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 # More than there are steps and exclusions; a power of two.
 TICKS: Final = 64

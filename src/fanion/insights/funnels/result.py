@@ -12,7 +12,7 @@ from fanion.insights.funnels.query import FunnelsQuery
 from fanion.insights.funnels.values_sql import parts_of
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import OTHER
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 _OTHER_LABEL: Final = "Other"
 _ALL_LABEL: Final = "all users"

@@ -11,7 +11,7 @@ from fanion.insights.funnels.tries_sql import tries
 from fanion.insights.funnels.values_sql import bound_value, no_value
 from fanion.insights.sql.breakdown import OF_ACTORS, BreakdownSql, only_shown
 from fanion.insights.sql.compiler import OTHER, Compiler, Statement
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 _TRIES = """
   SELECT actor, {shown} AS own_value, tries

@@ -18,7 +18,7 @@ from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, ranks, steps_
 from fanion.insights.funnels.query import Window
 from fanion.insights.funnels.steps import copies_before
 from fanion.insights.sql.compiler import Compiler
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 7 * 86_400}
 _MICROS = 1_000_000

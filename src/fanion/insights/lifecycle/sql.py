@@ -14,7 +14,7 @@ from typing import Final
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 FOUND = """
   SELECT who, groupUniqArray(number) AS numbers

@@ -8,7 +8,7 @@ from typing import Any
 
 from fanion.errors import Invalid
 from fanion.insights.sessions.fields import check_session_field
-from fanion.properties.cohort_sql import OPERATORS
+from fanion.properties.condition_sql import OPERATORS
 from fanion.properties.filters import (
     COHORT_TYPES,
     SESSION,

@@ -16,7 +16,7 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.scope import parse_breakdowns, parse_entity, parse_scope
 from fanion.insights.query import Breakdowns, Entity, Scope
 from fanion.insights.sql.breakdown import OF_ACTORS
-from fanion.properties.cohort_sql import MICROSECOND
+from fanion.properties.bindings import MICROSECOND
 from fanion.rest.posthog_insight_fields import DISPLAYS, OF_KINDS
 
 RetentionType = Literal["retention_recurring", "retention_first_time"]

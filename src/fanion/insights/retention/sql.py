@@ -15,7 +15,7 @@ from fanion.insights.dates.intervals import DateRange
 from fanion.insights.retention.query import RetentionQuery
 from fanion.insights.sql.breakdown import BreakdownSql, only_shown
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 # By stored person. An event is a target, a return, or both.
 FOUND = """

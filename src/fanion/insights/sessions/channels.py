@@ -9,7 +9,7 @@ source: insights.md section 11, `$channel_type`
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from fanion.properties.cohort_sql import Bindings
+from fanion.properties.bindings import Bindings
 
 Source = Literal["Search", "Video", "Social", "Shopping"]
 

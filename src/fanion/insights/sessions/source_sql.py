@@ -5,7 +5,7 @@ from typing import Final
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.sql import AROUND, SESSION_ID, Reach, Sessions
-from fanion.properties.cohort_sql import Bindings, micros
+from fanion.properties.bindings import Bindings, micros
 from fanion.properties.filters import Node
 
 _EVER: Final = DateRange(datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 1, 1, tzinfo=UTC))

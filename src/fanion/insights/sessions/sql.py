@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from fanion.events.storage.filters_sql import absolute
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.channels import channel_sql
 from fanion.insights.sessions.fields import COUNTED, END_OF, FIELDS, OF_FIRST_EVENT, OF_URL
-from fanion.properties.cohort_sql import Bindings, value_condition
+from fanion.properties.bindings import Bindings
+from fanion.properties.condition_sql import value_condition
 from fanion.properties.filters import ConditionGroup, Node, Property
 
 AROUND: Final = timedelta(days=1)
@@ -111,8 +111,7 @@ class Sessions:
             parts = [self.condition(child, now) for child in node.children]
             return f"({f' {node.type} '.join(parts)})"
         assert isinstance(node, Property)
-        text = self.shown(node.key)
-        return value_condition(absolute(node, now), text, f"{text} != ''", self.bindings)
+        return value_condition(node, self.shown(node.key), self.bindings, now)
 
     def _text(self, field: str) -> str:
         if field == "$channel_type":

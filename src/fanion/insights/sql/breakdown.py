@@ -142,12 +142,12 @@ class BreakdownSql:
     def _bin(self, bins: Bins, text: str, none: str) -> str:
         if not bins.borders:
             return none
-        bind, number = self.compiler.bindings, f"toFloat64OrNull({text})"
+        bind, number = self.compiler.bindings, self.compiler.number_of(text)
         lowest = bind.add(list(bins.borders[:-1]), "Array(Float64)")
         places = bind.add(list(range(len(bins.labels))), "Array(Float64)")
         found = f"transform(roundDown(ifNull({number}, 0), {lowest}), {lowest}, {places}, 0)"
         label = f"arrayElement({bind.texts(bins.labels)}, toUInt32({found}) + 1)"
-        return f"if(ifNull(isFinite({number}), 0), {label}, {none})"
+        return f"if(isNotNull({number}), {label}, {none})"
 
 
 def normalized_url(text: str) -> str:

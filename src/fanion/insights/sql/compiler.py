@@ -16,7 +16,6 @@ from uuid import UUID
 
 from fanion.events.storage.filters_sql import (
     NO_PERSON,
-    absolute,
     event_condition,
     group_key,
     group_rows,
@@ -26,7 +25,8 @@ from fanion.insights.dates.intervals import DateRange
 from fanion.insights.query import Breakdown, Entity, Scope
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.source_sql import SessionSource
-from fanion.properties.cohort_sql import COLUMN, Bindings, micros
+from fanion.properties.bindings import COLUMN, Bindings, micros
+from fanion.properties.condition_sql import number_sql
 from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 
 # Placeholders in results for "no value" and for all values beyond the largest.
@@ -144,8 +144,7 @@ class Compiler:
             members = self.members(node.cohort_id)
             return f"person_id {'NOT IN' if node.negation else 'IN'} ({members})"
         assert isinstance(node, Property)  # the parser refuses all others
-        leaf = absolute(node, self.context.now)
-        return event_condition(leaf, self.bindings, self.project)
+        return event_condition(node, self.bindings, self.project, self.context.now)
 
     def members(self, cohort_id: int) -> str:
         """The stored person ids of the members of a cohort."""
@@ -210,8 +209,7 @@ class Compiler:
         return self.number_of(self.text(key))
 
     def number_of(self, text: str) -> str:
-        number = f"toFloat64OrNull({text})"
-        return f"if(isFinite({number}), {number}, NULL)"
+        return number_sql(text)
 
     def held(self, breakdown: Breakdown) -> str:
         """The value of a person now, for `LEFT ANY JOIN (…) AS held ON held.person_id = actor`.

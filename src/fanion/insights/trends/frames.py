@@ -16,7 +16,7 @@ from fanion.insights.sql.compiler import SqlContext
 from fanion.insights.trends.maths import Math
 from fanion.insights.trends.query import Series, TrendsQuery
 from fanion.insights.trends.rows_sql import SeriesQuery
-from fanion.properties.cohort_sql import MICROSECOND, micros
+from fanion.properties.bindings import MICROSECOND, micros
 
 # Value of the breakdown → its number in each interval, or one for the whole range.
 Numbers = Mapping[str, Sequence[float]]

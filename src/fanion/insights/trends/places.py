@@ -20,7 +20,7 @@ from fanion.insights.trends.frames import Frame, last_day
 from fanion.insights.trends.maths import Math
 from fanion.insights.trends.query import TrendsQuery
 from fanion.insights.trends.rows_sql import SeriesQuery
-from fanion.properties.cohort_sql import MICROSECOND
+from fanion.properties.bindings import MICROSECOND
 
 _LABELS: Final = ("current", "previous")
 

@@ -14,7 +14,7 @@ from fanion.insights.sql.breakdown import only_shown
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.maths import Aggregate
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
-from fanion.properties.cohort_sql import micros
+from fanion.properties.bindings import micros
 
 _Value = Callable[[str, Sequence[str]], str]
 _AGGREGATES: Final[Mapping[Aggregate, str]] = {

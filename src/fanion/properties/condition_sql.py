@@ -1,0 +1,312 @@
+"""Filters as ClickHouse conditions: what `match` tests, said to the event store.
+
+Every value and every key is bound, never written into the text. A condition is 0 or 1, never null.
+It reads the columns of `attributes`, which are quick, and the JSON text `properties` only where
+they cannot tell: null, objects, lists with objects in them, and keys without a column.
+
+Source: the table of both is tests/cases/filters.json.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any, Final
+
+from fanion.properties.bindings import COLUMN, Bindings
+from fanion.properties.dates import (
+    DATE,
+    MILLISECONDS_MIN,
+    UNIX,
+    UNIX_MAX,
+    date_window,
+    window_before,
+)
+from fanion.properties.filters import Property
+from fanion.properties.match import DATES, VERSIONS, property_test, wanted_texts
+from fanion.properties.values import Ago, number_of, range_of, search, text_of
+from fanion.properties.versions import DIGITS_MAX, END, NUMERIC, RELEASED, VERSION, WORD
+from fanion.properties.versions import version_window as window_of_versions
+
+ORDER: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_NEVER: Final = "0"
+# Types of columns in which objects lie; their names are those of the engine.
+_WITH_OBJECTS: Final = ("Array(JSON)", "Array(Dynamic)")
+# Whether any event of the project has an object under the key: computed once for a statement, which
+# is then planned without the text of the properties. It takes 5 ms where none of a million has.
+_ANY_OBJECT: Final = (
+    "(SELECT count() > 0 FROM (SELECT 1 FROM events WHERE {project} AND ({found}) LIMIT 1))"
+)
+
+
+def property_condition(
+    leaf: Property, bindings: Bindings, now: datetime, *, events_of: str = ""
+) -> str:
+    """Return one comparison with a property of the row. An unknown operator never matches.
+
+    Args:
+        leaf: The condition.
+        bindings: Of the statement.
+        now: Relative dates count back from it.
+        events_of: For a row of `events` the condition on its project, by which the columns of all
+            its events are asked whether the text is to be read.
+    """
+    return _condition(leaf, _row_property(leaf, bindings, now, events_of), now)
+
+
+def value_condition(leaf: Property, text: str, bindings: Bindings, now: datetime) -> str:
+    """Return one comparison with a value that is no property of the row.
+
+    Args:
+        leaf: The condition.
+        text: An expression that is not null; it is empty without a value.
+        bindings: Of the statement.
+        now: Relative dates count back from it.
+    """
+    return _condition(leaf, _Compared(f"nullIf({text}, '')", f"{text} != ''", bindings), now)
+
+
+def holds_without(leaf: Property) -> bool:
+    """Return whether the condition holds where the property is missing."""
+    return _holds(leaf, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """What is compared, as expressions. text: null where there is nothing to compare"""
+
+    text: str
+    is_set: str
+    bindings: Bindings
+
+
+def _holds(leaf: Property, properties: dict[str, Any]) -> bool:
+    return property_test(leaf)(properties, SimpleNamespace(now=_ANY_TIME))
+
+
+# Whether what is missing, or an object, is a date does not depend on the time.
+_ANY_TIME: Final = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
+
+
+def _condition(leaf: Property, compared: _Compared, now: datetime) -> str:
+    compare = _CONDITIONS.get(leaf.operator)
+    condition = _NEVER if compare is None else compare(compared, leaf, now)
+    return f"(NOT ({condition}))" if leaf.negation else f"({condition})"
+
+
+def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: str) -> _Compared:
+    key = leaf.key
+    place = f"properties, {bindings.text(key)}"
+    kind = f"JSONType({place})"
+    if not COLUMN.fullmatch(key):
+        stored = f"multiIf({kind} = 'String', JSONExtractString({place}), {kind} = 'Null', NULL, "
+        return _Compared(f"{stored}JSONExtractRaw({place}))", f"JSONHas({place})", bindings)
+    column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
+    # Such a key is never escaped: looking for it spares most rows the reading of JSON.
+    is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
+    is_set = f"(isNotNull({column}) OR ({is_written} AND JSONHas({place})))"
+    is_list = f"startsWith(toString({column}), '[') AND dynamicType({column}) != 'String'"
+    # The engine's text of a column without a value is empty.
+    own = f"if({is_list}, toJSONString({column}), toString({column}))"
+    by_columns = f"if(isNull({column}), NULL, {own})"
+    raw = f"nullIf(JSONExtractRaw({place}), 'null')"
+    by_text = (
+        f"multiIf({is_list}, {raw}, isNotNull({column}), toString({column}), "
+        f"{is_written}, nullIf({raw}, ''), NULL)"
+    )
+    reads = _reads_objects(leaf, bindings, events_of)
+    if reads == "0":
+        return _Compared(by_columns, is_set, bindings)
+    text = by_text if reads == "1" else f"if({reads}, {by_text}, {by_columns})"
+    return _Compared(text, is_set, bindings)
+
+
+def _quoted(key: str) -> str:
+    return f'"{key}"'
+
+
+def _reads_objects(leaf: Property, bindings: Bindings, events_of: str) -> str:
+    """Return whether objects, and lists with objects, must be read from the text: `0`, `1`, or an
+    expression that is the same for all rows."""
+    missing = holds_without(leaf)
+    empties: list[Any] = [{}, [{}]]
+    answers_empty = any(_holds(leaf, {leaf.key: empty}) is not missing for empty in empties)
+    if not answers_empty and not _may_match_objects(leaf):
+        return "0"
+    return "1" if answers_empty or not events_of else _any_object(leaf.key, bindings, events_of)
+
+
+def _may_match_objects(leaf: Property) -> bool:
+    """Return whether the text of an object can decide: it begins and ends with a brace."""
+    name = leaf.operator.removeprefix("not_")
+    if name in ("icontains", "icontains_multi", "regex"):
+        return True
+    texts = [text_of(part) for part in _parts(leaf.value)]
+    if name in ("exact", "is_not"):
+        return any(text[:1] in ("{", "[") for text in texts)
+    if name == "starts_with":
+        return text_of(leaf.value)[:1] in ("{", "[", "")
+    if name == "ends_with":
+        return text_of(leaf.value)[-1:] in ("}", "]", "")
+    return name in ORDER and number_of(leaf.value) is None
+
+
+def _any_object(key: str, bindings: Bindings, events_of: str) -> str:
+    path = f"`{key.replace('.', '%2E')}`"
+    inside = bindings.text(f"^{path}")
+    found = [f"toString(getSubcolumn(attributes, {inside})) != '{{}}'"]
+    for kind in _WITH_OBJECTS:
+        column = f"getSubcolumn(attributes, {bindings.text(f'{path}.:`{kind}`')})"
+        nested = f"getSubcolumn(attributes, {bindings.text(f'{path}.:`Array({kind})`')})"
+        found += [f"notEmpty({column})", f"notEmpty({nested})"]
+    return _ANY_OBJECT.format(project=events_of, found=" OR ".join(found))
+
+
+_Condition = Callable[[_Compared, Property, datetime], str]
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, tuple | list) else (value,)
+
+
+def _signed(found: str, leaf: Property) -> str:
+    """Return the condition, or the opposite, which holds without a value."""
+    positive = f"ifNull({found}, 0)"
+    return f"NOT {positive}" if leaf.operator in NEGATIVE else positive
+
+
+def _opposed(compared: _Compared, is_value: str, is_inside: str, leaf: Property) -> str:
+    """Return a condition whose opposite holds for values of a kind, and where there is none."""
+    if leaf.operator not in NEGATIVE:
+        return f"ifNull({is_value} AND {is_inside}, 0)"
+    return f"(isNull({compared.text}) OR ifNull({is_value} AND NOT ({is_inside}), 0))"
+
+
+def _exact(compared: _Compared, leaf: Property, now: datetime) -> str:
+    wanted = compared.bindings.texts(sorted(wanted_texts(leaf.value)))
+    return _signed(f"lowerUTF8({compared.text}) IN {wanted}", leaf)
+
+
+def _contains(compared: _Compared, leaf: Property, now: datetime) -> str:
+    part = compared.bindings.text(text_of(leaf.value).lower())
+    return _signed(f"position(lowerUTF8({compared.text}), {part}) > 0", leaf)
+
+
+def _contains_any(compared: _Compared, leaf: Property, now: datetime) -> str:
+    parts = compared.bindings.texts([text_of(part).lower() for part in _parts(leaf.value)])
+    found = f"ifNull(position(lowerUTF8({compared.text}), part) > 0, 0)"
+    return _signed(f"arrayExists(part -> {found}, {parts})", leaf)
+
+
+def _starts(compared: _Compared, leaf: Property, now: datetime) -> str:
+    part = compared.bindings.text(text_of(leaf.value).lower())
+    return _signed(f"startsWith(lowerUTF8({compared.text}), {part})", leaf)
+
+
+def _ends(compared: _Compared, leaf: Property, now: datetime) -> str:
+    part = compared.bindings.text(text_of(leaf.value).lower())
+    return _signed(f"endsWith(lowerUTF8({compared.text}), {part})", leaf)
+
+
+def _matches(compared: _Compared, leaf: Property, now: datetime) -> str:
+    pattern = text_of(leaf.value)
+    if search(pattern) is None:
+        return _NEVER
+    return _signed(f"match({compared.text}, {compared.bindings.text(f'(?-s){pattern}')})", leaf)
+
+
+def _is_set(compared: _Compared, leaf: Property, now: datetime) -> str:
+    return _signed(compared.is_set, leaf)
+
+
+def number_sql(text: str) -> str:
+    """Return the number that a text writes, as an expression; null for what `number_of` refuses."""
+    number = f"toFloat64OrNull(replaceAll({text}, ' ', ''))"
+    return f"if(isFinite({number}), {number}, NULL)"
+
+
+def _ordered(compared: _Compared, leaf: Property, now: datetime) -> str:
+    value, order, bindings = leaf.value, ORDER[leaf.operator], compared.bindings
+    if isinstance(value, tuple | list):
+        return _NEVER
+    bound = number_of(value)
+    if bound is None:
+        return f"ifNull({compared.text} {order} {bindings.text(text_of(value))}, 0)"
+    return f"ifNull({number_sql(compared.text)} {order} {bindings.add(bound, 'Float64')}, 0)"
+
+
+def _in_range(compared: _Compared, leaf: Property, now: datetime) -> str:
+    ends = range_of(leaf.value)
+    if ends is None:
+        return _NEVER
+    low, high = (compared.bindings.add(end, "Float64") for end in ends)
+    number = number_sql(compared.text)
+    inside = f"{number} BETWEEN {low} AND {high}"
+    return _opposed(compared, f"isNotNull({number})", inside, leaf)
+
+
+def _dated(compared: _Compared, leaf: Property, now: datetime) -> str:
+    window = date_window(leaf.operator, leaf.value)
+    if isinstance(window, Ago):
+        window = window_before(leaf.operator, window, now)
+    if window is None:
+        return _NEVER
+    low, high = (compared.bindings.add(end, "Int64") for end in window)
+    micros = _micros_sql(compared)
+    return f"ifNull({micros} >= {low} AND {micros} < {high}, 0)"
+
+
+def _micros_sql(compared: _Compared) -> str:
+    """Return the time that a text is, as `micros_of` finds it."""
+    text = f"trimBoth({compared.text})"
+    unix, date = compared.bindings.text(UNIX), compared.bindings.text(DATE)
+    number = f"toFloat64OrZero({text})"
+    seconds, milliseconds = f"toInt64({number} * 1e6)", f"toInt64({number} * 1e3)"
+    return (
+        f"multiIf(match({text}, {unix}), multiIf(abs({number}) >= {UNIX_MAX}, NULL, "
+        f"abs({number}) < {MILLISECONDS_MIN}, {seconds}, {milliseconds}), match({text}, {date}), "
+        f"toUnixTimestamp64Micro(parseDateTime64BestEffortOrNull({text}, 6, 'UTC')), NULL)"
+    )
+
+
+def _versioned(compared: _Compared, leaf: Property, now: datetime) -> str:
+    window = window_of_versions(leaf.operator, leaf.value)
+    if window is None:
+        return _NEVER
+    low, high = map(compared.bindings.text, window)
+    inside = f"version >= {low} AND version < {high}"
+    wanted = f"NOT ({inside})" if leaf.operator in NEGATIVE else f"{inside}"
+    key = _version_sql(compared.text, compared.bindings)
+    found = f"arrayExists(version -> version != '' AND {wanted}, [{key}])"
+    return f"(isNull({compared.text}) OR {found})" if leaf.operator in NEGATIVE else found
+
+
+def _version_sql(text: str, bindings: Bindings) -> str:
+    """Return the key of the version that a text is, as `version_key` writes it; empty for none."""
+    groups = f"extractGroups(ifNull({text}, ''), {bindings.text(VERSION)})"
+    core = ", ".join(f"leftPad(groups[{part}], {DIGITS_MAX}, '0')" for part in (1, 2, 3))
+    number = f"concat('{NUMERIC}', leftPad(part, {DIGITS_MAX}, '0'))"
+    part = f"concat(if(match(part, '^[0-9]+$'), {number}, concat('{WORD}', part)), '{END}')"
+    parts = f"arrayStringConcat(arrayMap(part -> {part}, splitByChar('.', groups[4])))"
+    key = f"concat({core}, if(groups[4] = '', '{RELEASED}', {parts}))"
+    return f"arrayMap(groups -> if(empty(groups), '', {key}), [{groups}])[1]"
+
+
+_CONDITIONS: dict[str, _Condition] = {
+    **dict.fromkeys(("exact", "is_not"), _exact),
+    **dict.fromkeys(("icontains", "not_icontains"), _contains),
+    **dict.fromkeys(("icontains_multi", "not_icontains_multi"), _contains_any),
+    **dict.fromkeys(("starts_with", "not_starts_with"), _starts),
+    **dict.fromkeys(("ends_with", "not_ends_with"), _ends),
+    **dict.fromkeys(("regex", "not_regex"), _matches),
+    **dict.fromkeys(("is_set", "is_not_set"), _is_set),
+    **dict.fromkeys(ORDER, _ordered),
+    **dict.fromkeys(("between", "not_between"), _in_range),
+    **dict.fromkeys(DATES, _dated),
+    **dict.fromkeys(VERSIONS, _versioned),
+}
+OPERATORS: Final = frozenset(_CONDITIONS)
+# Those without a value match these.
+NEGATIVE: Final = frozenset(
+    name for name in OPERATORS if name.startswith("not_") or name in ("is_not", "is_not_set")
+) | {"semver_neq"}

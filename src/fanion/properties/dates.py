@@ -1,0 +1,132 @@
+"""Times that properties hold, and the spans of time that conditions on them select.
+
+Times are microseconds since 1970. A property is a time when it is a date in a usual notation, a
+number, or a text of digits: Unix seconds, or milliseconds from 10^11 on.
+
+Source: flags.md, "Decided"; cohorts.md section 5.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Final
+
+from fanion.properties.values import Ago, parse_date, parse_relative
+
+# From here on a number is milliseconds.
+MILLISECONDS_MIN: Final = 1e11
+# Numbers that are no times: beyond the year 9999, and those that are written with an exponent.
+UNIX_MAX: Final = 2.5e14
+_UNIX_MIN: Final = 1e-6
+UNIX: Final = r"^-?[0-9]+(?:\.[0-9]+)?$"
+
+_YEAR: Final = r"((?:19|2[0-2])[0-9]{2})"  # which every event store can hold
+_MONTH: Final = r"(0?[1-9]|1[0-2])"
+_DAY: Final = r"(0?[1-9]|[12][0-9]|3[01])"
+_NAMES: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAMED: Final = rf"(?:(?:mon|tue|wed|thu|fri|sat|sun), )?{_DAY} ({'|'.join(_NAMES)}) {_YEAR}"
+_ZONE: Final = r"(?: ?(z|utc|gmt|[-+](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?))?"
+_TIME: Final = (
+    r"(?:[t ]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?" + _ZONE + ")?"
+)
+# Read alike by Python and by RE2. In numbers the day is first, unless the year is.
+DATE: Final = (
+    rf"(?i)^(?:{_YEAR}-{_MONTH}-{_DAY}|{_YEAR}/{_MONTH}/{_DAY}|{_DAY}-{_MONTH}-{_YEAR}"
+    rf"|{_DAY}/{_MONTH}/{_YEAR}|{_DAY}\.{_MONTH}\.{_YEAR}|{_NAMED}){_TIME}$"
+)
+
+_UNIX = re.compile(UNIX)
+_DATE = re.compile(DATE)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY_MICROS, _SECOND_MICROS = 86_400_000_000, 1_000_000
+_ALWAYS = 2**62  # beyond every time
+
+Window = tuple[int, int]
+
+
+def micros_of(value: Any) -> int | None:
+    """Return the time that a property holds; None when it is none."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return _of_unix(value)
+    if kind is not str:
+        return None
+    text = value.strip(" ")
+    if _UNIX.fullmatch(text):
+        return _of_unix(float(text))
+    match = _DATE.fullmatch(text)
+    return None if match is None else _of_date(match.groups())
+
+
+def _of_unix(number: float) -> int | None:
+    if not -UNIX_MAX < number < UNIX_MAX or 0 < abs(number) < _UNIX_MIN:
+        return None
+    is_seconds = -MILLISECONDS_MIN < number < MILLISECONDS_MIN
+    return int(float(number) * (1e6 if is_seconds else 1e3))
+
+
+def _of_date(parts: tuple[str | None, ...]) -> int | None:
+    """Return the time of what matches DATE; None for a day that its month lacks."""
+    (first, middle, last), is_year_first = _date_parts(parts)
+    hour, minute, second, fraction, zone = parts[-5:]
+    year, day = (first, last) if is_year_first else (last, first)
+    month = int(middle) if middle.isdigit() else _NAMES.index(middle.lower()) + 1
+    try:
+        midnight = datetime(int(year), month, int(day), tzinfo=_zone(zone))
+    except ValueError:
+        return None
+    clock = (int(hour or 0) * 60 + int(minute or 0)) * 60 + int(second or 0)
+    micros = int((fraction or "").ljust(6, "0")[:6])
+    return (midnight - _EPOCH) // _MICROSECOND + clock * _SECOND_MICROS + micros
+
+
+def _date_parts(parts: tuple[str | None, ...]) -> tuple[tuple[str, str, str], bool]:
+    for start in range(0, 18, 3):
+        first, second, third = parts[start : start + 3]
+        if first is not None and second is not None and third is not None:
+            return (first, second, third), start < 6
+    raise AssertionError("one alternative of DATE matches")
+
+
+def _zone(text: str | None) -> timezone:
+    if text is None or text[0] not in "+-":
+        return UTC
+    digits = text[1:].replace(":", "")
+    span = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
+    return timezone(-span if text[0] == "-" else span)
+
+
+def date_window(operator: str, value: Any) -> Window | Ago | None:
+    """Return the times that a condition on a date selects: from the first, and before the second.
+
+    Returns:
+        The length of time for a relative date, whose window `window_before` knows; None for a value
+        that is no date.
+    """
+    if not isinstance(value, str):
+        return None
+    ago = parse_relative(value)
+    if ago is not None:
+        return ago
+    micros = None if value.strip(" ").isdigit() else micros_of(value)
+    if micros is None:
+        date = parse_date(value)
+        if date is None:
+            return None
+        micros = (date - _EPOCH) // _MICROSECOND
+    return _window(operator, micros, is_day=":" not in value)
+
+
+def window_before(operator: str, ago: Ago, now: datetime) -> Window:
+    """Return the times that a condition on a relative date selects now."""
+    return _window(operator, (ago.before(now) - _EPOCH) // _MICROSECOND, is_day=False)
+
+
+def _window(operator: str, micros: int, *, is_day: bool) -> Window:
+    """Return the window of a day, all of which a date without a time is, or of an instant."""
+    if operator == "is_date_before":
+        return -_ALWAYS, micros
+    if operator == "is_date_after":
+        return micros + (_DAY_MICROS if is_day else 1), _ALWAYS
+    start = micros if is_day else micros - micros % _SECOND_MICROS
+    return start, start + (_DAY_MICROS if is_day else _SECOND_MICROS)
