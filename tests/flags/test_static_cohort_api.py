@@ -38,7 +38,7 @@ async def test_a_static_cohort_is_created_from_a_flag(home: Home) -> None:
     cohort = await stored(home, flag)
 
     assert cohort["name"] == "Users with feature flag beta enabled at 2024-03-01 12:00:00"
-    assert (cohort["is_static"], cohort["is_calculating"], cohort["count"]) == (True, False, None)
+    assert (cohort["is_static"], cohort["is_calculating"], cohort["count"]) == (True, True, None)
     assert cohort["created_by"]["email"] == home.owner["email"]
     assert await members(home, cohort) == ["ann", "cid"]
     found = await retrieve(home, cohort)

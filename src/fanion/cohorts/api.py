@@ -160,7 +160,7 @@ class CohortsApi(Controller):
         await asyncio.to_thread(check_created, sent, with_file=with_file)
         query = await _import_query(request, sent, with_file, cohorts)
         imports = with_file or query is not None
-        values = created_values(sent, author.now, imports=imports, with_file=with_file)
+        values = created_values(sent, author.now, imports=imports)
         await _require_nested(request.project.id, values, query, cohorts)
         async with cohorts.uploads.stored(request.project.id, file) as uploaded:
             members = uploaded if query is None else MembersImport(query=query)

@@ -78,14 +78,11 @@ def check_changed(sent: Mapping[str, Any], before: Criteria) -> None:
     check_groups(groups, () if before.is_static else before.groups)
 
 
-def created_values(
-    sent: Mapping[str, Any], now: datetime, *, imports: bool, with_file: bool = False
-) -> dict[str, Any]:
+def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> dict[str, Any]:
     """Columns of a new cohort.
 
     sent:      name, description, groups, filters, deleted, is_static; what is absent was not sent
-    imports:   whether the request has members
-    with_file: in a file, whose import sets is_calculating
+    imports:   whether the request has members, which are filled in in the background
     raises:    Invalid
     """
     filters = sent.get("filters")
@@ -100,7 +97,7 @@ def created_values(
         "filters": filters,
         **_deletion(sent.get("deleted", False), False, now),
         "is_static": is_static,
-        "is_calculating": not is_static or with_file,
+        "is_calculating": begins,
         "count": None,
         "last_calculation": None,
         "errors_calculating": 0,

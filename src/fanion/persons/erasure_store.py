@@ -15,6 +15,7 @@ from fanion.db.schema.insights import insight_results
 from fanion.db.schema.persons import person_erasures, person_floors
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.events.event import Erasure, Override
+from fanion.persons.merge_store import note_lost_members
 from fanion.persons.pending_identities_store import forget_waiting
 
 UUIDS_MAX = 1_000  # of one statement
@@ -119,6 +120,7 @@ def _tuples(rows: Iterable[Row[Any]]) -> Iterable[tuple[UUID, UUID, int]]:
 
 def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID) -> None:
     """Rows of other tables are deleted by cascade."""
+    note_lost_members(connection, [person_id])
     connection.execute(delete(person_distinct_ids).where(_link.person_id == person_id))
     connection.execute(
         delete(person_overrides).where(

@@ -11,6 +11,7 @@ from sqlalchemy import (
     bindparam,
     case,
     exists,
+    insert,
     literal,
     literal_column,
     select,
@@ -19,7 +20,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fanion.db.bulk import in_chunks, upsert
-from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
+from fanion.db.schema.cohorts import (
+    AWAITED,
+    NEVER,
+    cohort_imports,
+    cohort_people,
+    cohort_recounts,
+    cohorts,
+)
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import ID
 
@@ -90,6 +98,7 @@ def move_memberships(connection: Connection, moves: Moves) -> None:
     moves: `gone` and `survivor`, ids of persons of one project
     """
     if theirs := with_rows(connection, cohort_people.c.person_id, moves):
+        note_lost_members(connection, [move["gone"] for move in theirs])
         connection.execute(_move(connection.dialect), theirs)
     if connection.execute(_ANY_COPY).first() is not None:
         connection.execute(_give_to_copies(connection.dialect), _to_the_last(moves))
@@ -128,6 +137,21 @@ def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
     return statement.on_conflict_do_update(
         index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
     )
+
+
+def note_lost_members(connection: Connection, person_ids: Sequence[int]) -> None:
+    """Have the static cohorts counted again that these persons leave.
+
+    To be called while the persons have their rows of memberships.
+    """
+    for some in in_chunks(person_ids):
+        theirs = (
+            select(_member.cohort_id)
+            .join(cohorts, _cohort.id == _member.cohort_id)
+            .where(_member.person_id.in_(some), _cohort.is_static)
+            .distinct()
+        )
+        connection.execute(insert(cohort_recounts).from_select(["cohort_id"], theirs))
 
 
 _stored = flag_continuity.c

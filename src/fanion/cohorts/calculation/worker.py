@@ -38,6 +38,7 @@ from fanion.cohorts.csv_import import ids_of_rows
 from fanion.cohorts.import_store import LOOKUPS, ImportStore, by_person_id
 from fanion.cohorts.members_store import MEMBERS_MAX, CohortTrashStore, stream_members
 from fanion.cohorts.model import CalculationRun, ImportQueryKind, PendingImport, RowCounter
+from fanion.cohorts.recount_store import CohortRecountStore
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable
@@ -102,6 +103,7 @@ class Calculator:
         self._records = work.records
         self._work = work
         self._deleted = deleted
+        self._recounts = CohortRecountStore(work.records)
         self._imports = imports
         self._ask = ask
         self._inputs = CohortInputs(work.records, events)
@@ -126,8 +128,10 @@ class Calculator:
     async def work_once(self) -> bool:
         """Calculate the cohort that has been due longest, else delete some rows; False when idle.
 
+        A static cohort that has lost members is counted before.
         raises: RecordsUnavailable, EventStoreUnavailable
         """
+        await self._recounts.recount()
         now = self._now()
         claim = await self._work.claim(now, self._lease)
         if claim is None:

@@ -69,6 +69,16 @@ cohort_people = Table(
     Index(None, "person_id"),
 )
 
+# Static cohorts that have lost members: persons that were deleted, or merged into other members.
+# Rows are only added, so that no transaction that adds one waits for another.
+cohort_recounts = Table(
+    "cohort_recounts",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("cohort_id", ID, nullable=False),
+    sqlite_autoincrement=True,
+)
+
 # What a static cohort is still to be given: the ids of an uploaded file, which lie in parts, the
 # members that another cohort had in a version, or the persons that a query finds. Without a
 # cohort it is still being uploaded, or is no longer needed.

@@ -6,7 +6,7 @@ from alembic import op
 from fanion.db.columns import UtcDateTime
 
 revision = "0027"
-down_revision = "0024"
+down_revision = "0026"
 oldest_program = "0005"
 
 
