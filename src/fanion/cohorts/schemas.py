@@ -16,7 +16,7 @@ from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
 from fanion.rest.endpoints import FILE, TEXT, asks, takes
-from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_PLACES
+from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
 
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
@@ -96,7 +96,7 @@ _ACTORS = {
 }
 CREATED_FROM_ACTORS = asks(_ACTORS, _with_file(NewCohort))
 # Those that a question or a place cannot use are refused when it is read.
-ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, _ACTORS)
+ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, OF_LINKS, _ACTORS)
 
 
 class CohortBody(Struct, kw_only=True):

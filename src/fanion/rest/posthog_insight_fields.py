@@ -53,7 +53,7 @@ ACCOMPANYING = frozenset(
     {
         *("refresh", "client_query_id", "session_id", "from_dashboard", "limit", "offset"),
         *("entity_id", "entity_type", "entity_math", "entity_order", "type", "people_day"),
-        "compare_label",
+        *("compare_label", "cache_invalidation_key", "is_simplified"),
         *(
             "breakdown_value",
             "people_action",
@@ -66,6 +66,8 @@ ACCOMPANYING = frozenset(
         ),
     }
 )
+# Options that links carry for every kind, with the value that asks for nothing.
+IDLE: Mapping[str, str] = {"smoothing_intervals": "1"}
 # Display settings: stored, without effect.
 DRAWN = frozenset(
     {
@@ -119,6 +121,9 @@ OF_FILTERS = _ASKED | ACCOMPANYING | DRAWN | _OF_FUNNELS | _OF_RETENTION | _OF_O
 
 # Of the place of a number, in the address of its actors, beside names of the above.
 OF_PLACES = frozenset({"day", "compare_label", "returning_interval"})
+# What PostHog's interface and server add to the address of actors; no list depends on it. `label`
+# is what the interface calls the number, and recordings do not exist here.
+OF_LINKS = frozenset({"label", "include_recordings", "include_total"})
 
 # Of an event in `events`, `exclusions` and the like.
 OF_ENTITY = frozenset(

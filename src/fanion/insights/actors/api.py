@@ -25,7 +25,7 @@ from fanion.insights.people_urls import PeopleUrls
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, answers, takes
 from fanion.rest.pagination import OFFSET_MAX, ROWS
-from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_PLACES
+from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
 from fanion.rest.unknown_fields import QUERY_NAMES, require_known, shortened
 from fanion.rest.validation import INTEGER_MAX
 
@@ -33,9 +33,9 @@ CSV: Final = "text/csv"
 CSV_ROWS: Final = 500  # persons read at a time
 ROWS_MAX: Final = 1_000
 _FORMATS: Final = frozenset({"csv", "json"})
-# Parameters that are no part of the question or the place. Recordings do not exist here.
+# Parameters that are no part of the question or the place.
 _OF_LIST: Final = frozenset({"limit", "offset", "search", "format", "refresh"})
-_ACCEPTED: Final = frozenset({"include_recordings", "session_id", "client_query_id"})
+_ACCEPTED: Final = OF_LINKS | {"session_id", "client_query_id"}
 _KNOWN: Final = OF_FILTERS | OF_PLACES | _OF_LIST | _ACCEPTED
 # The last part of an address → `insight` of the filters.
 _INSIGHTS: Final = {

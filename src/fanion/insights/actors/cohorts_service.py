@@ -22,6 +22,8 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_PLACES
 
+_NO_SEARCH = "A cohort has all actors of a number. Leave it out."
+
 
 class _PendingQuery(msgspec.Struct):
     """A stored query. now: when it was sent; relative dates are resolved against it"""
@@ -38,6 +40,8 @@ class CohortActors:
     def text(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
         """The text that `of` reads. sent: the query of a request. raises: Invalid"""
         named = {name: sent[name] for name in sent if name in OF_FILTERS | OF_PLACES}
+        if named.pop("search", ""):
+            raise Invalid(_NO_SEARCH, attr="search")
         asked = decoded(named)
         self.actors.check(project, _read(asked), now)
         return msgspec.json.encode(_PendingQuery(asked, now)).decode()
@@ -46,8 +50,7 @@ class CohortActors:
         """All actors of an ActorsQuery, whatever page of them it asks for. raises: Invalid"""
         asked = read_actors_query(Fields(query, at="query"))
         if asked.search:
-            detail = "A cohort has all actors of a number. Leave it out."
-            raise Invalid(detail, attr="query__search")
+            raise Invalid(_NO_SEARCH, attr="query__search")
         found = read_actors(asked.sent, asked.places, asked.at)
         _require_persons(found.group_type_index)
         self.actors.check(project, found, now)

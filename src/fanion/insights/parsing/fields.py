@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 from fanion.errors import Invalid
-from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN
+from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN, IDLE
 from fanion.rest.unknown_fields import no_choice
 
 _Word = TypeVar("_Word", bound=str)
@@ -156,6 +156,8 @@ class Fields:
     def _unread(self, passed_over: Collection[str]) -> Iterator[str]:
         for name, value in self.values.items():
             if name in self._read or name in DRAWN or name in ACCOMPANYING or name in passed_over:
+                continue
+            if type(value) in (int, str) and str(value) == IDLE.get(name):
                 continue
             if not any(type(value) is type(one) and value == one for one in _NOTHING):
                 yield name
