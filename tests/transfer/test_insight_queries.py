@@ -7,6 +7,7 @@ import pytest
 from fanion.transfer.document import read_document, write_document
 from fanion.transfer.export_store import export_project
 from fanion.transfer.importing.importer import import_document
+from fanion.transfer.posthog.schemas import PosthogInsight, stored_insight
 from tests.support.application import Home, Json, open_home
 from tests.support.events_engine import next_project
 from tests.transfer.test_api import author_in, project_of
@@ -60,3 +61,22 @@ async def test_queries_and_conditions_name_the_cohorts_of_the_project(
     assert own["series"][0]["properties"] == theirs
     assert own["breakdownFilter"]["breakdown"] == [copy["id"], "all"]
     assert (await other.get(f"/dashboards/{shown['id']}/"))["filters"] == {"properties": theirs}
+
+
+@pytest.mark.parametrize(
+    ("sent", "filters", "query"),
+    [
+        ({"filters": {"insight": "PATHS", "sampling_factor": 0.1}}, {"insight": "PATHS"}, None),
+        (
+            {"query": {"kind": "InsightVizNode", "source": {"kind": "X", "samplingFactor": 0.1}}},
+            {},
+            {"kind": "InsightVizNode", "source": {"kind": "X"}},
+        ),
+    ],
+)
+def test_sampled_insights_of_another_server_are_imported_as_exact_ones(
+    sent: Json, filters: Json, query: Json | None
+) -> None:
+    insight = stored_insight(PosthogInsight(id=1, short_id="a", **sent))
+
+    assert (insight.filters, insight.query) == (filters, query)

@@ -37,7 +37,7 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
         (trend(date_from="yesterday"), "filters__date_from", "Invalid date: yesterday"),
         (trend(compare="yes"), "filters__compare", "valid boolean"),
         (trend(filter_test_accounts="on"), "filters__filter_test_accounts", "valid boolean"),
-        (trend(sampling_factor=10), "filters__sampling_factor", "at most 1"),
+        (trend(sampling_factor=10), "filters__sampling_factor", "set it to 1"),
         (trend(breakdown_group_type_index=5), "filters__breakdown_group_type_index", "0 to 4"),
         (trend(offset=25), "filters__offset", "not supported"),
         (trend(events=[{"id": "a", "maths": "dau"}]), "filters__events__0__maths", '"math"'),
@@ -310,7 +310,7 @@ QUERIES: list[tuple[str, str, str]] = [
     ("/insights/trend/?date_form=-7d", "date_form", '"date_from"'),
     ("/insights/trend/?interval=dayly", "interval", '"day"'),
     ("/insights/trend/?refresh=now", "refresh", "not a valid choice"),
-    ("/insights/trend/?sampling_factor=2", "sampling_factor", "at most 1"),
+    ("/insights/trend/?sampling_factor=0.1", "sampling_factor", "set it to 1"),
     ("/insights/trend/?breakdown_group_type_index=7", "breakdown_group_type_index", "0 to 4"),
 ]  # fmt: skip
 
@@ -331,7 +331,7 @@ async def test_a_trend_accepts_parameters_of_old_clients(home: Home) -> None:
         "hidden_legend_keys": {"0": True},
         "aggregation_axis_format": "numeric",
         "filter_test_accounts": True,
-        "sampling_factor": 0.1,
+        "sampling_factor": 1,
         "breakdowns": [],
         "funnel_window_days": 14,
         "client_query_id": "any",
@@ -342,7 +342,7 @@ async def test_a_trend_accepts_parameters_of_old_clients(home: Home) -> None:
 
     body = await home.api.post("/insights/trend/", json=sent)
     query = await home.api.get(
-        '/insights/trend/?events=[{"id":"seen"}]&breakdowns=[]&sampling_factor=0.1&_=1&format=json'
+        '/insights/trend/?events=[{"id":"seen"}]&breakdowns=[]&sampling_factor=1&_=1&format=json'
         f"&filter_test_accounts=false&token={home.token}&breakdown_group_type_index="
     )
     listed = await home.api.get("/insights/?basic=true&refresh=true&saved=true")

@@ -18,7 +18,7 @@ from fanion.insights.kinds_service import (
     read_sent_query,
 )
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import parse_conditions
+from fanion.insights.parsing.scope import check_sampling, parse_conditions
 from fanion.insights.query import InsightQuery
 from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, SESSION, InCohort, parse_leaf
 from fanion.properties.operators import VALUES_MAX
@@ -72,7 +72,7 @@ def check_question(fields: Fields) -> None:
         check_index(_number(filters.get(name)), fields.place(name))
     for name in _DATES:
         parse_bound(filters.get(name), fields.place(name))
-    _check_sampling(filters.get("sampling_factor"), fields.place("sampling_factor"))
+    check_sampling(filters.get("sampling_factor"), fields.place("sampling_factor"))
     for entity in _entities(fields):
         _require_known(entity, names.OF_ENTITY)
         index = "math_group_type_index"
@@ -144,15 +144,6 @@ def _check_word(word: object, words: frozenset[str], at: str) -> None:
 def _check_boolean(value: object, at: str) -> None:
     if not isinstance(value, str | int | None) or value not in _BOOLEAN_WORDS:
         raise Invalid("Must be a valid boolean.", attr=at)
-
-
-def _check_sampling(factor: object, at: str) -> None:
-    """A valid factor is accepted and ignored: results are always exact."""
-    if factor in (None, ""):
-        return
-    number = _number(factor)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= 1:
-        raise Invalid("Ensure this value is greater than 0 and at most 1.", attr=at)
 
 
 def _number(value: object) -> object:

@@ -37,6 +37,18 @@ async def test_who_comes_back_is_counted_from_each_day(analyst: Analyst) -> None
     assert counts(rows) == [[2, 1, 2], [2, 1], [2]]
 
 
+async def test_rows_begin_with_date_from_and_look_total_intervals_ahead(
+    analyst: Analyst,
+) -> None:
+    since = {**ASKED, "date_from": "2024-02-29"}
+
+    rows = await analyst.answer(came(), **since)
+    short = await analyst.answer(came(), **since | {"total_intervals": 2})
+
+    assert counts(rows) == [[0, 0, 0], [2, 1, 2], [2, 1], [2]]
+    assert counts(short) == [[0, 0], [2, 1], [2, 1], [2]]
+
+
 async def test_by_first_time_each_person_is_in_one_row(analyst: Analyst) -> None:
     rows = await analyst.answer(came(), **ASKED, **FIRST_TIME)
 

@@ -63,7 +63,7 @@ ROWS: list[tuple[str, str | None, int, str, list[str]]] = [
 def test_rows_are_whole_intervals_up_to_that_of_date_to(
     period: str, until: str | None, number: int, zone: str, expected: list[str]
 ) -> None:
-    query = read(period=period, date_to=until, total_intervals=number, date_from="-90d")
+    query = read(period=period, date_to=until, total_intervals=number)
 
     span, rows = query.rows(RangeClock(NOW, ZoneInfo(zone)))
 
@@ -174,14 +174,52 @@ def test_options_of_other_kinds_and_of_drawing_are_passed_over() -> None:
     assert query == read()
 
 
-def test_rows_do_not_depend_on_where_the_range_begins() -> None:
-    """Whichever way it was asked."""
-    source = {"kind": "RetentionQuery", "retentionFilter": {"totalIntervals": 3}}
-    clock = RangeClock(NOW, ZoneInfo("UTC"))
-    found = [
-        read_sent_query({**source, "dateRange": {"date_from": since}}).span(clock)
-        for since in (None, "-90d", "2024-04-03", "all")
-    ]
+SINCE: list[tuple[str, str, str | None, list[str]]] = [
+    ("Day", "2024-04-02", None, ["2024-04-02", "2024-04-03", "2024-04-04"]),
+    ("Day", "-1d", None, ["2024-04-02", "2024-04-03", "2024-04-04"]),
+    ("Day", "2024-03-01", "2024-03-02", ["2024-03-01", "2024-03-02", "2024-03-03"]),
+    ("Week", "2024-03-27", None, ["2024-03-24", "2024-03-31", "2024-04-07"]),
+    ("Month", "2024-03-31", "2024-04-01", ["2024-03-01", "2024-04-01", "2024-05-01"]),
+    ("Month", "all", None, ["2024-03-01", "2024-04-01", "2024-05-01"]),
+]
 
-    assert len(set(found)) == 1
-    assert found[0].start == datetime(2024, 4, 1, tzinfo=UTC)
+
+@pytest.mark.parametrize(("period", "since", "until", "expected"), SINCE)
+def test_rows_begin_with_the_interval_of_date_from(
+    period: str, since: str, until: str | None, expected: list[str]
+) -> None:
+    """By `filters` and by `query`."""
+    clock = RangeClock(NOW, ZoneInfo("UTC"), first=datetime(2024, 3, 9, tzinfo=UTC))
+    sent = {
+        "kind": "RetentionQuery",
+        "retentionFilter": {"period": period},
+        "dateRange": {"date_from": since, "date_to": until},
+    }
+    newer = read_sent_query(sent)
+    assert isinstance(newer, RetentionQuery)
+    for query in (read(period=period, date_from=since, date_to=until), newer):
+        span, rows = query.rows(clock)
+
+        assert [f"{one:%Y-%m-%d}" for one in (*rows.starts, span.end)] == expected
+
+
+BEYOND: list[tuple[dict[str, Any], str]] = [
+    (
+        {"date_from": "-90d"},
+        "Retention has at most 64 intervals. Use a later date_from or a longer period.",
+    ),
+    (
+        {"date_from": "2024-04-02", "date_to": "2024-03-02"},
+        "date_from must be before date_to.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("filters", "detail"), BEYOND)
+def test_a_range_that_has_no_rows_or_too_many_is_refused(
+    filters: dict[str, Any], detail: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        read(**filters).rows(RangeClock(NOW, ZoneInfo("UTC")))
+
+    assert (caught.value.attr, caught.value.detail) == ("date_from", detail)

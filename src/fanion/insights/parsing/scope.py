@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from fanion.errors import Invalid
 from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
@@ -35,7 +36,7 @@ _NO_FILTERS = DRAWN | ACCOMPANYING | {TIMES_STAND}
 
 def parse_scope(fields: Fields) -> Scope:
     """raises: Invalid"""
-    fields.raw("sampling_factor")  # results are always exact
+    fields.raw("sampling_factor")  # `check_sampling`; stored questions with one are exact too
     sent = fields.values
     times_stand = fields.boolean(TIMES_STAND)
     return Scope(
@@ -47,6 +48,19 @@ def parse_scope(fields: Fields) -> Scope:
         group_type_index=fields.whole("aggregation_group_type_index", 0, GROUP_TYPES_MAX - 1),
         sent={name: sent[name] for name in sent if name not in _NO_FILTERS},
     )
+
+
+def check_sampling(factor: object, at: str) -> None:
+    """Raise Invalid for a factor that asks for a part of the persons: answers are exact."""
+    if factor in (None, ""):
+        return
+    try:
+        is_whole = not isinstance(factor, bool) and float(str(factor)) == 1
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        detail = "Sampling is not supported, since answers are exact. Leave it out, or set it to 1."
+        raise Invalid(detail, attr=at)
 
 
 def _bound(fields: Fields, name: str, times_stand: bool) -> Bound:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from fanion.errors import Invalid
 from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.intervals import DateRange, Interval, Intervals
 from fanion.insights.dates.ranges import RangeClock, resolve
-from fanion.insights.dates.whole_intervals import last_intervals
+from fanion.insights.dates.whole_intervals import interval_with, intervals_of, last_intervals
 from fanion.insights.parsing.entity_options import refuse_math
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.scope import parse_breakdowns, parse_entity, parse_scope
@@ -46,7 +47,7 @@ _LONG_AGO: Final = Bound("1900-01-02", moment=datetime(1900, 1, 2, tzinfo=UTC))
 
 @dataclass(frozen=True, slots=True)
 class RetentionQuery:
-    """total_intervals: rows of the answer, and values of its first one
+    """total_intervals: values of the first row, and rows of a question without `date_from`
     cumulative:         a value counts who came back then or later
     occurrences:        events that an interval needs for having come back in it
     """
@@ -73,13 +74,37 @@ class RetentionQuery:
     def period_name(self) -> str:
         return self.period.capitalize()
 
+    @property
+    def rows_max(self) -> int:
+        """How many rows there can be."""
+        is_open = self.scope.since.text is None
+        return self.total_intervals if is_open else TOTAL_INTERVALS_MAX
+
     def span(self, clock: RangeClock) -> DateRange:
         """Of its rows. raises: Invalid"""
         return self.rows(clock)[0]
 
     def rows(self, clock: RangeClock) -> tuple[DateRange, Intervals]:
-        """Whole intervals, the last is the one that `date_to` lies in. raises: Invalid"""
-        return last_intervals(self.total_intervals, self._until(clock), self.period, clock)
+        """Return whole intervals: from that of `date_from`, or the last `total_intervals`, up to
+        that of `date_to`.
+
+        Raises:
+            Invalid: There are more than TOTAL_INTERVALS_MAX, or none.
+        """
+        since, until = self.scope.since, self._until(clock)
+        if since.text is None:
+            return last_intervals(self.total_intervals, until, self.period, clock)
+        start = resolve(since, self.scope.until, self.period, clock).start
+        first, last = (interval_with(one, self.period, clock) for one in (start, until))
+        span = DateRange(first.start, last.end)
+        rows = intervals_of(span, self.period, clock)
+        if len(rows.starts) > TOTAL_INTERVALS_MAX:
+            detail = (
+                f"Retention has at most {TOTAL_INTERVALS_MAX} intervals. "
+                "Use a later date_from or a longer period."
+            )
+            raise Invalid(detail, attr="date_from")
+        return span, rows
 
     def _until(self, clock: RangeClock) -> datetime:
         """The last instant of the range; a time itself, with which an interval may begin."""

@@ -86,7 +86,7 @@ def _triangle(
                         selected_interval=row, returning_interval=ahead, **broken_down
                     ),
                 }
-                for ahead in range(number - row)
+                for ahead in range(min(number - row, query.total_intervals))
             ],
             "people_url": url(selected_interval=row, **broken_down),
             **broken_down,

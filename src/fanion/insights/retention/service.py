@@ -54,10 +54,11 @@ async def calculate_retention(
 
 def read_retention_place(fields: Fields, query: RetentionQuery) -> RetentionPlace:
     """raises: Invalid"""
-    row = fields.whole("selected_interval", 0, query.total_intervals - 1)
+    row = fields.whole("selected_interval", 0, query.rows_max - 1)
     if row is None:
         raise fields.error("selected_interval", "This field is required.")
-    ahead = fields.whole("returning_interval", 0, query.total_intervals - 1 - row)
+    values = min(query.rows_max - row, query.total_intervals)
+    ahead = fields.whole("returning_interval", 0, values - 1)
     return RetentionPlace(row, ahead, _value(fields, query))
 
 
@@ -85,8 +86,20 @@ async def find_retention_actors(
 ) -> Statement:
     """Their values: `appearances`, for each value of the row whether they are in it."""
     asked, _ = _asked(calculation, query)
+    _require_in_rows(place, asked)
     values = await _largest(calculation, asked) if place.value == OTHER else None
     return actors_statement(asked, place, values)
+
+
+def _require_in_rows(place: RetentionPlace, asked: RetentionRows) -> None:
+    """Raise Invalid for a place that the answer does not have."""
+    last = len(asked.starts) - 1
+    if place.row > last:
+        detail = f"Ensure this value is between 0 and {last}."
+        raise Invalid(detail, attr="selected_interval")
+    if place.ahead is not None and place.ahead > last - place.row:
+        detail = f"Ensure this value is between 0 and {last - place.row}."
+        raise Invalid(detail, attr="returning_interval")
 
 
 async def _largest(calculation: Calculation, asked: RetentionRows) -> Sequence[str]:

@@ -112,8 +112,12 @@ class RetentionRows:
 
     @property
     def cells(self) -> int:
-        """Values of all rows, of one value of the breakdown."""
+        """Pairs of rows that the statement counts, of one value of the breakdown."""
         return len(self.starts) * (len(self.starts) + 1) // 2
+
+    def values_of(self, row: int) -> int:
+        """Return how many values a row has; what lies in the future has none."""
+        return min(len(self.starts) - row, self.query.total_intervals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,7 @@ def actors_statement(
     return compiler.statement(
         APPEARANCES.format(
             appearances=f"arrayMap(k -> toUInt8(k = 0 OR {later}), "
-            f"range({len(asked.starts) - place.row}))",
+            f"range({asked.values_of(place.row)}))",
             sets=_sets(compiler, asked, values),
             chosen=chosen,
             seen=f"appearances[{ahead}] = 1",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import parse_compare_to, parse_scope
+from fanion.insights.parsing.scope import check_sampling, parse_compare_to, parse_scope
 from fanion.insights.web_analytics.query import (
     PAGES,
     WEB_BREAKDOWNS,
@@ -34,9 +34,7 @@ _NAMES: Final[Mapping[tuple[str, str], str]] = {
     ("", "samplingFactor"): "sampling_factor",
 }
 # What does not change the answer.
-_PASSED_OVER: Final = frozenset(
-    {"kind", "response", "tags", "version", "useSessionsTable", "sampling"}
-)
+_PASSED_OVER: Final = frozenset({"kind", "response", "tags", "version", "useSessionsTable"})
 _COLUMNS_OF_STATS: Final[Mapping[str, Column]] = {
     "Visitors": "visitors",
     "Views": "views",
@@ -119,7 +117,18 @@ def _by_name(fields: Fields) -> Fields:
         name = _NAMES.get((outer, inner), f"{outer}__{inner}" if outer else inner)
         values[name] = value
         places[name] = fields.place(f"{outer}__{inner}" if outer else inner)
-    return Fields(values, places)
+    own = Fields(values, places)
+    check_sampling(own.raw("sampling_factor"), own.place("sampling_factor"))
+    _refuse_sampling(own)
+    return own
+
+
+def _refuse_sampling(fields: Fields) -> None:
+    """Raise Invalid where `sampling` is switched on."""
+    sampling = fields.inner("sampling")
+    if sampling is not None and sampling.boolean("enabled"):
+        detail = "Sampling is not supported, since answers are exact. Leave it out."
+        raise sampling.error("enabled", detail)
 
 
 def _options(fields: Fields) -> Iterator[tuple[str, str, Any]]:

@@ -231,13 +231,22 @@ def stored_insight(body: PosthogInsight) -> SnapshotInsight:
         name=body.name,
         derived_name=body.derived_name,
         description=body.description or "",
-        filters=body.filters or {},
-        query=None if body.filters else body.query or None,
+        filters=_without_sampling(body.filters or {}),
+        query=None if body.filters else _without_sampling(body.query or {}) or None,
         tags=body.tags or [],
         favorited=bool(body.favorited),
         saved=bool(body.saved),
         deleted=bool(body.deleted),
     )
+
+
+def _without_sampling(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the question without its sampling factor: answers are exact here."""
+    names = ("sampling_factor", "samplingFactor")
+    kept = {name: value for name, value in question.items() if name not in names}
+    if isinstance(source := kept.get("source"), dict):
+        kept["source"] = _without_sampling(source)
+    return kept
 
 
 def stored_dashboard(body: PosthogDashboard) -> SnapshotDashboard:
