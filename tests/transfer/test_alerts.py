@@ -48,7 +48,9 @@ async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None
     insight = await create(home, "/insights/", name="Paid", filters=TRENDS)
     few = {"name": "Few", "insight": insight["id"], "condition": "below"}
     await create(home, "/alerts/", **few, threshold=10)
-    second = await create(home, "/alerts/", **few, threshold=5, series_index=1, enabled=False)
+    second = await create(
+        home, "/alerts/", **few, threshold=5, series_index=1, breakdown_value="pro", enabled=False
+    )
 
     first_import = await imported(other, await exported(home))
     second_import = await imported(other, await exported(home))
@@ -57,10 +59,13 @@ async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None
     assert results(second_import) == [("Few", "unchanged", ""), ("Few (2)", "unchanged", "")]
     [copy] = (await other.get("/insights/"))["results"]
     found = (await other.get("/alerts/"))["results"]
-    names = ("name", "insight", "condition", "threshold", "series_index", "enabled", "state")
+    names = (
+        *("name", "insight", "condition", "threshold", "series_index", "breakdown_value"),
+        *("enabled", "state"),
+    )
     assert [[one[name] for name in names] for one in found] == [
-        ["Few", copy["id"], "below", 10.0, 0, True, "not_checked"],
-        ["Few", copy["id"], "below", 5.0, 1, False, "not_checked"],
+        ["Few", copy["id"], "below", 10.0, 0, None, True, "not_checked"],
+        ["Few", copy["id"], "below", 5.0, 1, "pro", False, "not_checked"],
     ]
 
     changed = {"threshold": 7, "enabled": True}

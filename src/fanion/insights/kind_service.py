@@ -37,6 +37,15 @@ def group_type_of(query: InsightQuery, place: object) -> int | None:
     return query.scope.group_type_index
 
 
+def _never(_: object) -> bool:
+    return False
+
+
+def always(_: object) -> bool:
+    """Return True: of kinds whose every question does something."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class ActorsKind(Generic[_Query, _Place]):
     """Who is behind a number of an answer.
@@ -73,6 +82,7 @@ class Kind(Generic[_Query]):
     path:      the last part of the address where its `filters` are answered
     shown_as:  the word by which `filters` of trends mean this kind
     actors:    None: those behind its numbers cannot be listed
+    has_series: whether the answer to a question is a list of series of numbers by interval
     """
 
     name: str
@@ -83,3 +93,4 @@ class Kind(Generic[_Query]):
     path: str = ""
     shown_as: str = ""
     actors: ActorsKind[_Query, Any] | None = None
+    has_series: Callable[[_Query], bool] = _never

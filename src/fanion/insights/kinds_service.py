@@ -70,6 +70,12 @@ def is_calculated(filters: Mapping[str, Any]) -> bool:
     return kind_of(filters) in OF_INSIGHT
 
 
+def has_series(query: InsightQuery) -> bool:
+    """Whether the answer is a list of series of numbers by interval."""
+    kind = _OF_QUESTION.get(type(query))
+    return kind is not None and kind.has_series(query)
+
+
 def read_query(fields: Fields) -> InsightQuery:
     """raises: Invalid"""
     insight = kind_of(fields.values)

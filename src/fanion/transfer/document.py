@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from fanion.events.definitions.model import PropertyType
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
-from fanion.insights.alerts.model import SERIES_INDEX_MAX, Condition
+from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, Condition
 from fanion.projects.model import AccessLevel
 from fanion.rest.body_reader import is_deep
 
@@ -121,6 +121,7 @@ class AlertEntry(DocumentEntry, frozen=True, kw_only=True):
     condition: Condition
     threshold: float
     series_index: Annotated[int, Meta(ge=0, le=SERIES_INDEX_MAX)] = 0
+    breakdown_value: BreakdownValue | None = None
     enabled: bool = True
 
 

@@ -247,8 +247,9 @@ def _tiles(connection: Connection, project_id: int) -> list[SnapshotTile]:
 
 def _alerts(connection: Connection, project_id: int) -> list[SnapshotAlert]:
     place = (_alert.id, _alert.insight_id, _alert.name)
+    rest = (_alert.series_index, _alert.enabled, _alert.breakdown_value)
     rows = connection.execute(
-        select(*place, _alert.condition, _alert.threshold, _alert.series_index, _alert.enabled)
+        select(*place, _alert.condition, _alert.threshold, *rest)
         .where(_alert.project_id == project_id)
         .order_by(_alert.id)
     )

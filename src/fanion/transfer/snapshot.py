@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
-from fanion.insights.alerts.model import Condition
+from fanion.insights.alerts.model import BreakdownValue, Condition
 from fanion.transfer.document import (
     AlertEntry,
     CohortEntry,
@@ -100,6 +100,7 @@ class SnapshotAlert:
     threshold: float
     series_index: int
     enabled: bool
+    breakdown_value: BreakdownValue | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,6 +323,7 @@ def alert_entry(alert: SnapshotAlert, key: str, short_id: str) -> AlertEntry:
         condition=alert.condition,
         threshold=alert.threshold,
         series_index=alert.series_index,
+        breakdown_value=alert.breakdown_value,
         enabled=alert.enabled,
     )
 

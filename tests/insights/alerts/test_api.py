@@ -43,13 +43,14 @@ async def alert(home: Home, **sent: Any) -> Json:
     return await posted(home, "/alerts/", **given)
 
 
-async def seen(home: Home, number: int) -> None:
+async def seen(home: Home, number: int, **properties: Any) -> None:
     await home.capture(
         *(
             {
                 "event": "seen",
                 "distinct_id": "ann",
                 "uuid": str(uuid4()),
+                "properties": properties,
                 "timestamp": "2024-03-01T10:00:00Z",
             }
             for _ in range(number)
@@ -87,6 +88,7 @@ async def test_an_alert_from_birth_to_deletion(home: Home) -> None:
         "name": "Much",
         "insight": shown,
         "series_index": 0,
+        "breakdown_value": None,
         "condition": "above",
         "threshold": 1.0,
         "enabled": True,
@@ -133,6 +135,12 @@ REFUSED: dict[str, tuple[Json, str, str, str]] = {
         "invalid_input",
         "Ensure this value is greater than or equal to 0.",
         "threshold",
+    ),
+    "a value that breakdowns do not have": (
+        {"breakdown_value": [1]},
+        "invalid_input",
+        "Must be a string, an integer, or a list of strings.",
+        "breakdown_value",
     ),
     "an unknown name": (
         {"treshold": 1},
@@ -205,6 +213,7 @@ async def test_webhooks_are_told_when_an_alert_begins_and_ceases_to_fire(
             "insight_id": made["insight"],
             "name": "Much",
             "series_index": 0,
+            "breakdown_value": None,
             "condition": "above",
             "threshold": 1.0,
             "state": "firing",
@@ -245,3 +254,65 @@ async def test_an_outage_of_the_event_store_leaves_an_alert_due(home: Home) -> N
 
     assert before["state"] == "not_checked"
     assert (await home.get(f"/alerts/{made['id']}/"))["state"] == "not_firing"
+
+
+async def test_an_alert_on_a_breakdown_follows_the_value(home: Home) -> None:
+    by_plan = await insight(home, breakdown="plan", breakdown_type="event")
+    await seen(home, 2, plan="pro")
+    await seen(home, 1, plan="free")
+    pinned = await alert(home, insight=by_plan)
+    named = await alert(home, insight=by_plan, breakdown_value="free")
+
+    await all_checked(home)
+    await seen(home, 9, plan="free")
+    home.site.clock.move(minutes=60)
+    await all_checked(home)
+
+    found = await home.get(f"/alerts/{pinned['id']}/")
+    assert (found["breakdown_value"], found["series_index"], found["value"]) == ("pro", 0, 2)
+    assert (await home.get(f"/alerts/{named['id']}/"))["value"] == 10
+
+
+NOT_SERIES: list[Json] = [
+    {"filters": {"insight": "FUNNELS", "events": [{"id": "a"}, {"id": "b"}]}},
+    {"filters": {"insight": "RETENTION"}},
+    {"filters": {"insight": "PATHS"}},
+    {"filters": {"insight": "STICKINESS", "events": [{"id": "a"}]}},
+    {"query": {"kind": "WebOverviewQuery", "properties": []}},
+]
+
+
+@pytest.mark.parametrize("question", NOT_SERIES)
+async def test_an_insight_without_numbers_by_interval_has_no_alerts(
+    home: Home, question: Json
+) -> None:
+    without = (await posted(home, "/insights/", **question))["id"]
+    made = await alert(home)
+    sent = {"name": "n", "insight": without, "condition": "above", "threshold": 1}
+
+    created = await home.api.post("/alerts/", json=sent)
+    changed = await home.api.patch(f"/alerts/{made['id']}/", json={"insight": without})
+
+    for answer in (created, changed):
+        assert answer.status_code == 400
+        assert answer.json() == error(
+            "validation_error",
+            "invalid_input",
+            "An alert needs an insight with numbers by interval: trends, life cycles, or funnels "
+            "shown as trends.",
+            "insight",
+        )
+
+
+async def test_funnels_shown_as_trends_have_alerts(home: Home) -> None:
+    steps = [{"id": "a"}, {"id": "b"}]
+    shown = await posted(
+        home,
+        "/insights/",
+        filters={"insight": "FUNNELS", "events": steps, "funnel_viz_type": "trends"},
+    )
+
+    made = await alert(home, insight=shown["id"], condition="below")
+    await all_checked(home)
+
+    assert (await home.get(f"/alerts/{made['id']}/"))["state"] == "firing"

@@ -5,12 +5,21 @@ from typing import Any
 
 import pytest
 
-from fanion.insights.alerts.model import Alert, Checked, Condition, checked
+from fanion.insights.alerts.model import (
+    Alert,
+    BreakdownValue,
+    Checked,
+    Condition,
+    checked,
+    following,
+)
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 
 
-def alert(condition: Condition, threshold: float, index: int = 0) -> Alert:
+def alert(
+    condition: Condition, threshold: float, index: int = 0, value: BreakdownValue | None = None
+) -> Alert:
     return Alert(
         id=1,
         project_id=1,
@@ -27,6 +36,7 @@ def alert(condition: Condition, threshold: float, index: int = 0) -> Alert:
         created_at=NOW,
         updated_at=NOW,
         created_by=None,
+        breakdown_value=value,
     )
 
 
@@ -89,5 +99,70 @@ def test_a_total_is_one_number() -> None:
 )
 def test_what_has_no_such_number_is_an_error(results: Any, index: int, error: str) -> None:
     found = checked(alert("changes_by", 1, index), results, goes_on=True)
+
+    assert found == Checked("errored", error=error)
+
+
+def entry(value: BreakdownValue, *data: float) -> dict[str, Any]:
+    return {"breakdown_value": value, "data": list(data)}
+
+
+# Two series, each with its largest value first.
+BROKEN_DOWN = [entry("a", 9, 9), entry("b", 2, 2), entry("b", 8, 8), entry("a", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "place"), [(0, "a", 0), (1, "b", 0), (2, "b", 1), (3, "a", 1)]
+)
+def test_an_alert_follows_the_value_that_stands_at_its_place(
+    index: int, value: str, place: int
+) -> None:
+    found = following(alert("above", 1, index), BROKEN_DOWN)
+
+    assert (found.breakdown_value, found.series_index) == (value, place)
+    assert following(found, BROKEN_DOWN[::-1]) == found
+
+
+@pytest.mark.parametrize("results", [[], [{"data": [1]}], {"bins": []}, None])
+def test_without_a_breakdown_there_is_nothing_to_follow(results: Any) -> None:
+    given = alert("above", 1)
+
+    assert following(given, results) == given
+
+
+@pytest.mark.parametrize(
+    ("value", "index", "expected"),
+    [
+        ("b", 0, 2),
+        ("b", 1, 8),
+        ("a", 1, 1),
+        (["a"], 0, 9),
+        ("none", 0, 0),
+    ],
+)
+def test_the_number_is_that_of_the_value(value: BreakdownValue, index: int, expected: int) -> None:
+    found = checked(alert("below", 0, index, value), BROKEN_DOWN, goes_on=False)
+
+    assert found == Checked("not_firing", expected)
+
+
+@pytest.mark.parametrize(
+    ("results", "shows_all", "error"),
+    [
+        (BROKEN_DOWN, False, "The insight does not show the value x of its breakdown."),
+        (
+            [*BROKEN_DOWN, entry("$$_posthog_breakdown_other_$$", 3)],
+            True,
+            "The insight does not show the value x of its breakdown.",
+        ),
+        ([{"data": [1]}], True, "The insight has no breakdown."),
+    ],
+)
+def test_a_value_whose_number_is_not_known_is_an_error(
+    results: Any, shows_all: bool, error: str
+) -> None:
+    given = alert("above", 1, 0, "x")
+
+    found = checked(given, results, goes_on=False, shows_all_values=shows_all)
 
     assert found == Checked("errored", error=error)

@@ -104,6 +104,7 @@ alerts = Table(
     Column("insight_id", ID, ForeignKey("insights.id", ondelete="CASCADE"), nullable=False),
     Column("name", String(400), nullable=False),
     Column("series_index", Integer, nullable=False),
+    Column("breakdown_value", Json, nullable=True),
     Column("condition", String(30), nullable=False),
     Column("threshold", Float, nullable=False),
     Column("enabled", Boolean, nullable=False),

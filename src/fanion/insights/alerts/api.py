@@ -10,7 +10,15 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.insights.alerts.model import SERIES_INDEX_MAX, Alert, Condition, State, check_threshold
+from fanion.insights.alerts.model import (
+    SERIES_INDEX_MAX,
+    Alert,
+    BreakdownValue,
+    Condition,
+    State,
+    check_threshold,
+    check_value,
+)
 from fanion.insights.alerts.store import AlertStore
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import UserSummary
@@ -25,7 +33,20 @@ _MAINTAINED = frozenset(
 Name = Annotated[str, Meta(min_length=1, max_length=400)]
 InsightId = Annotated[int, Meta(ge=1, le=INTEGER_MAX, description="Id of a saved insight.")]
 SeriesIndex = Annotated[
-    int, Meta(ge=0, le=SERIES_INDEX_MAX, description="Place of the entry in the result, from 0.")
+    int,
+    Meta(
+        ge=0,
+        le=SERIES_INDEX_MAX,
+        description="Place of the entry in the result, from 0. With `breakdown_value` its place "
+        "among the entries of that value.",
+    ),
+]
+Value = Annotated[
+    Any,
+    Meta(
+        description="The value of the breakdown that the alert follows, as results show it. The "
+        "first check of an alert without one takes the value at `series_index`."
+    ),
 ]
 Kind = Annotated[
     Condition,
@@ -46,6 +67,7 @@ class NewAlert(Struct, kw_only=True, forbid_unknown_fields=True):
     condition: Kind
     threshold: Threshold
     series_index: SeriesIndex = 0
+    breakdown_value: Value = None
     enabled: bool = True
 
 
@@ -57,6 +79,7 @@ class AlertChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
     condition: Kind | UnsetType = UNSET
     threshold: Threshold | UnsetType = UNSET
     series_index: SeriesIndex | UnsetType = UNSET
+    breakdown_value: Value = UNSET
     enabled: bool | UnsetType = UNSET
 
 
@@ -65,6 +88,7 @@ class AlertBody(Struct, kw_only=True):
     name: str
     insight: int
     series_index: int
+    breakdown_value: BreakdownValue | None
     condition: Condition
     threshold: float
     enabled: bool
@@ -89,6 +113,7 @@ class Alerts:
         if "insight" in given:
             given["insight_id"] = given.pop("insight")
         known = {"condition": "above", "threshold": 0.0} if before is None else asdict(before)
+        check_value(given.get("breakdown_value"))
         check_threshold(*({**known, **given}[name] for name in ("condition", "threshold")))
         return given
 
@@ -173,6 +198,7 @@ def _body(alert: Alert) -> AlertBody:
         name=alert.name,
         insight=alert.insight_id,
         series_index=alert.series_index,
+        breakdown_value=alert.breakdown_value,
         condition=alert.condition,
         threshold=alert.threshold,
         enabled=alert.enabled,

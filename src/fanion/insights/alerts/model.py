@@ -5,17 +5,24 @@ under way, which can only grow. Displays of totals have one number, and nothing 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import isfinite
 from typing import Any, Final, Literal
 
 from fanion.errors import Invalid
+from fanion.insights.sql.compiler import OTHER
 from fanion.projects.model import UserSummary
 
 Condition = Literal["above", "below", "changes_by", "changes_by_percent"]
 State = Literal["not_checked", "not_firing", "firing", "errored"]
+# Of one property, of a cohort its id, or of several properties.
+BreakdownValue = str | int | list[str]
 SERIES_INDEX_MAX: Final = 999
+
+
+_VALUE: Final = "breakdown_value"  # the name in the entries of a result
+_NO_EVENTS: Final = (0.0, 0.0, 0.0)  # of a value that the result does not have
 
 
 class AlertError(Exception):
@@ -24,8 +31,10 @@ class AlertError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """series_index: place of the entry in the result, from 0
+    """An alert as it is stored, with the outcome of its last check.
 
+    breakdown_value: the value of the breakdown that is followed, wherever it stands
+    series_index:    place of the entry in the result, or among those of `breakdown_value`, from 0
     value: the number that was looked at last; error: why there was none
     """
 
@@ -44,6 +53,7 @@ class Alert:
     created_at: datetime
     updated_at: datetime
     created_by: UserSummary | None
+    breakdown_value: BreakdownValue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +72,40 @@ def check_threshold(condition: Condition, threshold: float) -> None:
         raise Invalid("Ensure this value is greater than or equal to 0.", attr="threshold")
 
 
-def checked(alert: Alert, results: Any, *, goes_on: bool) -> Checked:
-    """results: of the insight; goes_on: whether its last interval is still under way"""
+def check_value(value: object) -> None:
+    """Raise Invalid for what is not a value of a breakdown."""
+    texts = value if isinstance(value, list) else [value]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if value is None or is_number or (texts and all(isinstance(one, str) for one in texts)):
+        return
+    raise Invalid("Must be a string, an integer, or a list of strings.", attr="breakdown_value")
+
+
+def following(alert: Alert, results: Any) -> Alert:
+    """Return the alert with the value of the breakdown that stands at its place, if it names none.
+
+    Values change places from one check to the next.
+    """
+    if alert.breakdown_value is not None or not _is_list_of_entries(results):
+        return alert
+    value = next((one.get(_VALUE) for one in results[alert.series_index :]), None)
+    if value is None:
+        return alert
+    before = _with_value(results[: alert.series_index], value)
+    return replace(alert, breakdown_value=value, series_index=len(before))
+
+
+def checked(alert: Alert, results: Any, *, goes_on: bool, shows_all_values: bool = True) -> Checked:
+    """Compare the number of an alert with its threshold.
+
+    Args:
+        alert: Names the value of the breakdown, if the insight has one.
+        results: The result of the insight.
+        goes_on: Whether its last interval is still under way.
+        shows_all_values: Whether a value of the breakdown that is not in the result has no events.
+    """
     try:
-        points = _points(results, alert.series_index)
+        points = _points(alert, results, shows_all_values=shows_all_values)
         return _compared(alert, points, goes_on=goes_on)
     except AlertError as error:
         return Checked("errored", error=str(error))
@@ -93,16 +133,51 @@ def _told(fires: bool, value: float) -> Checked:
     return Checked("firing" if fires else "not_firing", value)
 
 
-def _points(results: Any, index: int) -> Sequence[float]:
-    """raises: AlertError"""
-    if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
+def _points(alert: Alert, results: Any, *, shows_all_values: bool) -> Sequence[float]:
+    """Return the numbers of the alert's entry. raises: AlertError"""
+    if not _is_list_of_entries(results):
         raise AlertError("The insight has no series of numbers.")
-    if index >= len(results):
-        raise AlertError(f"The result has {len(results)} series.")
-    entry = results[index]
+    entries = _entries(results, alert.breakdown_value)
+    if not entries and alert.breakdown_value is not None:
+        if not shows_all_values or _with_value(results, OTHER):
+            shown = alert.breakdown_value
+            raise AlertError(f"The insight does not show the value {shown} of its breakdown.")
+        return _NO_EVENTS
+    if alert.series_index >= len(entries):
+        raise AlertError(f"The result has {len(entries)} series.")
+    entry = entries[alert.series_index]
     if "aggregated_value" in entry:
         return [float(entry["aggregated_value"] or 0)]
     data = entry.get("data")
     if not isinstance(data, list) or not data:
         raise AlertError("The insight has no series of numbers.")
     return [float(one) for one in data]
+
+
+def _is_list_of_entries(results: Any) -> bool:
+    return isinstance(results, list) and all(isinstance(one, Mapping) for one in results)
+
+
+def _entries(
+    results: Sequence[Mapping[str, Any]], value: BreakdownValue | None
+) -> Sequence[Mapping[str, Any]]:
+    """Return the entries of a value of the breakdown, or all. raises: AlertError"""
+    if value is None:
+        return results
+    if any(_VALUE not in one for one in results):
+        raise AlertError("The insight has no breakdown.")
+    return _with_value(results, value)
+
+
+def _with_value(
+    results: Sequence[Mapping[str, Any]], value: BreakdownValue
+) -> Sequence[Mapping[str, Any]]:
+    """Return the entries of a value, as clients write it: cohorts may be named by text."""
+    return [one for one in results if _text(one.get(_VALUE)) == _text(value)]
+
+
+def _text(value: Any) -> str:
+    """Return a value as text; of a list with one value that value."""
+    if isinstance(value, list):
+        return _text(value[0]) if len(value) == 1 else "\0".join(str(one) for one in value)
+    return str(value)

@@ -16,15 +16,25 @@ from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import projects
 from fanion.errors import Invalid, NotFound
 from fanion.insights.alerts.model import Alert, Checked
+from fanion.insights.kinds_service import has_series
+from fanion.insights.model import SavedQuestion
+from fanion.insights.questions_service import stored_question
 from fanion.insights.store import summaries
 from fanion.projects.model import UserSummary
 from fanion.webhooks.model import alert_body
 from fanion.webhooks.outbox_store import enqueue
 
 ALERTS_MAX = 100  # of a project
+NO_SERIES = (
+    "An alert needs an insight with numbers by interval: trends, life cycles, or funnels shown as "
+    "trends."
+)
 LEASE = timedelta(minutes=5)
 DUE_MAX = 100
-LOGGED = ("name", "insight_id", "series_index", "condition", "threshold", "enabled")
+LOGGED = (
+    *("name", "insight_id", "series_index", "breakdown_value", "condition", "threshold"),
+    "enabled",
+)
 _NEW = {"state": "not_checked", "value": None, "error": None, "last_checked_at": None}
 
 _alert = alerts.c
@@ -64,11 +74,13 @@ class AlertStore:
         """values: by column. raises: Invalid for an insight that does not exist, and when the
         project has ALERTS_MAX"""
         async with self.records.write() as connection:
+            await connection.run_sync(_require_series, author.project_id, values)
             return await connection.run_sync(create_alert, author, values)
 
     async def change(self, author: Author, alert_id: int, values: Mapping[str, Any]) -> Alert:
         """values: the columns to set. raises: NotFound, Invalid"""
         async with self.records.write() as connection:
+            await connection.run_sync(_require_series, author.project_id, values)
             return await connection.run_sync(change_alert, author, alert_id, values)
 
     async def remove(self, author: Author, alert_id: int) -> None:
@@ -98,24 +110,34 @@ class AlertStore:
         async with self.records.write() as connection:
             return (await connection.execute(claimed)).rowcount == 1
 
-    async def finish(self, due: DueAlert, found: Checked, now: datetime) -> None:
-        """Webhooks are told in the same transaction when it begins or ceases to fire."""
-        async with self.records.write() as connection:
-            await connection.run_sync(self._finish, due, found, now)
+    async def finish(self, due: DueAlert, alert: Alert, found: Checked, now: datetime) -> None:
+        """Store the outcome of a check, and tell webhooks when the alert begins or ceases to fire.
 
-    def _finish(self, connection: Connection, due: DueAlert, found: Checked, now: datetime) -> None:
-        values = {**asdict(found), "last_checked_at": now, "due_at": now + self.every}
+        Args:
+            due: The alert as it was claimed.
+            alert: The alert with the value of the breakdown that it follows from now on.
+            found: The outcome.
+            now: The time of the check.
+        """
+        async with self.records.write() as connection:
+            await connection.run_sync(self._finish, due, alert, found, now)
+
+    def _finish(
+        self, connection: Connection, due: DueAlert, alert: Alert, found: Checked, now: datetime
+    ) -> None:
+        place = {"series_index": alert.series_index, "breakdown_value": alert.breakdown_value}
+        times = {"last_checked_at": now, "due_at": now + self.every}
+        values = {**asdict(found), **place, **times}
         done = update(alerts).where(_is_same(due)).values(**values, **_LEASE.released())
         if connection.execute(done).rowcount != 1:
             return
-        before = due.alert
-        if (before.state == "firing") != (found.state == "firing"):
-            body = partial(alert_body, _told(before, found), now)
-            enqueue(connection, before.project_id, "insight.alert", body, now)
+        if (alert.state == "firing") != (found.state == "firing"):
+            body = partial(alert_body, _told(alert, found), now)
+            enqueue(connection, alert.project_id, "insight.alert", body, now)
 
 
 def _told(alert: Alert, found: Checked) -> Mapping[str, Any]:
-    names = ("project_id", "insight_id", "name", "series_index", "condition", "threshold")
+    names = ("project_id", *(name for name in LOGGED if name != "enabled"))
     told = {name: getattr(alert, name) for name in names}
     return {"alert_id": alert.id, **told, **asdict(found)}
 
@@ -151,6 +173,8 @@ def change_alert(
     """Within a transaction. raises: as `AlertStore.change`"""
     before = _get(connection, author.project_id, alert_id)
     _require_insight(connection, author.project_id, values)
+    if "insight_id" in values:
+        values = {"breakdown_value": None, **values}  # one of the other insight
     differing = {name: one for name, one in values.items() if getattr(before, name) != one}
     if not differing:
         return before
@@ -181,6 +205,20 @@ def _require_insight(connection: Connection, project_id: int, values: Mapping[st
             code="does_not_exist",
             attr="insight",
         )
+
+
+def _require_series(connection: Connection, project_id: int, values: Mapping[str, Any]) -> None:
+    """Raise Invalid for an insight without a series of numbers."""
+    if "insight_id" not in values:
+        return
+    _require_insight(connection, project_id, values)
+    asked = select(insights.c.filters, insights.c.query).where(
+        insights.c.id == values["insight_id"]
+    )
+    row = connection.execute(asked).one()
+    question = stored_question(SavedQuestion(row.filters, row.query))
+    if question is None or not has_series(question):
+        raise Invalid(NO_SERIES, attr="insight")
 
 
 def _record(

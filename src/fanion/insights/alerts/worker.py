@@ -9,7 +9,7 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
-from fanion.insights.alerts.model import Checked, checked
+from fanion.insights.alerts.model import Alert, Checked, checked, following
 from fanion.insights.alerts.store import AlertStore, DueAlert
 from fanion.insights.questions_service import stored_question
 from fanion.insights.result_cache import ResultCache
@@ -54,22 +54,29 @@ class AlertWorker:
         if project is None or not await self._store.claim(due, self._now()):
             return False
         try:
-            found = await self._found(project, due)
+            alert, found = await self._checked(project, due.alert)
         except (EventStoreUnavailable, Unavailable) as error:  # due again once the lease is over
             log = structlog.get_logger()
             log.warning("alert_not_checked", alert=due.alert.id, reason=str(error))
             return True
-        await self._store.finish(due, found, self._now())
+        await self._store.finish(due, alert, found, self._now())
         return True
 
-    async def _found(self, project: Project, due: DueAlert) -> Checked:
-        insight = await self._insights.get(project.id, due.alert.insight_id)
+    async def _checked(self, project: Project, alert: Alert) -> tuple[Alert, Checked]:
+        """Return the alert, with the value of the breakdown that it follows, and the outcome."""
+        insight = await self._insights.get(project.id, alert.insight_id)
         query = None if insight is None else stored_question(insight.question)
         if query is None:
-            return Checked("errored", error="The insight cannot be calculated.")
+            return alert, Checked("errored", error="The insight cannot be calculated.")
         try:
             answer = await self._results.get_or_calculate(project, query, self._now())
         except Invalid as error:
-            return Checked("errored", error=error.detail)
-        goes_on = query.scope.until.text is None
-        return checked(due.alert, answer.results, goes_on=goes_on)
+            return alert, Checked("errored", error=error.detail)
+        alert = following(alert, answer.results)
+        breakdowns = getattr(query, "breakdowns", None)
+        return alert, checked(
+            alert,
+            answer.results,
+            goes_on=query.scope.until.text is None,
+            shows_all_values=breakdowns is not None and not breakdowns.hide_other,
+        )

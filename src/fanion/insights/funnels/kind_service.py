@@ -58,6 +58,7 @@ FUNNELS: Final = Kind(
         _PLACES,
         ActorsSource("FunnelsActorsQuery", frozenset(_PLACES)),
     ),
+    has_series=lambda query: query.visualization == "trends",
 )
 FUNNEL_CORRELATION: Final = Kind(
     "FunnelCorrelationQuery",

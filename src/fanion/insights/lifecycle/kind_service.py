@@ -5,7 +5,7 @@ source: insights.md sections 1b, 8 and 13
 
 from typing import Final
 
-from fanion.insights.kind_service import SERIES_PLACES, ActorsKind, Kind
+from fanion.insights.kind_service import SERIES_PLACES, ActorsKind, Kind, always
 from fanion.insights.lifecycle.query import LifecycleQuery, read_lifecycle
 from fanion.insights.lifecycle.service import (
     calculate_lifecycle,
@@ -31,4 +31,5 @@ LIFECYCLE: Final = Kind(
         SERIES_PLACES | {"target_date", "lifecycle_type", "breakdown_value"},
         {"day": "target_date", "status": "lifecycle_type"},
     ),
+    has_series=always,
 )

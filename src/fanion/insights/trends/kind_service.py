@@ -10,6 +10,7 @@ from fanion.insights.kind_service import (
     SERIES_PLACES,
     ActorsKind,
     Kind,
+    always,
 )
 from fanion.insights.parsing.query_names import DRAWN, Part, same
 from fanion.insights.parsing.translation import StandardForm
@@ -40,4 +41,5 @@ TRENDS: Final = Kind(
         {**NEWER_SERIES_PLACES, "day": "day", "breakdown": "breakdown_value"},
         group_type=group_type_of_trend,
     ),
+    has_series=always,
 )

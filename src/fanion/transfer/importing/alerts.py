@@ -7,7 +7,7 @@ from fanion.transfer.document import AlertEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.snapshot import SnapshotAlert, alert_entry
 
-_FIELDS = ("condition", "threshold", "series_index", "enabled")
+_FIELDS = ("condition", "threshold", "series_index", "breakdown_value", "enabled")
 
 
 def import_alerts(target: ImportTarget) -> None:
