@@ -1,6 +1,7 @@
 """The range with which a question compares its own."""
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -39,6 +40,16 @@ def test_a_relative_range_is_compared_with_the_same_weekdays_and_dates_by_length
 
     assert (f"{before.start:%Y-%m-%d %H:%M}", f"{before.end:%Y-%m-%d %H:%M}") == (start, end)
     assert len(cut(before, interval, UTC_ZONE).starts) == len(buckets.starts)
+
+
+def test_the_range_before_one_with_a_skipped_day_ends_where_that_begins() -> None:
+    zone = ZoneInfo("Pacific/Apia")
+    query = parse_trends({"date_from": "2011-12-29", "date_to": "2011-12-31"})
+    span = query.span(RangeClock(datetime(2024, 1, 24, tzinfo=UTC), zone))
+
+    number = distance(query.scope.since, query.scope.until, cut(span, "day", zone), "day", zone)
+
+    assert previous(span, number, "day", zone).end == span.start
 
 
 EARLIER = [

@@ -1,5 +1,6 @@
 """The intervals of a range: their starts, their names, and whether they are over."""
 
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -53,6 +54,46 @@ def test_a_day_has_the_hours_of_its_zone(day: str, zone: str, hours: int, repeat
     assert buckets.starts[0] == span.start
     assert list(buckets.starts) == sorted(buckets.starts)
     assert all(one.startswith(day) and one.endswith(":00:00") for one in buckets.days)
+
+
+# Of zones that moved over the date line, the first and the last day of a range, and its days.
+SKIPPED = [
+    ("Pacific/Apia", "2011-12-29", "2011-12-31", ["2011-12-29", "2011-12-31"]),
+    ("Pacific/Fakaofo", "2011-12-29", "2011-12-31", ["2011-12-29", "2011-12-31"]),
+    ("Pacific/Kwajalein", "1993-08-20", "1993-08-23", ["1993-08-20", "1993-08-22", "1993-08-23"]),
+    ("Pacific/Kiritimati", "1994-12-30", "1995-01-02", ["1994-12-30", "1995-01-01", "1995-01-02"]),
+]
+
+
+@pytest.mark.parametrize(("zone", "first", "last", "days"), SKIPPED)
+def test_a_day_that_a_zone_skipped_is_no_interval(
+    zone: str, first: str, last: str, days: list[str]
+) -> None:
+    here = ZoneInfo(zone)
+    span = span_of(first, last, zone=here)
+
+    buckets = cut(span, "day", here)
+
+    assert list(buckets.days) == days
+    assert buckets.starts[0] == span.start
+    assert buckets.end == span.end
+    hours = cut(span, "hour", here)
+    assert {hour[:10] for hour in hours.days} == set(days)
+    assert len(hours.starts) == 24 * len(days)
+
+
+@pytest.mark.parametrize("zone", [zone for zone, *_ in SKIPPED])
+@pytest.mark.parametrize("interval", ["hour", "day", "week", "month"])
+def test_intervals_follow_one_another_where_a_day_was_skipped(
+    zone: str, interval: Interval
+) -> None:
+    here = ZoneInfo(zone)
+    year = {"Pacific/Kwajalein": "1993", "Pacific/Kiritimati": "1994"}.get(zone, "2011")
+
+    buckets = cut(span_of(f"{year}-07-01", f"{int(year) + 1}-02-01", zone=here), interval, here)
+
+    assert all(one < after for one, after in pairwise(buckets.starts))
+    assert len(set(buckets.days)) == len(buckets.days)
 
 
 def test_hours_are_named_with_their_day() -> None:

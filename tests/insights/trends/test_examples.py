@@ -53,6 +53,26 @@ async def test_the_maths_of_the_example(analyst: Analyst, math: str) -> None:
     assert found["action"]["math"] == math
 
 
+@pytest.mark.parametrize(
+    ("math", "numbers"),
+    [("total", [1, 1]), ("dau", [1, 1]), ("weekly_active", [1, 2]), ("monthly_active", [1, 2])],
+)
+async def test_no_event_counts_twice_around_a_day_that_the_zone_skipped(
+    analyst: Analyst, math: str, numbers: list[int]
+) -> None:
+    history = History(
+        zone="Pacific/Apia",
+        happened=[a("viewed", ANN, "2011-12-30 09:59"), a("viewed", BOB, "2011-12-30 10:00")],
+    )
+    asked = {"date_from": "2011-12-29", "date_to": "2011-12-31"}
+
+    found = await entry(analyst, history, events=[series(math)], **asked)
+
+    assert found["days"] == ["2011-12-29", "2011-12-31"]
+    assert found["data"] == numbers
+    assert found["count"] == sum(numbers)
+
+
 async def test_running_sums_of_the_example(analyst: Analyst) -> None:
     display = "ActionsLineGraphCumulative"
     events = await entry(analyst, events=[series()], display=display)

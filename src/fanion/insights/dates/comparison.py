@@ -23,12 +23,14 @@ def distance(
     source: insights.md section 4d
     """
     number, steps = len(buckets.starts), 60 if interval == "minute" else 1
+    first, last = (buckets.starts[n].astimezone(zone).date() for n in (0, -1))
+    if interval == "day":  # also those that the zone skipped
+        number = (last - first).days + 1
     if until.text is not None or not (since.text is None or since.is_distance):
         return number
     if interval in FINE and since.unit == "h":
         return since.count * steps or number
     if interval in FINE:
-        first, last = (buckets.starts[n].astimezone(zone).date() for n in (0, -1))
         return 24 * steps * (last - first).days or number
     return number - 1 or number
 

@@ -1,7 +1,7 @@
 """The intervals of a range of time: hours, days, weeks, months.
 
 Days, weeks and months begin in the project's time zone, whatever their length; an hour that is
-repeated when clocks go back appears twice.
+repeated when clocks go back appears twice, and a day that a zone skipped does not appear.
 
 source: cohorts.md section 23; insights.md sections 2c and 2d
 """
@@ -111,9 +111,14 @@ def _starts(
             start = _ceil(start + STEPS[interval], zone, interval)
         return
     day = _first_day(span.start.astimezone(zone).date(), interval, week_start_day)
-    while (start := midnight(day, zone)) < span.end:
-        yield start
+    start = midnight(day, zone)
+    while start < span.end:
         day = _next_day(day, interval)
+        end = midnight(day, zone)
+        # Where a zone moves over the date line it skips a day, which then begins with the next one.
+        if start < end:
+            yield start
+        start = end
 
 
 def _first_day(day: date, interval: Interval, week_start_day: int) -> date:

@@ -79,7 +79,16 @@ def _of_window(asked: SeriesQuery, window: int, zone: ZoneInfo, *, totals: bool)
     if totals:
         series = replace(asked.series, math=Math("dau"))
         return replace(asked, span=span, series=series)
-    return replace(asked, span=span, starts=cut(span, "day", zone).starts, window=window)
+    starts = cut(span, "day", zone).starts
+    return replace(
+        asked, span=span, starts=starts, numbers=day_numbers(starts, zone), window=window
+    )
+
+
+def day_numbers(starts: Sequence[datetime], zone: ZoneInfo) -> list[int]:
+    """Count days from the first one, also those that the zone skipped."""
+    days = [start.astimezone(zone).date() for start in starts]
+    return [(day - days[0]).days for day in days]
 
 
 def counted(asked: SeriesQuery, rows: Sequence[Row], frame: Frame, zone: ZoneInfo) -> Numbers:
@@ -102,7 +111,7 @@ def _active(
 ) -> list[float]:
     """How many are active on the last day of each interval."""
     first, last = asked.starts[0].astimezone(zone).date(), last_day(frame.span, zone)
-    active = list(accumulate(float(changes.get(day, 0)) for day in range(len(asked.starts))))
+    active = list(accumulate(float(changes.get(day, 0)) for day in range(asked.numbers[-1] + 1)))
     return [active[(min(day, last) - first).days] for day in _last_days(frame.intervals, zone)]
 
 

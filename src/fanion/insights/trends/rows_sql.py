@@ -64,6 +64,7 @@ class SeriesQuery:
     """One series in one time range.
 
     starts: of the intervals; none for the whole span
+    numbers: of the intervals of a window, which are days, from 0
     bins:   of the parts of the breakdown that are histograms
     window: of active persons: so many intervals, which are days, of which one counts
     once:   a person counts in its first interval only
@@ -74,6 +75,7 @@ class SeriesQuery:
     breakdowns: Breakdowns | None
     span: DateRange
     starts: Sequence[datetime] = ()
+    numbers: Sequence[int] = ()
     bins: Mapping[int, Bins] = field(default_factory=dict)
     window: int | None = None
     once: bool = False

@@ -133,12 +133,12 @@ class _TrendSql(SeriesRows):
     def _day_number(self, day: str) -> str:
         bind, starts = self.compiler.bindings, self.query.starts
         instants = bind.add([micros(one) for one in starts], "Array(Int64)")
-        numbers = bind.add(list(range(len(starts))), "Array(Int64)")
+        numbers = bind.add(list(self.query.numbers), "Array(Int64)")
         return f"transform({day}, {instants}, {numbers}, toInt64(-1))"
 
     def covered_days(self) -> str:
         """Of the days that are shown, which are those after the first window."""
-        first, days = (self.query.window or 1) - 1, len(self.query.starts)
+        first, days = (self.query.window or 1) - 1, self.query.numbers[-1] + 1
         return f"total * greatest({days} - greatest(bucket, {first}), 0)"
 
     def _of_keys(self, valued: _Value) -> str:
