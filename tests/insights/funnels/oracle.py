@@ -8,7 +8,7 @@ source: insights.md sections 3 and 5
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from math import ceil, floor
 from statistics import mean, median
@@ -28,7 +28,8 @@ Who = UUID | str
 
 @dataclass(frozen=True)
 class Try:
-    """One attempt. events: those with which the steps were reached, one for each"""
+    """One attempt. events: those with which the steps were reached, in the order of the steps; of
+    equal steps that are reached at one moment the first has the first event"""
 
     events: tuple[Happening, ...]
 
@@ -82,17 +83,25 @@ class Oracle:
 
     def in_range(self) -> list[Happening]:
         zone = ZoneInfo(self.history.zone)
-        days = int(self.get("date_from", "-7d").removeprefix("-").removesuffix("d"))
-        today = NOW.astimezone(zone).date()
-        first, last = today - timedelta(days=days), today
+        first, last = self.day("date_from", "-7d"), self.day("date_to", "-0d")
         if self.get("funnel_viz_type", "") == "trends":
             first = interval_start(first, self.get("interval", "day"))
         return [
             one
             for one in self.history.once
-            if first <= one.at.astimezone(zone).date() <= last
+            if first <= one.at.astimezone(zone).date()
+            and (one.at.astimezone(zone).date() <= last or one.at < self.window_end(self.end(last)))
             and all(holds(condition, one) for condition in self.get("properties", []))
         ]
+
+    def day(self, name: str, default: str) -> date:
+        ago = int(self.get(name, default).removeprefix("-").removesuffix("d"))
+        here = NOW.astimezone(ZoneInfo(self.history.zone))
+        return here.date() - timedelta(days=ago)
+
+    def end(self, last: date) -> datetime:
+        midnight = datetime.combine(last + timedelta(days=1), time(), ZoneInfo(self.history.zone))
+        return midnight.astimezone(UTC)
 
     def of_actors(self) -> dict[Who, list[Happening]]:
         index = self.filters.get("aggregation_group_type_index")
@@ -115,31 +124,40 @@ class Oracle:
     def tries(self, events: Sequence[Happening]) -> list[Try]:
         """All that are not excluded, in time. events: of one actor"""
         make = {"ordered": self.ordered, "strict": self.strict, "unordered": self.unordered}
-        found = (Try(tuple(one)) for one in make[self.order](events))
-        return [one for one in found if not self.is_excluded(one, events)]
+        end = self.end(self.day("date_to", "-0d"))
+        begun = (Try(tuple(one)) for one in make[self.order](events) if one)
+        return [
+            one for one in begun if one.events[0].at < end and not self.is_excluded(one, events)
+        ]
 
     def ordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+        """From each event of the first step, moment by moment, each as far as it goes."""
         for start in events:
             if not matches(self.steps[0], start):
                 continue
-            found = [start]
-            for number in range(1, len(self.steps)):
-                step, last = self.steps[number], found[-1].at
-                later = is_wider(step, self.steps[number - 1])
-                next_one = next(
-                    (
-                        one
-                        for one in events
-                        if matches(step, one)
-                        and (one.at > last if later else one.at >= last)
-                        and one.at <= self.window_end(start.at)
-                    ),
-                    None,
-                )
-                if next_one is None:
-                    break
-                found.append(next_one)
+            found: list[Happening] = []
+            for at, moment in groupby(events, key=lambda one: one.at):
+                if start.at <= at <= self.window_end(start.at):
+                    found += self.run(list(moment), len(found))
             yield found
+
+    def run(self, moment: Sequence[Happening], first: int) -> list[Happening]:
+        """How the most steps from this one on get an event each of those of one moment."""
+        last = max(
+            end
+            for end in range(first, len(self.steps) + 1)
+            if matching(self.steps[first:end], moment) == end - first
+        )
+        shown = []
+        for number in range(first, last):
+            fitting = [one for one in moment if matches(self.steps[number], one)]
+            equal = [
+                n
+                for n in range(first, number)
+                if are_equal(*map(self.steps.__getitem__, (n, number)))
+            ]
+            shown.append(fitting[len(equal)])
+        return shown
 
     def strict(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
         for place, start in enumerate(events):
@@ -152,17 +170,14 @@ class Oracle:
                 yield found
 
     def unordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+        """Each event with which one more of the steps can have an event of its own."""
         for start in events:
             if not any(matches(step, start) for step in self.steps):
                 continue
             end = self.window_end(start.at)
             within = [one for one in events if start.at <= one.at <= end]
-            found = []
-            for number, step in enumerate(self.steps):
-                same = [other for other in self.steps[:number] if are_equal(other, step)]
-                fitting = [one for one in within if matches(step, one)]
-                found += fitting[len(same) : len(same) + 1]
-            yield sorted(found, key=lambda one: one.at)
+            done = [matching(self.steps, within[:number]) for number in range(len(within) + 1)]
+            yield [one for number, one in enumerate(within) if done[number + 1] > done[number]]
 
     def is_excluded(self, one: Try, events: Sequence[Happening]) -> bool:
         for excluded in self.exclusions:
@@ -343,6 +358,23 @@ def interval_start(day: date, interval: str) -> date:
     if interval == "week":
         return day - timedelta(days=(day.weekday() + 1) % 7)
     return day.replace(day=1) if interval == "month" else day
+
+
+def matching(steps: Sequence[Mapping[str, Any]], events: Sequence[Happening]) -> int:
+    """How many of the steps can have an event each, by augmenting paths."""
+    taken: dict[UUID, int] = {}
+
+    def place(step: int, tried: set[UUID]) -> bool:
+        for one in events:
+            if one.uuid in tried or not matches(steps[step], one):
+                continue
+            tried.add(one.uuid)
+            if one.uuid not in taken or place(taken[one.uuid], tried):
+                taken[one.uuid] = step
+                return True
+        return False
+
+    return sum(place(step, set()) for step in range(len(steps)))
 
 
 def matches(entity: Mapping[str, Any], one: Happening) -> bool:

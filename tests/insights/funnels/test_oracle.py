@@ -63,7 +63,8 @@ def questions(draw: st.DrawFn) -> Filters:
     last = len(asked["events"]) - 1
     if last and draw(st.booleans()):
         asked["exclusions"] = draw(_exclusions(asked["events"], order))
-    return {"insight": "FUNNELS", "date_from": "-7d", **asked}
+    until = draw(st.sampled_from((None, None, "-1d", "-2d")))
+    return {"insight": "FUNNELS", "date_from": "-7d", "date_to": until, **asked}
 
 
 @st.composite
@@ -118,6 +119,23 @@ async def test_steps_and_times(analyst: Analyst, history: History, asked: Filter
     answer = await analyst.answer(history, **asked)
 
     assert Oracle(history, asked).step_rows() == {("",): _rows(answer)}
+
+
+@settings(max_examples=10)
+@given(DENSE, questions())
+async def test_a_stricter_order_of_steps_never_counts_more(
+    analyst: Analyst, history: History, asked: Filters
+) -> None:
+    project = await analyst.store(history)
+    asked = {name: value for name, value in asked.items() if name != "exclusions"}
+
+    strict, ordered, unordered = [
+        [step["count"] for step in await analyst.ask(project, **asked | {"funnel_order_type": one})]
+        for one in ("strict", "ordered", "unordered")
+    ]
+
+    for less, more in ((strict, ordered), (ordered, unordered)):
+        assert all(few <= many for few, many in zip(less, more, strict=True))
 
 
 @settings(max_examples=8)

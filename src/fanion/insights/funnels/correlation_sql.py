@@ -10,9 +10,9 @@ source: insights.md section 5i
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fanion.insights.funnels.actor_tries_sql import tries_of_actors
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.query import FunnelCorrelationQuery
-from fanion.insights.funnels.sql import tries_of_actors
 from fanion.insights.funnels.tries_sql import window_end
 from fanion.insights.query import Entity
 from fanion.insights.sql.compiler import Compiler, Statement
@@ -146,7 +146,7 @@ def _others(compiler: Compiler, one: CorrelationSql) -> str:
     free = Compiler(replace(compiler.context, scope=replace(query.scope, properties=None)))
     # Both are of one statement.
     free.bindings, free.project = compiler.bindings, compiler.project
-    where = free.where(one.asked.span, _events(query))
+    where = free.where(one.asked.reach, _events(query))
     names = "[toString(event)]"
     if query.type == "events":
         own = [step.event for step in query.funnel.steps if step.event is not None]

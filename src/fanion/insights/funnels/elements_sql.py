@@ -4,23 +4,27 @@ An element is `(at, id, mask)`: microseconds since the start of the range plus o
 never a time; the uuid as a number; and a bit for each step and each exclusion that the event is.
 
 In an ordered funnel it is `(tick, id)` instead, one for each step or exclusion that the event is.
-A tick is `at` times TICKS plus a rank, which orders the steps of one instant so that what may
-follow comes later in the array: a step that may share its instant with the one before it lies
-behind it, one that needs a later event before it, and exclusions, which count strictly between
-two steps, before all steps.
+A tick is `at` times TICKS plus a rank, which orders the steps of one instant. Exclusions, which
+count strictly between two steps, lie before all steps. Where no event can be two of the steps, a
+step lies behind the one before it, which it may follow at the same instant; else it lies before
+that one, so that one event is not taken twice.
 
-Where events have values of a breakdown, the value is the last of an element.
+Where events have values of a breakdown, the value is the last of an element. Events are read until
+the windows of all tries that begin in the range are over.
 
 source: insights.md sections 5 and 17
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
+from dateutil.relativedelta import relativedelta
+
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.funnels.query import FunnelsQuery
-from fanion.insights.funnels.steps import needs_later
+from fanion.insights.funnels.query import FunnelsQuery, Window
+from fanion.insights.funnels.steps import are_disjoint
 from fanion.insights.funnels.values_sql import event_value
 from fanion.insights.query import Entity
 from fanion.insights.sql.breakdown import OF_ACTORS, only_shown
@@ -29,6 +33,8 @@ from fanion.properties.bindings import micros
 
 # More than there are steps and exclusions; a power of two.
 TICKS: Final = 64
+# The event store holds nothing later.
+_LAST: Final = datetime(2299, 12, 31, tzinfo=UTC)
 
 _ROWS = """
   SELECT {who} AS who,
@@ -65,6 +71,16 @@ class FunnelSql:
     shown: Sequence[str] | None = None
 
     @property
+    def reach(self) -> DateRange:
+        """The range whose events are read: with the window of who enters at its end."""
+        return DateRange(self.span.start, _window_end(self.span.end, self.query.window))
+
+    @property
+    def last(self) -> int:
+        """The last instant at which a try can begin, as elements have it."""
+        return micros(self.span.end) - micros(self.span.start)
+
+    @property
     def by_event_value(self) -> bool:
         """The value of the breakdown is one of an event's."""
         found = self.query.breakdowns
@@ -98,13 +114,16 @@ class FunnelSql:
         return found is not None and found.parts[0].type != "cohort" and not many
 
 
+def _window_end(start: datetime, window: Window) -> datetime:
+    length = relativedelta(**{f"{window.unit}s": window.number})  # type: ignore[arg-type]
+    return min(start + length, max(start, _LAST))
+
+
 def ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
-    """Of the steps, then of the exclusions, within one instant; from 1."""
-    order: list[int] = []
-    for number in range(len(steps)):
-        order.insert(0 if needs_later(steps, number) else len(order), number)
-    own = [exclusions + 1 + order.index(number) for number in range(len(steps))]
-    return own + [number + 1 for number in range(exclusions)]
+    """Return those of the steps, then of the exclusions, within one instant; from 1."""
+    count = len(steps)
+    own = range(1, count + 1) if are_disjoint(steps) else range(count, 0, -1)
+    return [*(exclusions + one for one in own), *range(1, exclusions + 1)]
 
 
 def elements(compiler: Compiler, asked: FunnelSql) -> str:
@@ -115,7 +134,7 @@ def elements(compiler: Compiler, asked: FunnelSql) -> str:
         who=compiler.who(),
         code=_code(compiler, asked),
         columns=_columns(compiler, asked),
-        where=compiler.where(asked.span, None if query.order == "strict" else query.entities),
+        where=compiler.where(asked.reach, None if query.order == "strict" else query.entities),
     )
     grouped = _GROUPED.format(
         key=key,
@@ -161,18 +180,13 @@ def _code(compiler: Compiler, asked: FunnelSql) -> str:
     query = asked.query
     own = ranks(query.steps, len(query.exclusions))
     entities = query.entities
-    if _are_disjoint(entities):
+    if are_disjoint(entities):
         parts = (f"{compiler.entity(one)}, {r}" for one, r in zip(entities, own, strict=True))
         rank = f"toUInt64(multiIf({', '.join(parts)}, 0))" if entities else "0"
         return f"if({rank} = 0, 0, {at} * {TICKS} + {rank})"
     parts = (f"if({compiler.entity(one)}, {r}, 0)" for one, r in zip(entities, own, strict=True))
     found = f"arrayFilter(rank -> rank != 0, [{', '.join(parts)}])"
     return f"{at} * {TICKS} + toUInt64(arrayJoin({found}))"
-
-
-def _are_disjoint(entities: Sequence[Entity]) -> bool:
-    names = [one.event for one in entities]
-    return None not in names and len(set(names)) == len(names)
 
 
 def _mask(compiler: Compiler, query: FunnelsQuery) -> str:
@@ -184,15 +198,16 @@ def _mask(compiler: Compiler, query: FunnelsQuery) -> str:
 
 
 def _entered(asked: FunnelSql) -> str:
-    """Without an event that can be the first one, the funnel is empty."""
+    """Without an event in the range that can be the first one, the funnel is empty."""
     query = asked.query
     if query.order == "ordered":
         rank = ranks(query.steps, len(query.exclusions))[0]
-        is_first, column = f"bitAnd(one, {TICKS - 1}) = {rank}", "codes"
-    else:
-        bits = 1 if query.order == "strict" else steps_mask(query)
-        is_first, column = f"bitAnd(one, {bits}) != 0", "masks"
-    return f"arrayExists(one -> {is_first}, groupArrayArray({column}))"
+        is_first = f"bitAnd(one, {TICKS - 1}) = {rank} AND one < {(asked.last + 1) * TICKS}"
+        return f"arrayExists(one -> {is_first}, groupArrayArray(codes))"
+    bits = 1 if query.order == "strict" else steps_mask(query)
+    is_first = f"bitAnd(one, {bits}) != 0 AND at <= {asked.last}"
+    columns = "groupArrayArray(masks), groupArrayArray(codes)"
+    return f"arrayExists((one, at) -> {is_first}, {columns})"
 
 
 def steps_mask(query: FunnelsQuery) -> int:

@@ -6,19 +6,12 @@ source: insights.md sections 5, 13 and 17
 from collections.abc import Sequence
 from datetime import datetime
 
-from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, elements, steps_mask
-from fanion.insights.funnels.tries_sql import tries
-from fanion.insights.funnels.values_sql import bound_value, no_value
-from fanion.insights.sql.breakdown import OF_ACTORS, BreakdownSql, only_shown
+from fanion.insights.funnels.actor_tries_sql import tries_of_actors
+from fanion.insights.funnels.elements_sql import FunnelSql
+from fanion.insights.funnels.values_sql import bound_value
+from fanion.insights.sql.breakdown import only_shown
 from fanion.insights.sql.compiler import OTHER, Compiler, Statement
 from fanion.properties.bindings import micros
-
-_TRIES = """
-  SELECT actor, {shown} AS own_value, tries
-    FROM (SELECT actor, {value} AS value, {tries} AS tries
-            FROM ({elements}) AS found
-{join})
-"""
 
 # Of several tries that reach equally far, the times are averages.
 _PEOPLE = """
@@ -257,48 +250,3 @@ def _try_value(compiler: Compiler, asked: FunnelSql, one: str) -> str | None:
     if not asked.valued_tries:
         return None
     return only_shown(compiler, f"{one}.{len(asked.query.steps) + 2}", asked.shown)
-
-
-def tries_of_actors(compiler: Compiler, asked: FunnelSql) -> str:
-    """Rows: actor, value of the breakdown, tries. An actor has a row for each value it has."""
-    found = elements(compiler, asked)
-    value, join = _actor_value(compiler, asked)
-    is_shown = asked.query.breakdowns is None or asked.one_value_a_funnel or asked.valued_tries
-    own = "value" if is_shown else only_shown(compiler, "value", asked.shown)
-    own = f"arrayJoin(arrayDistinct({_each_shown(compiler, asked)}))" if asked.valued_steps else own
-    return _TRIES.format(
-        shown=own, value=value, tries=tries(compiler, asked), elements=found, join=join
-    )
-
-
-def _each_shown(compiler: Compiler, asked: FunnelSql) -> str:
-    return f"arrayMap(one -> {only_shown(compiler, 'one', asked.shown)}, value)"
-
-
-def _actor_value(compiler: Compiler, asked: FunnelSql) -> tuple[str, str]:
-    """An expression, and the join it needs."""
-    query = asked.query
-    if query.breakdowns is None or asked.valued_tries:
-        return "''", ""
-    if asked.one_value_a_funnel:
-        return "found.value", ""
-    if query.breakdowns.parts[0].type in OF_ACTORS:
-        held = BreakdownSql(compiler, query.breakdowns)
-        return held.value(), held.joins()
-    return _of_events(asked, compiler.bindings.text(no_value(query.breakdowns))), ""
-
-
-def _of_events(asked: FunnelSql, none: str) -> str:
-    """The first or the last value; of attribution by `step` an array of all."""
-    query = asked.query
-    if query.order == "ordered":
-        is_step = f"bitAnd(one.1, {TICKS - 1}) > {len(query.exclusions)}"
-        order, text = "(bitShiftRight(one.1, 6), one.2)", 3
-    else:
-        is_step, order, text = f"bitAnd(one.3, {steps_mask(query)}) != 0", "(one.1, one.2)", 4
-    if query.attribution == "step":
-        return f"arrayMap(one -> one.{text}, arrayFilter(one -> {is_step}, elements))"
-    filled = f"arrayFilter(one -> {is_step} AND one.{text} != {none}, elements)"
-    place = 1 if query.attribution == "first_touch" else -1
-    found = f"arraySort(one -> {order}, {filled})[{place}].{text}"
-    return f"ifNull(nullIf({found}, ''), {none})"

@@ -1,0 +1,115 @@
+"""The tries of an ordered funnel in which an event can be several steps.
+
+A step takes an event that no other step takes, and the events of a moment are in whatever order
+lets a try go furthest. The run of a moment from a step is how many steps, from this one on, have an
+event each among those of the moment. A run from one step ends where, or before, that from the next
+step ends. So the moment is laid out as its runs, that from the last step first: a chain that comes
+to a step finds the run from there before all others, and behind its end nothing that could follow.
+
+The elements of a moment with one event lie like this by their ranks already. Only those of actors
+that have several events at one moment are laid out anew.
+
+source: insights.md section 5a, "Rule"
+"""
+
+from collections.abc import Sequence
+
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql
+from fanion.insights.funnels.ordered_sql import OrderedTries
+from fanion.insights.funnels.steps import contains, related, sets_of
+from fanion.insights.sql.compiler import Compiler
+
+_AT = "bitShiftRight({}.1, 6)"
+
+# Sorted elements have as many stretches of one instant as of one event, unless several events
+# share an instant.
+_CROWDED = """
+  SELECT *, length(arrayCompact(arrayMap(tick -> bitShiftRight(tick, 6), elements.1)))
+            < length(arrayCompact(elements.2)) AS is_crowded
+    FROM ({elements})
+"""
+
+# Of an actor that is not crowded there are no moments.
+_MOMENTS = """
+  SELECT *, arraySlice(elements, 1, if(is_crowded, length(elements), 0)) AS crowded,
+         arraySplit((one, before) -> NOT {same}, crowded, arrayShiftRight(crowded, 1)) AS moments,
+         arrayMap(moment -> [{numbers}], moments) AS numbers
+    FROM ({crowded})
+"""
+
+_LAID_OUT = """
+  SELECT *, arrayFlatten(arrayMap((moment, number) -> arrayConcat({runs}), moments, numbers))
+              AS laid_out
+    FROM ({moments})
+"""
+
+
+class OverlappingTries(OrderedTries):
+    """numbers: of the events of a moment that are any of some steps, for each of `sets`"""
+
+    def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
+        super().__init__(compiler, asked)
+        self.sets = list(dict.fromkeys([(0,), *sets_of(related(self.query.steps))]))
+
+    def tries(self) -> str:
+        of_laid_out = OrderedTries(self.compiler, self.asked, "laid_out").tries()
+        return f"if(is_crowded, {of_laid_out}, {super().tries()})"
+
+    def source(self, elements: str) -> str:
+        crowded = _CROWDED.format(elements=elements)
+        moments = _MOMENTS.format(
+            same=f"{_AT.format('one')} = {_AT.format('before')}",
+            numbers=", ".join(map(self.number_of, self.sets)),
+            crowded=crowded,
+        )
+        exclusions = len(self.query.exclusions)
+        excluded = f"arrayFilter(one -> bitAnd(one.1, {TICKS - 1}) <= {exclusions}, moment)"
+        runs = [self.run(number) for number in reversed(range(1, self.size))]
+        begun = f"arrayFlatten(arrayWithConstant(number[1], {self.run(0)}))"
+        parts = [*([excluded] if exclusions else []), *runs, begun]
+        return _LAID_OUT.format(runs=", ".join(parts), moments=moments)
+
+    def number_of(self, some: Sequence[int]) -> str:
+        """How many events of a moment are any of these steps."""
+        steps = self.query.steps
+        for outer in some:
+            if all(contains(steps[outer], steps[number]) for number in some):
+                return f"arrayCount(one -> {self.is_rank(self.ranks[outer])}, moment)"
+        bits = sum(1 << self.ranks[number] for number in set(some))
+        is_any = f"bitTest(toUInt64({bits}), bitAnd(one.1, {TICKS - 1}))"
+        ids = f"arrayMap(one -> one.2, arrayFilter(one -> {is_any}, moment))"
+        return f"length(arrayDistinct({ids}))"
+
+    def run(self, first: int) -> str:
+        """The elements of the run of a moment from a step."""
+        every = ", ".join(self.element(first, number) for number in range(first, self.size))
+        return f"arraySlice([{every}], 1, arrayMin([{', '.join(self.ends(first))}]))"
+
+    def ends(self, first: int) -> list[str]:
+        """Where the run ends at the latest: at the first step of a set that has no event left."""
+        found = []
+        for place, some in enumerate(self.sets, 1):
+            offsets = [step - first for step in sorted(some) if step >= first]
+            if offsets:
+                listed = ", ".join(map(str, [*offsets, self.size - first]))
+                found.append(f"[{listed}][least(number[{place}], {len(offsets)}) + 1]")
+        return found
+
+    def element(self, first: int, number: int) -> str:
+        """A step as an element of the run from the first one; it needs no id any more."""
+        tick = f"bitAnd(moment[1].1, bitNot(toUInt64({TICKS - 1}))) + {self.ranks[number]}"
+        parts = [tick, "toUInt128(0)"]
+        if self.asked.valued:
+            is_read = self.with_value and number == self.query.attribution_step
+            parts.append(self.value(first, number) if is_read else "''")
+        return f"tuple({', '.join(parts)})"
+
+    def value(self, first: int, number: int) -> str:
+        """Of equal steps of a run the first has the first event, the second the second."""
+        steps = self.query.steps
+        before = (
+            contains(steps[number], steps[other]) and contains(steps[other], steps[number])
+            for other in range(first, number)
+        )
+        fitting = f"arrayFilter(one -> {self.is_rank(self.ranks[number])}, moment)"
+        return f"{fitting}[{sum(before) + 1}].3"

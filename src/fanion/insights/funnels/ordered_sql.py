@@ -1,0 +1,93 @@
+"""The tries of an ordered funnel.
+
+source: insights.md section 5a
+"""
+
+from collections.abc import Iterator
+
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, ranks
+from fanion.insights.funnels.tries_sql import Tries
+from fanion.insights.sql.compiler import Compiler
+
+
+class OrderedTries(Tries):
+    """Each step of a try is the first that can follow; what lies beyond the window is cut off.
+
+    A chain is a tuple of the times from one step to the last, behind each time those of the
+    exclusions that begin with its step, and the value where it is wanted.
+
+    array: the column of elements, of which no event at the instant of another is of its steps
+    """
+
+    def __init__(self, compiler: Compiler, asked: FunnelSql, array: str = "elements") -> None:
+        super().__init__(compiler, asked)
+        self.array = array
+        self.ranks = ranks(self.query.steps, len(self.query.exclusions))
+
+    def tries(self) -> str:
+        chain, width = "", 0
+        for number in reversed(range(self.size)):
+            chain, width = self.chain(number, chain, width)
+        begun = f"arrayFilter(chain -> {self.is_begun()}, {chain})"
+        return self.of_chains(begun)
+
+    def of_chains(self, chains: str) -> str:
+        """chains: an array of those of all steps"""
+        return self.counted(f"arrayMap(chain -> {self.of_chain()}, {chains})")
+
+    def is_begun(self) -> str:
+        return f"chain.1 != 0 AND chain.1 <= {self.asked.last}"
+
+    def chain(self, number: int, rest: str, width: int) -> tuple[str, int]:
+        """rest: the chains from the next step on, of `width` parts"""
+        excluded = self.beginning(number)
+        is_valued = self.with_value and number == self.query.attribution_step
+        names = [f"x{place}" for place in excluded]
+        own = ["bitShiftRight(one.1, 6)", *names, *(["one.3"] if is_valued else [])]
+        parts = [*own, *(f"rest.{place}" for place in range(1, width + 1))]
+        arrays = [self.array, *(self.next_excluded(place) for place in excluded)]
+        arrays += [rest] if width else []
+        arguments = ["one", *names, *(["rest"] if width else [])]
+        made = (
+            f"arrayMap(({', '.join(arguments)}) -> if({self.is_rank(self.ranks[number])}, "
+            f"tuple({', '.join(parts)}), {self.no_chain(number)}), {', '.join(arrays)})"
+        )
+        filled = f"arrayReverseFill(chain -> chain.1 != 0, {made})" if number else made
+        return filled, len(parts)
+
+    def no_chain(self, number: int) -> str:
+        zeros = {"value": "''"}
+        parts = (zeros.get(kind, "toUInt64(0)") for kind, _ in self.places(number))
+        return f"tuple({', '.join(parts)})"
+
+    def beginning(self, number: int) -> list[int]:
+        found = enumerate(self.query.exclusions)
+        return [place for place, one in found if one.from_step == number]
+
+    def is_rank(self, rank: int) -> str:
+        return f"bitAnd(one.1, {TICKS - 1}) = {rank}"
+
+    def next_excluded(self, place: int) -> str:
+        rank = self.ranks[self.size + place]
+        made = (
+            f"arrayMap(one -> if({self.is_rank(rank)}, bitShiftRight(one.1, 6), 0), {self.array})"
+        )
+        return f"arrayReverseFill(x -> x != 0, {made})"
+
+    def places(self, first: int = 0) -> Iterator[tuple[str, int]]:
+        """What the parts of a chain are: a step's time, an exclusion's, or a value."""
+        for number in range(first, self.size):
+            yield "time", number
+            for place in self.beginning(number):
+                yield "excluded", place
+            if self.with_value and number == self.query.attribution_step:
+                yield "value", number
+
+    def of_chain(self) -> str:
+        at = {part: f"chain.{place}" for place, part in enumerate(self.places(), 1)}
+        times = [at["time", number] for number in range(self.size)]
+        found = [at["excluded", place] for place in range(len(self.query.exclusions))]
+        value = [at["value", self.query.attribution_step]] if self.with_value else []
+        limit = self.limit(times[0])
+        level = f"arrayCount(time -> time != 0 AND time <= {limit}, [{', '.join(times)}])"
+        return f"tuple({', '.join([level, limit, *times, *found, *value])})"

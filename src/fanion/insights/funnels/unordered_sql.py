@@ -1,0 +1,123 @@
+"""The tries of an unordered funnel.
+
+source: insights.md section 5c
+"""
+
+from collections.abc import Iterator, Sequence
+
+from fanion.insights.funnels.elements_sql import FunnelSql, steps_mask
+from fanion.insights.funnels.steps import Cluster, Nest, related, sets_of
+from fanion.insights.funnels.tries_sql import TriesByMask
+from fanion.insights.sql.compiler import Compiler
+
+# Later than any window ends; 0 is never too, in arrays of times.
+_NEVER = "18446744073709551615"
+
+
+class UnorderedTries(TriesByMask):
+    """When so many of the steps have an event each, seen from the first event of each instant.
+
+    A time is the k-th from there on at which an event is any of a set of steps. k of these steps
+    are done at the k-th time of the set, unless smaller sets of them have too few events.
+    """
+
+    def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
+        super().__init__(compiler, asked)
+        self.groups = related(self.query.steps)
+        self.sets = list(dict.fromkeys(sets_of(self.groups)))
+        self.names = {
+            (some, k): f"t{place}_{k}"
+            for place, some in enumerate(self.sets)
+            for k in range(1, len(some) + 1)
+        }
+
+    def tries(self) -> str:
+        names = list(self.names.values())
+        times = [self.time_of(*key) for key in self.names]
+        zeros = ", ".join(["toUInt64(0)"] * (len(names) + 1))
+        seen = (
+            f"arrayFill(seen -> seen.1 != 0, arrayMap((one, before, {', '.join(names)}) -> "
+            f"if(one.1 != before.1, tuple(toUInt64(1), {', '.join(names)}), tuple({zeros})), "
+            f"elements, arrayShiftRight(elements, 1), {', '.join(times)}))"
+        )
+        excluded = [f"x{place}" for place in range(len(self.query.exclusions))]
+        arrays = [self.excluded_later(place) for place in range(len(excluded))]
+        arguments = ", ".join(["one", "seen", *excluded])
+        done = (
+            f"arrayMap(({arguments}) -> {self.of_seen(excluded)}, "
+            f"{', '.join(['elements', seen, *arrays])})"
+        )
+        reached = [f"one.1[{number}]" for number in range(1, self.size + 1)]
+        later = [f"one.{place + 3}" for place in range(len(excluded))]
+        parts = ", ".join(["length(one.1)", "one.2", *reached, *later])
+        return self.counted(f"arrayMap(one -> tuple({parts}), {done})")
+
+    def time_of(self, some: tuple[int, ...], k: int) -> str:
+        """For each element, when an event is any of the steps for the k-th time from there on."""
+        found = f"arrayMap(one -> if({self.is_any(some)}, one.1, 0), elements)"
+        found = f"arrayReverseFill(time -> time != 0, {found})"
+        for _ in range(k - 1):
+            marked = (
+                f"arrayMap((one, time) -> if({self.is_any(some)}, time + 1, 0), elements, "
+                f"arrayShiftLeft({found}, 1))"
+            )
+            found = f"arrayReverseFill(time -> time != 0, {marked})"
+            found = f"arrayMap(time -> toUInt64(greatest(time, 1) - 1), {found})"
+        return found
+
+    def of_seen(self, excluded: Sequence[str]) -> str:
+        """The times of the steps within the window, the last instant, the exclusions."""
+        limit = self.limit("one.1")
+        all_times = self.done(self.groups)
+        done = f"arraySort(arrayFilter(time -> time != 0 AND time <= {limit}, {all_times}))"
+        is_step = f"bitAnd(one.3, {steps_mask(self.query)}) != 0 AND one.1 <= {self.asked.last}"
+        found = f"if({is_step}, {done}, emptyArrayUInt64())"
+        return f"tuple({', '.join([found, limit, *excluded])})"
+
+    def done(self, groups: Sequence[Nest | Cluster]) -> str:
+        """An array of when each of the steps of these groups is done, in no order."""
+        times: list[str] = []
+        arrays = []
+        for group in groups:
+            if isinstance(group, Nest) and group.inner:
+                arrays.append(self.done_with_inner(group))
+            elif isinstance(group, Cluster):
+                times += self.done_of_cluster(group)
+            else:
+                times += [self.time(group.steps, k) for k in range(1, len(group.steps) + 1)]
+        return (
+            f"arrayConcat([{', '.join(times)}], {', '.join(arrays)})"
+            if arrays
+            else (f"[{', '.join(times)}]")
+        )
+
+    def done_with_inner(self, nest: Nest) -> str:
+        """The outer steps take what the inner ones leave."""
+        own = ", ".join(self.time(nest.steps, k) for k in range(1, len(nest.steps) + 1))
+        first = ", ".join(["toUInt64(0)"] * len(nest.equal))
+        inner = f"arraySort(arrayMap({_ENDLESS}, {self.done(nest.inner)}))"
+        return (
+            f"arrayMap((time, other) -> greatest({_endless('time')}, other), "
+            f"[{own}], arrayConcat([{first}], {inner}))"
+        )
+
+    def done_of_cluster(self, cluster: Cluster) -> Iterator[str]:
+        size = len(cluster.steps)
+        for number in range(1, size + 1):
+            needed = [
+                _endless(self.time(some, number - size + len(some)))
+                for some in cluster.unions
+                if number - size + len(some) > 0
+            ]
+            yield f"greatest({', '.join(needed)})" if len(needed) > 1 else needed[0]
+
+    def time(self, some: tuple[int, ...], k: int) -> str:
+        """Of the row that `of_seen` reads."""
+        return f"seen.{list(self.names).index((some, k)) + 2}"
+
+
+def _endless(time: str) -> str:
+    return f"if({time} = 0, {_NEVER}, {time})"
+
+
+_ENDLESS = f"time -> {_endless('time')}"

@@ -1,0 +1,119 @@
+"""Funnels of events that share a moment, each of which is used for one step."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.histories import Analyst, Happening, History, a
+
+DAY = "2024-03-22T"
+ORDERS = ("ordered", "strict", "unordered")
+
+
+def happened(*events: str, **properties: Any) -> list[Happening]:
+    """Events of one person. events: the name and the minute, `v 10`"""
+    named = (one.split() for one in events)
+    return [a(name, 1, f"{DAY}13:{minute}", **properties) for name, minute in named]
+
+
+async def counts(
+    analyst: Analyst, history: list[Happening], *steps: str | None, **filters: Any
+) -> list[int]:
+    asked: dict[str, Any] = {
+        "insight": "FUNNELS",
+        "events": [{"id": step} for step in steps],
+        "date_from": "2024-03-20",
+        "date_to": "2024-03-30",
+        **filters,
+    }
+    return [step["count"] for step in await analyst.answer(History(happened=history), **asked)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+async def test_two_events_of_a_moment_are_two_equal_steps(analyst: Analyst, order: str) -> None:
+    asked = {"funnel_order_type": order}
+
+    assert await counts(analyst, happened("v 01", "v 01"), "v", "v", **asked) == [1, 1]
+    assert await counts(analyst, happened("v 01"), "v", "v", **asked) == [1, 0]
+    assert await counts(analyst, happened("v 01", "v 01"), "v", "v", "v", **asked) == [1, 1, 0]
+    assert await counts(analyst, happened("v 01", "v 01", "v 02"), *"vvv", **asked) == [1, 1, 1]
+
+
+async def test_pairs_of_moments_are_taken_by_equal_steps(analyst: Analyst) -> None:
+    history = happened("a 00", "v 10", "v 10", "v 11", "v 11", "z 12")
+
+    for number in range(1, 5):
+        found = await counts(analyst, history, "a", *["v"] * number, "z")
+        assert found == [1] * (number + 2)
+    assert await counts(analyst, history, "a", *"vvvvv", "z") == [1, 1, 1, 1, 1, 0, 0]
+    strict = {"funnel_order_type": "strict"}
+    assert await counts(analyst, history, *"avvvvz", **strict) == [1] * 6
+    assert await counts(analyst, history, *"avvz", **strict) == [1, 1, 1, 0]
+
+
+# Of a moment, the steps, and how far they are reached in the order of the steps.
+TAKEN: list[tuple[list[str], list[str | None], list[int]]] = [
+    (["b 01", "a 01"], ["a", "b"], [1, 1]),
+    (["v 01", "a 01"], ["v", "a", "v"], [1, 1, 0]),
+    (["v 00", "v 01", "a 01"], ["v", "a", "v"], [1, 1, 1]),
+    (["v 01"], [None, "v"], [1, 0]),
+    (["v 01", "w 01"], [None, "v"], [1, 1]),
+    (["v 01", "w 01"], [None, "v", "w"], [1, 1, 0]),
+    (["v 01", "w 01", "x 01"], [None, "v", None, "w"], [1, 1, 1, 0]),
+    (["v 01", "w 01", "x 01", "x 01"], [None, "v", None, "w"], [1, 1, 1, 1]),
+]
+
+
+@pytest.mark.parametrize(("events", "steps", "expected"), TAKEN)
+async def test_no_event_is_taken_twice(
+    analyst: Analyst, events: list[str], steps: list[str | None], expected: list[int]
+) -> None:
+    assert await counts(analyst, happened(*events), *steps) == expected
+
+
+@pytest.mark.parametrize("order", ["ordered", "unordered"])
+@pytest.mark.parametrize("number", [3, 6, 20])
+async def test_conditions_that_an_event_fulfils_together_need_an_event_each(
+    analyst: Analyst, order: str, number: int
+) -> None:
+    own = {f"p{place}": "yes" for place in range(number)}
+    steps = [{"id": "v", "properties": [{"key": name, "value": "yes"}]} for name in own]
+    asked = {"events": steps, "funnel_order_type": order}
+
+    for events in (1, 2, number):
+        found = await counts(analyst, happened(*["v 01"] * events, **own), **asked)
+        assert found == [1] * events + [0] * (number - events)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+async def test_conversions_after_the_range_count_within_the_window(
+    analyst: Analyst, order: str
+) -> None:
+    asked: dict[str, Any] = {
+        "funnel_order_type": order,
+        "date_to": "2024-03-22",
+        "funnel_window_interval": 2,
+        "funnel_window_interval_unit": "day",
+    }
+    last, later = a("b", 1, "2024-03-24 13:00"), a("b", 1, "2024-03-24 13:01")
+    entered = happened("a 00")
+
+    assert await counts(analyst, [*entered, last], "a", "b", **asked) == [1, 1]
+    assert await counts(analyst, [*entered, later], "a", "b", **asked) == [1, 0]
+    assert await counts(analyst, [a("a", 1, "2024-03-23 00:00")], "a", **asked) == [0]
+
+
+async def test_who_converts_after_the_range_is_counted_everywhere(analyst: Analyst) -> None:
+    history = History(happened=[*happened("a 00"), a("b", 1, "2024-03-25 13:00")])
+    asked: dict[str, Any] = {
+        "insight": "FUNNELS",
+        "events": [{"id": "a"}, {"id": "b"}],
+        "date_from": "2024-03-22",
+        "date_to": "2024-03-22",
+    }
+
+    [line] = await analyst.answer(history, **asked, funnel_viz_type="trends")
+    times = await analyst.answer(history, **asked, funnel_viz_type="time_to_convert")
+
+    assert (line["days"], line["data"]) == (["2024-03-22"], [100.0])
+    assert times["average_conversion_time"] == 3 * 86_400
