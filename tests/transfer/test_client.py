@@ -364,3 +364,43 @@ async def test_flags_must_be_readable() -> None:
     assert str(refused.value) == (
         "the source responds to /api/projects/1/feature_flags/ with 404: Not found."
     )
+
+
+ACCEPTED: list[dict[str, Any]] = [
+    {"key": "age", "operator": "gt", "value": 18},
+    {"key": "age", "operator": "lte", "value": 99.5},
+    {"key": "app.version", "operator": "semver_gte", "value": "1.2.0"},
+    {"key": "app.version", "operator": "semver_caret", "value": "2.0.0-beta.1"},
+    {"key": "signed up", "operator": "is_date_after", "value": "-30d"},
+    {"key": "plan", "value": ["pro"]},
+]
+
+
+@pytest.mark.parametrize("leaf", ACCEPTED)
+async def test_conditions_of_the_source_come_along(leaf: dict[str, Any]) -> None:
+    condition = {"type": "person", **leaf}
+    flag = {"id": 1, "key": "a", "created_at": "2024-01-01T00:00:00", "filters": on(condition)}
+    tree = {"properties": {"type": "AND", "values": [condition]}}
+    cohort = {"id": 12, "name": "Some", "filters": tree}
+
+    document, report = await read(feature_flags=[flag], cohorts=[cohort])
+
+    assert [one.filters["groups"][0]["properties"] for one in document.flags] == [[condition]]
+    assert [one.filters for one in document.cohorts] == [tree]
+    assert not [one for one in report.outcomes if one.kind in ("flag", "cohort")]
+
+
+@pytest.mark.parametrize("key", ["my.flag", "my flag", "ключ/1"])
+async def test_flags_of_the_source_keep_their_keys_and_payloads(key: str) -> None:
+    filters = {
+        "groups": [{"properties": [], "rollout_percentage": 100.0}],
+        "payloads": {"true": "hi"},
+    }
+    flag = {"id": 1, "key": key, "created_at": "2024-01-01T00:00:00", "filters": filters}
+
+    document, report = await read(feature_flags=[flag], cohorts=[])
+
+    [entry] = document.flags
+    assert (entry.key, entry.filters["payloads"]) == (key, {"true": "hi"})
+    assert type(entry.filters["groups"][0]["rollout_percentage"]) is int
+    assert not [one for one in report.outcomes if one.kind == "flag"]
