@@ -374,6 +374,19 @@ async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
     assert (await retrieve(home, cohort))["count"] == 2
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+async def test_a_file_from_a_spreadsheet_is_read_in_any_language(
+    home: Home, separator: str
+) -> None:
+    await three_persons(home)
+    rows = ["Distinct_ID\tE-Mail", "ann\tann@corp.example", "cid\t"]
+
+    cohort = await upload(home, "\r\n".join(rows).replace("\t", separator))
+    await home.site.calculated()
+
+    assert await members(home, cohort) == ["ann", "cid"]
+
+
 async def test_the_header_of_a_file_names_the_kind_of_its_ids(home: Home) -> None:
     await three_persons(home)
     bob = (await home.person("bob"))["uuid"]
@@ -411,7 +424,10 @@ async def test_a_cohort_restored_within_a_week_keeps_its_members_but_not_later(h
 @pytest.mark.parametrize(
     ("raw", "detail"),
     [
-        (b"\xff\xfe\x00", "The file must be encoded in UTF-8."),
+        (
+            b"\xff\xfe\x00",
+            "The file must be encoded in UTF-8, or in UTF-16 with a byte order mark.",
+        ),
         (b"", "The CSV file is empty."),
         (b"person_id\n\n", "The CSV file contains no ids."),
         (b"email,name\n,ann\n", "The CSV file contains no ids."),

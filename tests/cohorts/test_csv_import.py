@@ -49,12 +49,47 @@ def test_applying_a_difference_gives_the_new_list(
         ("x,E-mail\n1,a@b\n2\n", "email", ["a@b"]),
         ("email,person-id\na@b,1\n", "person_id", ["1"]),
         ("\ufeffdistinct-id\n\ufeffa\n", "distinct_id", ["\ufeffa"]),
+        ("DISTINCT_ID\na\n", "distinct_id", ["a"]),
+        ("Distinct ID;E-Mail\r\na;a@b\r\n", "distinct_id", ["a"]),
+        ("distinctId\temail\na\ta@b\n", "distinct_id", ["a"]),
+        ("name|EMAIL\nx|a@b\n", "email", ["a@b"]),
+        ('"name";"distinct_id"\n"x;y";"a;b"\n"x";"c ""d"""\n', "distinct_id", ["a;b", 'c "d"']),
+        ("name;distinct_id\n1,5;a\n", "distinct_id", ["a"]),
+        ("name,distinct_id\nx;y,a;b\n", "distinct_id", ["a;b"]),
+        ("distinct_id;email,plan\na;b,c\n", "distinct_id", ["a"]),
+        ("distinct_id;;\na;;\nb\n", "distinct_id", ["a", "b"]),
+        (";\n\n;distinct_id\n;a\n", "distinct_id", ["a"]),
+        ("sep=;\r\ndistinct_id;email\r\na;a@b\r\n", "distinct_id", ["a"]),
+        ("SEP=\t\nemail\tperson_id\na@b\t1\n", "person_id", ["1"]),
+        ("sep=|\ndistinct_id,x|email\na,b|c\n", "email", ["c"]),
+        ("sep=;\na,b\nc\n", "distinct_id", ["a,b", "c"]),
+        ("auth0|1\nauth0|2\n", "distinct_id", ["auth0|1", "auth0|2"]),
+        ("distinct_id\nauth0|1\n", "distinct_id", ["auth0|1"]),
+        ("distinct_id;plan\nauth0|1;pro\n", "distinct_id", ["auth0|1"]),
+        ("distinct_id|plan\n", "distinct_id", []),
     ],
 )
 def test_the_kind_of_ids_in_a_file_is_detected(text: str, kind: str, ids: list[str]) -> None:
     members = read_csv(io.BytesIO(text.encode()))
 
     assert (members.kind, list(members.ids)) == (kind, ids)
+
+
+@pytest.mark.parametrize(
+    ("raw", "ids"),
+    [
+        ("distinct_id;name\r\nänn;Ä\r\n".encode("utf-8-sig"), ["änn"]),
+        ("distinct_id\tname\r\nänn\tÄ\r\n".encode("utf-16"), ["änn"]),
+        ("distinct_id\tname\r\nänn\tÄ\r\n".encode("utf-16-le"), ["änn"]),
+        ("distinct_id\tname\r\nänn\tÄ\r\n".encode("utf-16-be"), ["änn"]),
+        (b"\xfe\xff" + "distinct_id\nänn\n".encode("utf-16-be"), ["änn"]),
+        ("distinct_id;name\r\nann;Bj\u00f6rn \u20ac\r\n".encode("cp1252"), ["ann"]),
+        ("distinct_id;имя\r\nann;Анна\r\n".encode("cp1251"), ["ann"]),
+    ],
+)
+def test_only_ids_must_be_text_that_can_be_read(raw: bytes, ids: list[str]) -> None:
+    """Spreadsheets write the encoding of the computer's language unless asked for another."""
+    assert list(read_csv(io.BytesIO(raw)).ids) == ids
 
 
 def test_a_cell_too_long_for_an_id_matches_no_person() -> None:
@@ -69,6 +104,18 @@ COLUMNS = (
     'The CSV file has several columns, and none is headed "person_id", "distinct_id" or "email". '
     "Found columns: {}."
 )
+SEPARATED = COLUMNS.replace("columns:", "columns (separated by {}):")
+
+
+def test_rows_that_are_separated_otherwise_than_the_first_one_are_refused() -> None:
+    members = read_csv(io.BytesIO(b"distinct_id;email\na;a@b\nc,c@d\n"))
+
+    with pytest.raises(Invalid) as raised:
+        list(members.ids)
+
+    assert raised.value.detail == (
+        "Line 3 of the CSV file is separated by commas, but the first row by semicolons."
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,6 +126,26 @@ COLUMNS = (
         ("\ufeff", "The CSV file is empty."),
         ("name, other\na,b\n", COLUMNS.format("name, other")),
         ("ann,x\nbob,y\n", COLUMNS.format("ann, x")),
+        ("name;city\nann;Ulm\n", SEPARATED.format("semicolons", "name, city")),
+        ("ann\tann@b\n", SEPARATED.format("tabs", "ann, ann@b")),
+        ("sep=|\nname|city\n", SEPARATED.format("pipes", "name, city")),
+        (
+            "distinct_id;a,email\n",
+            'The CSV file can be read in several ways: in its first row, "distinct_id;a,email", a '
+            "column of ids is separated by commas and one by semicolons.",
+        ),
+        (
+            "distinct_id\nu1;u1@b\n",
+            'The first row of the CSV file, "distinct_id", names one column, but the next row, '
+            '"u1;u1@b", has several, separated by semicolons. Name all columns in the first row.',
+        ),
+        (
+            "sep=x\ndistinct_id\n",
+            'The first line of the CSV file says "sep=x". Columns can be separated by commas, '
+            "semicolons, tabs and pipes.",
+        ),
+        ("sep=;\n\n", "The CSV file is empty."),
+        ("\n" * 2_000 + "a\n", "The CSV file is empty."),
         (
             ",".join(f"c{n}" for n in range(23)),
             COLUMNS.format(", ".join(f"c{n}" for n in range(20)) + " and 3 more"),
@@ -92,7 +159,7 @@ def test_a_file_without_a_column_of_ids_is_refused(text: str, detail: str) -> No
     assert (raised.value.attr, raised.value.detail) == ("csv", detail)
 
 
-NOT_TEXT = "The file must be encoded in UTF-8."
+NOT_TEXT = "The file must be encoded in UTF-8, or in UTF-16 with a byte order mark."
 TOO_LONG = "The file cannot be read as CSV: a line is longer than 1048576 characters."
 
 
@@ -102,7 +169,8 @@ TOO_LONG = "The file cannot be read as CSV: a line is longer than 1048576 charac
         (b"\xff\n", NOT_TEXT),
         (b"a\n" * 100_000 + b"\xff\n", NOT_TEXT),
         (b"a\n\xe2\x82", NOT_TEXT),
-        ("a\n".encode("utf-16"), NOT_TEXT),
+        ("a\n".encode("utf-16") + b"b", NOT_TEXT),
+        ("distinct_id;name\nä;ä\n".encode("cp1252"), NOT_TEXT),
         (b'"' + b"x" * 200_000, "The file cannot be read as CSV: field larger than field limit"),
         (b'a\n"' + b"x\n" * 200_000, "The file cannot be read as CSV: field larger than"),
         (b"a," * LINE_CHARS_MAX, TOO_LONG),

@@ -1,35 +1,44 @@
 """Reads the ids in an uploaded CSV file of members, row by row.
 
 A file with one column holds distinct ids, unless its first row names it otherwise. Of several
-columns the first row has to name the one that counts.
+columns the first row has to name the one that counts. `csv_form` tells how to read the file.
 
 source: cohorts.md sections 10 and 17
 """
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO
 from uuid import UUID
 
+from fanion.cohorts.csv_form import (
+    ENCODING_BYTES,
+    SEPARATORS,
+    Form,
+    encoding_of,
+    find_form,
+    named_separator,
+    other_separators,
+)
 from fanion.cohorts.model import IdKind
 from fanion.errors import Invalid
-from fanion.rest.unknown_fields import shortened
 from fanion.wire.distinct_id import stored_distinct_id
 
-# Headers of the column of ids, the preferred kind first.
-_HEADERS: tuple[tuple[IdKind, frozenset[str]], ...] = (
-    ("person_id", frozenset({"person_id", "person-id", "person .id"})),
-    ("distinct_id", frozenset({"distinct_id", "distinct-id"})),
-    ("email", frozenset({"email", "e-mail"})),
-)
 # No id is longer: a longer cell is cut after so many and matches no person.
 CELL_CHARS_MAX = 1_000
-COLUMNS_NAMED_MAX = 20  # in the refusal of a file
 # One line is held in memory at a time; a longer one is refused.
 LINE_CHARS_MAX = 1_048_576
+# Blank lines before the first row; more of them are refused.
+BLANK_LINES_MAX = 1_000
+_NO_TEXT = "The file must be encoded in UTF-8, or in UTF-16 with a byte order mark."
+_BLANK = ' \t\r\n"' + "".join(SEPARATORS)
+# What is left of bytes that are not UTF-8.
+_UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +58,19 @@ def read_csv(file: IO[bytes]) -> CsvIds:
 
     raises: Invalid for a file that cannot be read; while the ids are read as well
     """
-    rows = _rows(file)
-    first = next(rows, None)
-    if first is None:
-        raise Invalid("The CSV file is empty.", attr="csv")
-    names = [cell.strip() for cell in first]
-    for kind, spellings in _HEADERS:
-        for column, name in enumerate(names):
-            if name.lower() in spellings:
-                return CsvIds(kind, _cells(rows, column))
-    filled = [column for column, name in enumerate(names) if name]
-    if len(filled) > 1:
-        raise _no_id_column([names[column] for column in filled])
-    return CsvIds("distinct_id", _cells(chain([first], rows), filled[0]))
+    lines = _lines(file)
+    with _refusals():
+        head = _head(lines)
+        separator = named_separator(head[0])
+        if separator is not None:
+            head = _head(lines)
+        following = _head(lines, required=False)
+        form = find_form(head[0], following[0] if following else "", separator)
+    return CsvIds(form.kind, _ids(chain(head, following, lines), form))
 
 
 def no_ids() -> Invalid:
     return Invalid("The CSV file contains no ids.", attr="csv")
-
-
-def _no_id_column(names: Sequence[str]) -> Invalid:
-    more = len(names) - COLUMNS_NAMED_MAX
-    found = ", ".join(shortened(name) for name in names[:COLUMNS_NAMED_MAX])
-    found += f" and {more} more" if more > 0 else ""
-    return Invalid(
-        'The CSV file has several columns, and none is headed "person_id", "distinct_id" or '
-        f'"email". Found columns: {found}.',
-        attr="csv",
-    )
 
 
 def ids_of_rows(kind: str, rows: Iterable[str]) -> Mapping[str, str | UUID]:
@@ -97,29 +91,64 @@ def person_ids(texts: Iterable[str]) -> dict[str, UUID]:
     return found
 
 
-def _rows(file: IO[bytes]) -> Iterator[Sequence[str]]:
+def _head(lines: Iterator[str], *, required: bool = True) -> list[str]:
+    """Return the next line that is not blank, in a list.
+
+    raises: Invalid where one is required
+    """
+    for line in islice(lines, BLANK_LINES_MAX):
+        if line.strip(_BLANK):
+            return [line]
+    if required:
+        raise Invalid("The CSV file is empty.", attr="csv")
+    return []
+
+
+def _ids(lines: Iterable[str], form: Form) -> Iterator[str]:
+    """Trimmed, without empty ones. NUL is replaced, as capture replaces it."""
+    with _refusals():
+        reader = csv.reader(lines, delimiter=form.separator)
+        rows = (row for row in reader if any(cell.strip() for cell in row))
+        for row in islice(rows, int(form.has_header), None):
+            if len(row) == 1 < form.columns:
+                _require_divided(row[0], form, reader.line_num)
+            cell = row[form.column].strip() if form.column < len(row) else ""
+            if not cell.isascii() and _UNDECODED.search(cell):
+                raise Invalid(_NO_TEXT, attr="csv")
+            if cell:
+                yield cell[: CELL_CHARS_MAX + 1].replace("\0", "\ufffd")
+
+
+def _require_divided(cell: str, form: Form, line: int) -> None:
+    """raises: Invalid for a row with other separators than the first one has"""
+    if others := other_separators(cell, form.separator):
+        raise Invalid(
+            f"Line {line} of the CSV file is separated by {others}, but the first row by "
+            f"{SEPARATORS[form.separator]}.",
+            attr="csv",
+        )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Errors of a file that cannot be read become refusals. raises: Invalid"""
     try:
-        for row in csv.reader(_lines(file)):
-            if any(cell.strip() for cell in row):
-                yield row
+        yield
     except UnicodeDecodeError:
-        raise Invalid("The file must be encoded in UTF-8.", attr="csv") from None
+        raise Invalid(_NO_TEXT, attr="csv") from None
     except csv.Error as error:
         raise Invalid(f"The file cannot be read as CSV: {error}.", attr="csv") from None
 
 
 def _lines(file: IO[bytes]) -> Iterator[str]:
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    """Only the ids must be text: a name beside them may be in any encoding."""
+    beginning = file.read(ENCODING_BYTES)
+    file.seek(-len(beginning), io.SEEK_CUR)
+    encoding = encoding_of(beginning)
+    errors = "strict" if "16" in encoding else "surrogateescape"
+    text = io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
     while line := text.readline(LINE_CHARS_MAX):
         if len(line) == LINE_CHARS_MAX:
             raise csv.Error(f"a line is longer than {LINE_CHARS_MAX} characters")
         yield line
     text.detach()
-
-
-def _cells(rows: Iterable[Sequence[str]], column: int) -> Iterator[str]:
-    """Trimmed, without empty ones. NUL is replaced, as capture replaces it."""
-    for row in rows:
-        cell = row[column].strip() if column < len(row) else ""
-        if cell:
-            yield cell[: CELL_CHARS_MAX + 1].replace("\0", "\ufffd")
