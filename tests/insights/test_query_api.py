@@ -20,11 +20,17 @@ QUERY: Json = {
 }
 
 
-async def seen(home: Home) -> None:
+async def seen(home: Home, **properties: Any) -> None:
     times = ("2024-02-29T10:00:00Z", "2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z")
     await home.capture(
         *(
-            {"event": "seen", "distinct_id": "ann", "uuid": str(uuid4()), "timestamp": at}
+            {
+                "event": "seen",
+                "distinct_id": "ann",
+                "uuid": str(uuid4()),
+                "timestamp": at,
+                "properties": properties,
+            }
             for at in times
         )
     )
@@ -176,3 +182,44 @@ async def test_an_unknown_name_is_refused_at_every_address(home: Home) -> None:
         ]
         for answer in answers:
             assert (answer.status_code, answer.json()["attr"]) == (400, "evnts"), answer.text
+
+
+NEVER_SEEN: list[tuple[Json, Json]] = [
+    ({"series": [{"kind": "EventsNode", "event": "sen"}]}, {"unknown_event": ["sen"]}),
+    (
+        {"series": [{"kind": "EventsNode", "event": "seen", "math": "sum", "math_property": "x"}]},
+        {"unknown_property": ["x"]},
+    ),
+    (
+        {
+            "properties": [
+                {"type": "event", "key": "plan", "value": "pro"},
+                {"type": "event", "key": "pln", "value": "pro"},
+                {"type": "person", "key": "any", "value": "pro"},
+            ],
+            "breakdownFilter": {"breakdown": "plam", "breakdown_type": "event"},
+        },
+        {"unknown_property": ["pln", "plam"]},
+    ),
+    ({"series": [{"kind": "EventsNode", "event": None}]}, {}),
+]
+
+
+@pytest.mark.parametrize(("changed", "expected"), NEVER_SEEN)
+async def test_names_that_were_never_seen_are_beside_the_result(
+    home: Home, changed: Json, expected: Json
+) -> None:
+    await seen(home, plan="pro")
+
+    first = await ask(home, {**QUERY, **changed})
+    again = await ask(home, {**QUERY, **changed})
+
+    for answer in (first, again):
+        assert {name: answer[name] for name in answer if "unknown" in name} == expected
+    assert again["is_cached"]
+
+
+async def test_a_question_by_filters_names_what_was_never_seen(home: Home) -> None:
+    answer = await home.api.post("/insights/trend/", json={**FILTERS, "events": [{"id": "sen"}]})
+
+    assert answer.json()["unknown_event"] == ["sen"]

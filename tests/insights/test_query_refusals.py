@@ -28,6 +28,12 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "query__funnelPathsFilter__funnelSource__kind",
         '"WebGoalsQuery" is not supported here. Use one of: TrendsQuery, FunnelsQuery,',
     ),
+    "an experiment": (
+        {"kind": "ExperimentQuery"},
+        "query__kind",
+        "ExperimentQuery is not supported. Use a FunnelsQuery or a TrendsQuery with a breakdown by "
+        "the event property $feature/ followed by the key of the flag.",
+    ),
     "SQL": (
         {"kind": "HogQLQuery", "query": "select 1"},
         "query__kind",

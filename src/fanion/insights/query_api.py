@@ -79,7 +79,8 @@ class QueryApi(Controller):
             answer = await request.unless_client_left(running)
         except Invalid as error:
             raise _placed(error, data.query) from None
-        return _body(project, query, answer)
+        unknown = await insights.unknown_names(project.id, query)
+        return with_more(_body(project, query, answer), answer, unknown)
 
     @delete("/{client_query_id:str}", status_code=204, summary="Cancel a query", scope=_SCOPE)
     async def cancel(
@@ -94,14 +95,13 @@ class QueryApi(Controller):
 
 
 def _body(project: Project, query: InsightQuery, answer: CachedResult) -> QueryResultBody:
-    body = QueryResultBody(
+    return QueryResultBody(
         results=answer.results,
         timezone=project.timezone,
         last_refresh=answer.calculated_at,
         is_cached=answer.is_cached,
         cache_key=cache_key(project, query),
     )
-    return with_more(body, answer)
 
 
 def _placed(error: Invalid, query: object) -> Invalid:

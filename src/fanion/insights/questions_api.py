@@ -82,7 +82,7 @@ async def _answer(
         last_refresh=answer.calculated_at,
         is_cached=answer.is_cached,
     )
-    return with_more(body, answer)
+    return with_more(body, answer, await insights.unknown_names(project.id, query))
 
 
 def _query_id(sent: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
 """Questions of clients, saved or not: how they are read, checked and answered."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -21,6 +21,7 @@ from fanion.insights.result_cache import ResultCache
 from fanion.insights.running_service import RunningQueries
 from fanion.insights.schemas import RowsBody
 from fanion.insights.store import InsightStore
+from fanion.insights.unknown_names_store import unknown_names
 from fanion.insights.validation import (
     check_insight_filters,
     check_query,
@@ -116,6 +117,12 @@ class InsightService:
             if known.calculated_at is not None:
                 return known
         return await self.results.get_or_calculate(project, query, now)
+
+    async def unknown_names(
+        self, project_id: int, query: InsightQuery
+    ) -> Mapping[str, Sequence[str]]:
+        """Return the names in a question that were never seen. raises: RecordsUnavailable"""
+        return await unknown_names(self.store.records, project_id, query)
 
     async def saved_answer(
         self, project: Project, question: SavedQuestion, now: datetime, *, refresh: bool

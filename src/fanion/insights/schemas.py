@@ -199,11 +199,16 @@ def insight_body(
     )
 
 
-def with_more(body: _Body, answer: CachedResult) -> _Body:
-    """The body of an answer, with what its kind has beside the results."""
-    if not answer.beside:
-        return body
-    return cast(_Body, {**to_builtins(body), **answer.beside})  # encoded to the same
+def with_more(body: _Body, answer: CachedResult, unknown: Mapping[str, Sequence[str]]) -> _Body:
+    """Return the body of an answer with what there is beside the results.
+
+    Args:
+        body: The fields that every answer has.
+        answer: Its kind may have more, such as `nodes` of paths.
+        unknown: Names in the question that were never seen, as `unknown_event`.
+    """
+    beside = {**answer.beside, **unknown}
+    return cast(_Body, {**to_builtins(body), **beside}) if beside else body
 
 
 def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSummary:

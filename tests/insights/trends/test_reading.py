@@ -35,8 +35,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
                   'The type of a series must be "events".'),
     "SQL": ({"events": [{}, {"math": "hogql"}]}, "events__1__math",
             "Trends with math hogql are not supported."),
-    "math": ({"events": [{"math": "p98"}]}, "events__0__math",
-             '"p98" is not a valid choice. Did you mean "p99"?'),
+    "math": ({"events": [{"math": "medan"}]}, "events__0__math",
+             '"medan" is not a valid choice. Did you mean "median"?'),
     "a sum of nothing": ({"events": [{"math": "sum"}]}, "events__0__math_property",
                          "This field is required."),
     "a sum of whose property": (
@@ -214,3 +214,21 @@ def test_an_empty_group_next_to_another_is_ignored() -> None:
     assert query.scope.properties == ConditionGroup(
         "AND", (ConditionGroup("AND", (Property("$feature_flag", "beta", type="event"),)),)
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("p25", "Percentiles are: median, p75, p90, p95, p99."),
+        ("p100", "Percentiles are: median, p75, p90, p95, p99."),
+        ("mean", 'Did you mean "avg"?'),
+        ("unique_users", 'Did you mean "dau"?'),
+        ("totl", 'Did you mean "total"?'),
+    ],
+)
+def test_an_unknown_math_is_refused_with_what_may_be_meant(word: str, advice: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse_trends({"events": [{"id": "a", "math": word, "math_property": "n"}]})
+
+    detail = f'"{word}" is not a valid choice. {advice}'
+    assert (caught.value.attr, caught.value.detail) == ("events__0__math", detail)

@@ -209,7 +209,7 @@ class ProjectProperties:
             names = _new_names(occurrences, known)
             if not names:
                 continue
-            trackable = sorted(filter(_is_trackable, names))
+            trackable = sorted(filter(is_trackable, names))
             room = max(0, NAMES_OF_EVENT_MAX - len(known))
             accepted = [name for name in trackable if self._has_room(name, types)][:room]
             self._detect(accepted, occurrences, types)
@@ -274,5 +274,6 @@ def _new_names(occurrences: Sequence[Mapping[str, Any]], known: set[str]) -> set
     return set().union(*occurrences) - known
 
 
-def _is_trackable(name: str) -> bool:
+def is_trackable(name: str) -> bool:
+    """Return whether a property of this name is recorded when an event has it."""
     return name not in UNTRACKED and 0 < len(name) <= NAME_CHARS_MAX and "\0" not in name

@@ -63,12 +63,24 @@ def resolve(
     """
     if since.text is None:
         since = parse_bound(FROM_DEFAULT, "date_from")
+    if interval == "minute":
+        _refuse_months(since)
     start = _exact(since, clock) if is_explicit else None
     end = _exact(until, clock) if is_explicit else None
     start, end = start or _start(since, interval, clock), end or _end(until, interval, clock)
     if end <= start:
         raise Invalid("date_from must be before date_to.", attr="date_from")
     return DateRange(start, end)
+
+
+def _refuse_months(since: Bound) -> None:
+    """Raise Invalid for a distance that was meant in minutes."""
+    if since.unit == "m" and since.is_distance:
+        detail = (
+            f'"{since.text}" means {since.count} months, which is too long by minute. '
+            "Use hours, such as -1h, or a time."
+        )
+        raise Invalid(detail, attr="date_from")
 
 
 def _exact(bound: Bound, clock: RangeClock) -> datetime | None:

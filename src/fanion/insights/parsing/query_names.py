@@ -115,9 +115,22 @@ _SHOWN = frozenset(
 WRAPPERS: Final = ("InsightVizNode", "DataTableNode", "DataVisualizationNode")
 WRAPPER_NAMES = NODE | _SHOWN | {"source"}
 # Known to PostHog; the engine is asked by kinds of questions only.
-SQL_KINDS = frozenset(
-    {"HogQLQuery", "HogQLMetadata", "HogQLAutocomplete", "HogQLASTQuery", "EventsQuery"}
-    | {"PersonsNode", "EventsNode", "SessionsQuery"}
+UNSUPPORTED_KINDS = frozenset(
+    {
+        *("HogQLQuery", "HogQLMetadata", "HogQLAutocomplete", "HogQLASTQuery", "EventsQuery"),
+        *("PersonsNode", "EventsNode", "ActionsNode", "SessionsQuery", "SessionsTimelineQuery"),
+        *("ErrorTrackingQuery", "LogsQuery", "TracesQuery", "TraceQuery", "RecordingsQuery"),
+        *("WebVitalsQuery", "WebVitalsPathBreakdownQuery", "WebExternalClicksTableQuery"),
+        *("RevenueAnalyticsOverviewQuery", "RevenueAnalyticsGrossRevenueQuery"),
+        *("SessionAttributionExplorerQuery", "CalendarHeatmapQuery", "DataWarehouseNode"),
+    }
+)
+# Kinds of questions about experiments, whose numbers can be asked for otherwise.
+EXPERIMENT_KINDS = frozenset(
+    {
+        *("ExperimentQuery", "ExperimentTrendsQuery", "ExperimentFunnelsQuery"),
+        "ExperimentExposureQuery",
+    }
 )
 
 # Of one of the `series`, of `exclusions`, and of the entities of retention.

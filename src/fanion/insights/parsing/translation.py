@@ -57,7 +57,13 @@ class Forms:
 
     def _unknown(self, kind: object, at: str) -> Invalid:
         known = [*self.kinds, *names.WRAPPERS[:2]]
-        if isinstance(kind, str) and kind in names.SQL_KINDS:
+        if isinstance(kind, str) and kind in names.EXPERIMENT_KINDS:
+            return Invalid(
+                f"{kind} is not supported. Use a FunnelsQuery or a TrendsQuery with a breakdown by "
+                "the event property $feature/ followed by the key of the flag.",
+                attr=at,
+            )
+        if isinstance(kind, str) and kind in names.UNSUPPORTED_KINDS:
             return Invalid(f"{kind} is not supported. Use one of: {', '.join(known)}.", attr=at)
         if kind is None:
             return Invalid("This field is required.", code="required", attr=at)

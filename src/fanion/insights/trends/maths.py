@@ -3,10 +3,12 @@
 source: insights.md section 4a
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from fanion.errors import Invalid
 from fanion.insights.dates.intervals import Interval
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.scope import GROUP_TYPES_MAX
@@ -27,6 +29,15 @@ MATHS: Final = (
     *("total", "dau", *WINDOWS, "unique_session", "unique_group"),
     *(*FIRST_TIME, *AGGREGATES, *PER_ACTOR),
 )
+_PERCENTILE: Final = re.compile(r"p[0-9]{1,3}|percentile", re.ASCII)
+# Common words that are spelt too differently to be found as near ones.
+_ALSO_CALLED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("mean", "average"), "avg"),
+    **dict.fromkeys(("unique", "uniq", "unique_users", "unique_persons"), "dau"),
+    **dict.fromkeys(("count", "events"), "total"),
+    **dict.fromkeys(("wau", "weekly"), "weekly_active"),
+    **dict.fromkeys(("mau", "monthly"), "monthly_active"),
+}
 SESSION_DURATION: Final = "$session_duration"
 PROPERTY_TYPES: Final = ("event_properties", "person_properties")
 # Names of a series that say nothing about what is counted.
@@ -101,8 +112,18 @@ def _word(fields: Fields) -> str:
     if word == "hogql":
         raise fields.error("math", "Trends with math hogql are not supported.")
     if word not in MATHS:
-        raise no_choice(word, MATHS, fields.place("math"))
+        raise _no_math(fields, word)
     return word
+
+
+def _no_math(fields: Fields, word: str) -> Invalid:
+    if _PERCENTILE.fullmatch(word):
+        names = ", ".join(one for one in AGGREGATES if one not in ("avg", "sum", "min", "max"))
+        return fields.error("math", f'"{word}" is not a valid choice. Percentiles are: {names}.')
+    if word in _ALSO_CALLED:
+        meant = _ALSO_CALLED[word]
+        return fields.error("math", f'"{word}" is not a valid choice. Did you mean "{meant}"?')
+    return no_choice(word, MATHS, fields.place("math"))
 
 
 def _property_type(fields: Fields) -> str:
