@@ -27,13 +27,13 @@ class FailureLog:
         *,
         level: Literal["warning", "error"] = "warning",
         quiet_s: float | None = None,
-        clock: Callable[[], float] = monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        """event: the name of the lines"""
+        """event: the name of the lines; clock: that of the running loop by default"""
         self._event = event
         self._level = level
         self._quiet_s = quiet_s
-        self._clock = clock
+        self._clock = clock or _now
         self._failures = 0
         self._first = self._last = 0.0
         self._log_at = -inf  # the next line, at the earliest
@@ -81,3 +81,10 @@ class FailureLog:
             self._watch()
         else:
             self.succeeded()
+
+
+def _now() -> float:
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:  # called by a thread
+        return monotonic()
