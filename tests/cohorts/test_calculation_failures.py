@@ -46,7 +46,7 @@ def calculator(
     deleted = CohortTrashStore(records, timedelta(days=7))
     uploads = ImportStore(records, now)
     projects = Projects(ProjectStore(records))
-    ask = Statements(events).members
+    ask = Statements(events, events.behind).members
     return Calculator(
         cohort_store(records), work, deleted, uploads, events, projects, now, 900, ask
     )

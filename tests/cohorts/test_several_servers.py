@@ -84,5 +84,5 @@ def calculator(records: Records, work: CohortLeaseStore, events: EventStore) -> 
         Projects(ProjectStore(records)),
         lambda: NOW,
         every_s=900,
-        ask=Statements(events).members,
+        ask=Statements(events, events.behind).members,
     )

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.postgresql
 
 @asynccontextmanager
 async def opened(url: str, records: Records) -> AsyncIterator[EventStore]:
-    store = EventStore(url, 1)
+    store = EventStore(url)
     try:
         await store.open(records)
         yield store
@@ -118,7 +118,7 @@ async def test_it_can_be_adopted(records: Records, others: Records, own_events_u
 
 
 async def test_servers_that_start_at_once_agree(records: Records, own_events_url: str) -> None:
-    stores = [EventStore(own_events_url, 1) for _ in range(6)]
+    stores = [EventStore(own_events_url) for _ in range(6)]
 
     await asyncio.gather(*(store.open(records) for store in stores))
 
@@ -130,7 +130,7 @@ async def test_servers_that_start_at_once_agree(records: Records, own_events_url
 async def test_of_two_installations_that_start_at_once_one_has_it(
     records: Records, others: Records, own_events_url: str
 ) -> None:
-    stores = [EventStore(own_events_url, 1) for _ in range(6)]
+    stores = [EventStore(own_events_url) for _ in range(6)]
     owners = [records, others] * 3
 
     results = await asyncio.gather(

@@ -1,12 +1,13 @@
 """Values of properties of events, persons and groups, to choose from, with their numbers."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 
-from fanion.errors import Unavailable
 from fanion.events import values_service
 from fanion.events.event import StatementFailed
 from fanion.events.storage import values_query
@@ -289,6 +290,10 @@ async def test_when_it_takes_too_long_fewer_rows_are_looked_at() -> None:
     asked: list[str] = []
 
     class SlowStore:
+        @asynccontextmanager
+        async def turn(self, _: int) -> AsyncGenerator[None]:
+            yield
+
         async def values(self, statement: str, *_: object) -> list[tuple[int, str, int]]:
             asked.append(statement)
             if len(asked) == 1:
@@ -311,7 +316,7 @@ async def test_the_store_refuses_what_takes_too_long(
     monkeypatch.setattr(values_query, "SECONDS_MAX", 0.2)
 
     with pytest.raises(StatementFailed):
-        await events.values(LONG, {}, "a token")
+        await events.values(LONG, {})
 
 
 async def test_a_question_that_the_store_has_begun_is_cancelled_there(
@@ -319,7 +324,7 @@ async def test_a_question_that_the_store_has_begun_is_cancelled_there(
 ) -> None:
     monkeypatch.setattr(values_query, "SECONDS_MAX", 300)
     values = PropertyValues(events)
-    asking = asyncio.ensure_future(values._ask(lambda _: (LONG, {})))
+    asking = asyncio.ensure_future(values._ask(1, lambda _: (LONG, {})))
 
     async def is_begun() -> bool:
         found = await events.ask(RUNNING, {}, estimated=False)
@@ -328,10 +333,8 @@ async def test_a_question_that_the_store_has_begun_is_cancelled_there(
     await until_soon(is_begun, "the statement does not run")
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    assert values._turns.locked()
 
-    async with asyncio.timeout(60):
-        await values._turns.acquire()  # it has ended
+    assert (await events.ask(RUNNING, {}, estimated=False)).columns[0][0] == 0
 
 
 LONG = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
@@ -340,44 +343,6 @@ RUNNING = """
     FROM system.processes
    WHERE query LIKE '%numbers(1000000000000)%' AND query NOT LIKE '%processes%'
 """
-
-
-class HeldStore:
-    """Answers when it may."""
-
-    def __init__(self) -> None:
-        self.may_answer = asyncio.Event()
-        self.asked = 0
-        self.cancelled = 0
-
-    async def cancel_values(self, _: str) -> None:
-        self.cancelled += 1
-
-    async def values(self, *_: object) -> list[tuple[int, str, int]]:
-        self.asked += 1
-        await self.may_answer.wait()
-        return [(1, "x", 1)]
-
-
-async def test_questions_take_turns_and_those_that_are_cancelled_are_not_asked() -> None:
-    store = HeldStore()
-    values = PropertyValues(store)  # type: ignore[arg-type]  # as much as it needs
-    asking = [
-        asyncio.ensure_future(values.of_persons(1, ValueSearch("p")))
-        for _ in range(1 + values_service.WAITING_MAX)
-    ]
-    await asyncio.sleep(0)
-    with pytest.raises(Unavailable):
-        await values.of_persons(1, ValueSearch("p"))
-    for one in (asking[0], *asking[2:]):
-        one.cancel()
-    await asyncio.gather(asking[0], *asking[2:], return_exceptions=True)
-    assert store.asked == 1
-
-    store.may_answer.set()
-    await asking[1]
-
-    assert (store.asked, store.cancelled) == (2, 1)
 
 
 async def test_a_question_ends_when_its_client_leaves(home: Home) -> None:

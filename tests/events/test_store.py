@@ -520,7 +520,7 @@ async def test_a_deletion_may_take_longer_than_a_statement_may(
         requested_at=NOON + timedelta(days=1),
     )
 
-    clients = events._reads._clients
+    clients = events._reads["jobs"]._clients
     for client in clients:
         client.set_client_setting("max_execution_time", 1)
     try:

@@ -119,7 +119,7 @@ class SimulatedEvents(EventStore):
         self._encoder = SimulatedEncoder()
         self._tables, self._network = tables, network
         self.link = Link(network, EventStoreUnavailable)
-        self._reads = _Reads(tables, network, self.link)
+        self._reads = {"jobs": _Reads(tables, network, self.link)}
 
     async def insert(self, batch: Batch, token: str) -> None:
         """The blocks land one after another, also when the process has died since."""

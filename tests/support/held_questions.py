@@ -26,23 +26,23 @@ class Held:
         self._answered = answered
 
     async def ask(
-        self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /, *, token: str
+        self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /
     ) -> Found:
-        return await self._real.ask(statement, parameters, seconds_max, token=token)
+        return await self._real.ask(statement, parameters, seconds_max)
 
     async def question(
-        self, text: str, parameters: Mapping[str, Any], token: str, limits: QuestionLimits, /
+        self, text: str, parameters: Mapping[str, Any], limits: QuestionLimits, /
     ) -> Rows:
         if self._answered:
             self._answered -= 1
-            return await self._real.question(text, parameters, token, limits)
+            return await self._real.question(text, parameters, limits)
         self.asked.release()
-        await self.go.wait()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.ended.append(text)
+            raise
         return []
-
-    async def cancel_values(self, token: str, /) -> None:
-        self.ended.append(token)
-        self.go.set()
 
 
 @contextmanager

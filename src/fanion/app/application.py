@@ -18,7 +18,7 @@ from fanion.server.request import Request
 from fanion.server.response import Response
 from fanion.web.application import Application
 from fanion.web.landing_page import LandingPage
-from fanion.web.probes import OK, Check, CheckResult, Probes, State
+from fanion.web.probes import OK, Check, CheckResult, Probes, State, in_time
 from fanion.web.routes import (
     AnsweredBy,
     Routes,
@@ -168,8 +168,8 @@ def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
 def records_check(public: Services) -> Check:
     async def check() -> CheckResult:
         try:
-            await public.records.ping()
-        except RecordsUnavailable as error:
+            await in_time(public.records.ping())
+        except (RecordsUnavailable, TimeoutError) as error:
             return _unreachable(public.context.settings, public.flags, str(error))
         return OK
 
@@ -182,8 +182,8 @@ def log_check(public: Services) -> Check:
     async def check() -> CheckResult:
         is_needed = not answers_from_memory(settings, public.flags)
         try:
-            waiting = sum(lane.bytes for lane in await public.backlogs())
-        except OSError as error:
+            waiting = sum(lane.bytes for lane in await in_time(public.backlogs()))
+        except OSError as error:  # or TimeoutError, which is one
             return CheckResult(State.UNREACHABLE, str(error), is_needed)
         if waiting < settings.accept_log_bytes_max:
             return OK

@@ -222,6 +222,7 @@ def _of_accounts(server: Server) -> dict[str, object]:
 def _of_data(server: Server) -> dict[str, object]:
     records, events = server.public.records, server.events
     return {
+        "turns": events.people,
         "events": EventReading(events, partial(persons_of_events, records)),
         "live": server.live.events,
         "property_values": PropertyValues(events),

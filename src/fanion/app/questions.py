@@ -16,6 +16,7 @@ from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.storage.compiled_query import QuestionLimits
 from fanion.events.storage.store import SECONDS_MAX, EventStore
+from fanion.events.turns.places_store import SharedPlaces
 from fanion.flags.management.enabled_persons_store import EnabledPersons
 from fanion.flags.management.role_access_store import active_flags_using, guard_audience
 from fanion.flags.storage.integrity import flags_without_answer
@@ -32,10 +33,8 @@ from fanion.insights.dashboard_refresh_store import DashboardRefreshStore
 from fanion.insights.dashboard_refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards_api import DashboardService
 from fanion.insights.dashboards_store import DashboardStore
-from fanion.insights.gate_service import GateLimits, QuestionGate
 from fanion.insights.kinds_service import ACTORS_QUERY
 from fanion.insights.kinds_service import Calculator as InsightCalculator
-from fanion.insights.places_store import SharedPlaces
 from fanion.insights.questions_service import InsightService
 from fanion.insights.result_cache import ResultCache, ResultStore
 from fanion.insights.statements_service import Statements
@@ -82,7 +81,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     hot, project_of = public.context.metrics.hot, public.flags.projects.by_id
     threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
     statements = _build_statements(settings, records, events, threads)
-    behind = statements.behind()
+    behind = statements.behind(events.behind)
     analysis = Analysis(records, events, statements)
     analysis_behind = Analysis(records, events, behind)
     actors, dashboards = ActorFinder(analysis), DashboardStore(records)
@@ -112,18 +111,12 @@ def _build_statements(
     settings: Settings, records: Records, events: EventStore, threads: QuestionThreads
 ) -> Statements:
     """Where other servers may ask too, all of them together keep to the limits."""
-    limits = GateLimits(
-        settings.questions_at_once,
-        settings.questions_at_once_of_project,
-        settings.questions_waiting,
-    )
-    return Statements(
-        events,
-        QuestionLimits(settings.question_s, settings.question_memory_bytes),
-        QuestionGate(limits),
-        int if events_folder(settings) is None else threads.now,
-        None if records.dialect == "sqlite" else SharedPlaces(records, "asked", limits),
-    )
+    if records.dialect != "sqlite":
+        for kind, turns in (("asked", events.people), ("behind", events.behind)):
+            turns.places = SharedPlaces(records, kind, turns.gate.limits)
+    threads_now = int if events_folder(settings) is None else threads.now
+    limits = QuestionLimits(settings.question_s, settings.question_memory_bytes)
+    return Statements(events, events.people, limits, threads_now)
 
 
 def _build_cohorts(

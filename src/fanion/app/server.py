@@ -20,7 +20,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.runtime.background import BackgroundTask
 from fanion.web.application import Application
-from fanion.web.probes import OK, Check, CheckResult, State
+from fanion.web.probes import OK, Check, CheckResult, State, in_time
 
 if TYPE_CHECKING:
     from fanion.app.accounts import AccountServices
@@ -134,8 +134,8 @@ def server_application(server: Server) -> Application:
 def _checks(server: Server) -> Mapping[str, Check]:
     async def check_events() -> CheckResult:
         try:
-            await server.events.ping()
-        except EventStoreUnavailable as error:
+            await in_time(server.events.ping())
+        except (EventStoreUnavailable, TimeoutError) as error:
             # Capture and flags do not need it, and no other server can reach it either.
             return CheckResult(State.UNREACHABLE, str(error), is_needed=False)
         return OK

@@ -31,7 +31,7 @@ from fanion.app.services import (
     open_stores,
     prepare_offline_flags,
 )
-from fanion.config import Role
+from fanion.config import Role, Settings
 from fanion.db.engine import Records, RecordsUnavailable, unopened_records, wait_for_records
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.background import BackgroundTask, Backoff, background_tasks
@@ -43,6 +43,7 @@ from fanion.web.probes import Check
 if TYPE_CHECKING:  # loaded while capture and flags are served
     from fanion.app.server import Server
     from fanion.events.storage.store import EventStore
+    from fanion.events.turns.gate_service import GateLimits
 
 # A store that takes longer, once everything else is loaded, counts as down if there is an offline
 # copy of flags: they are to be served two seconds after the start.
@@ -197,11 +198,15 @@ async def _event_store(start: ServerStart, records: Records) -> "AsyncGenerator[
     raises: EventStoreUnavailable when there can be none; SchemaTooNew; StartRefused
     """
     await import_in_thread("fanion.events.storage.store")
+    from fanion.events.storage.compiled_query import QuestionLimits
     from fanion.events.storage.store import EventStore
 
     settings, tried = start.context.settings, asyncio.Event()
-    # A lane is left for what no client waits for, and one for lists.
-    events = EventStore(settings.event_store_url, settings.questions_at_once + 2)
+    events = EventStore(
+        settings.event_store_url,
+        _gate_limits(settings),
+        QuestionLimits(settings.question_s, settings.question_memory_bytes),
+    )
     opening = asyncio.create_task(_open_at_last(events, records, start.context.now, tried))
 
     def ended(_: "asyncio.Task[None]") -> None:
@@ -220,6 +225,18 @@ async def _event_store(start: ServerStart, records: Records) -> "AsyncGenerator[
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)
         await events.close()
+
+
+def _gate_limits(settings: Settings) -> "GateLimits":
+    from fanion.events.turns.gate_service import GateLimits
+
+    return GateLimits(
+        settings.questions_at_once,
+        settings.questions_at_once_of_project,
+        settings.questions_at_once_of_user,
+        settings.questions_waiting,
+        settings.questions_wait_s,
+    )
 
 
 async def _open_at_last(

@@ -121,8 +121,9 @@ class CohortExplanationsApi(Controller):
             inputs = CohortInputs(cohorts.store.records, cohorts.events)
             await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
             statement = plan.count(SAMPLE_MAX)
-            asking = cohorts.ask(moment.project_id, statement, plan.parameters, PREVIEW_SECONDS_MAX)
-            answer = await request.unless_client_left(asking)
+            answer = await cohorts.ask(
+                moment.project_id, statement, plan.parameters, PREVIEW_SECONDS_MAX
+            )
         except (CriteriaError, EventRejected) as error:
             raise Invalid(str(error), attr="filters") from None
         except StatementFailed:

@@ -81,8 +81,10 @@ class CohortMembersApi(Controller):
         if format == "csv":
             if "limit" not in dict(page.query):
                 query = replace(query, limit=ROWS_MAX, offset=0, after=None)
-            return await _table(cohorts.store.records, cohort, query)
-        found = await find_members(cohorts.store.records, cohort, query)
+            async with cohorts.events.turn(cohort.project_id):
+                return await _table(cohorts.store.records, cohort, query)
+        async with cohorts.events.turn(cohort.project_id):
+            found = await find_members(cohorts.store.records, cohort, query)
         goes_on = found.is_cut or (found.seen == page.limit and found.seen > 0)
         body = MemberPage(
             results=[member_body(person) for person in found.persons],

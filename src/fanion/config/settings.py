@@ -74,9 +74,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rollbacks_every_s: float = 3600.0  # flags.md section 17: hourly
     dashboards_every_s: float = 900.0
     alerts_every_s: float = 900.0
-    questions_at_once: int = 2
+    questions_at_once: int = 3
     questions_at_once_of_project: int = 2
-    questions_waiting: int = 100
+    questions_at_once_of_user: int = 2
+    questions_waiting: int = 1_000
+    questions_wait_s: float = 60.0
     question_s: int = 30
     question_memory_bytes: int = 1_000_000_000
     webhooks_allow_private: bool = False
@@ -113,6 +115,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "rollbacks_every_s",
             "dashboards_every_s",
             "alerts_every_s",
+            "questions_wait_s",
             "question_s",
             "question_memory_bytes",
         ):
@@ -122,7 +125,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"DELETED_COHORTS_KEPT_DAYS must be above 0, at most {DAYS_MAX}")
         if not 0 <= self.processes <= PROCESSES_MAX:
             raise ValueError(f"PROCESSES must be between 0 and {PROCESSES_MAX}")
-        for name in ("questions_at_once", "questions_at_once_of_project", "questions_waiting"):
+        for name in (
+            "questions_at_once",
+            "questions_at_once_of_project",
+            "questions_at_once_of_user",
+            "questions_waiting",
+        ):
             if not 1 <= getattr(self, name) <= QUESTIONS_MAX:
                 raise ValueError(f"{name.upper()} must be between 1 and {QUESTIONS_MAX}")
         if self.decide_per_s < 0:

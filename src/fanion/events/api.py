@@ -119,8 +119,7 @@ class EventsApi(Controller):
         if len(names) > EVENT_NAMES_MAX:
             raise Invalid(f"Ensure there are at most {EVENT_NAMES_MAX} names.", attr="event_name")
         now: datetime = request.app.state.now()
-        asking = property_values.of_events(request.project.id, search, names, now)
-        return await request.unless_client_left(asking)
+        return await property_values.of_events(request.project.id, search, names, now)
 
     @get("/{event_id:str}", summary="Retrieve an event")
     async def event(

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
+from fanion.events.turns.turns_service import Turns
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.groups.store import Group, GroupQuery, find_group, find_groups, types_of
 from fanion.groups.values_store import group_values
@@ -44,13 +45,15 @@ class GroupsApi(Controller):
         self,
         request: ManagementRequest,
         records: NamedDependency[Records],
+        turns: NamedDependency[Turns],
         group_type_index: FromQuery[str | None] = None,
         search: FromQuery[str | None] = None,
     ) -> Paged[GroupBody]:
         """The newest first. `search` is part of the key or of the properties."""
         page = request.page
         query = GroupQuery(_index(group_type_index), search or "", page.limit, page.offset)
-        found, count = await find_groups(records, request.project.id, query)
+        async with turns.turn(request.project.id):
+            found, count = await find_groups(records, request.project.id, query)
         return page.of([_shown(group) for group in found], count, len(found))
 
     @get("/find", summary="Retrieve a group")
@@ -74,6 +77,7 @@ class GroupsApi(Controller):
         self,
         request: ManagementRequest,
         records: NamedDependency[Records],
+        turns: NamedDependency[Turns],
         group_type_index: FromQuery[str | None] = None,
         key: FromQuery[str | None] = None,
         value: FromQuery[str | None] = None,
@@ -85,8 +89,8 @@ class GroupsApi(Controller):
         of the first 100 members of a list counts as a value. A value with more than 400 characters
         is cut, and ends with `…`."""
         index, search = _index(group_type_index), read_value_search(key, value)
-        asking = group_values(records, request.project.id, index, search)
-        return await request.unless_client_left(asking)
+        async with turns.turn(request.project.id):
+            return await group_values(records, request.project.id, index, search)
 
 
 class GroupTypesApi(Controller):

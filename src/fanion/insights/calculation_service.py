@@ -62,7 +62,7 @@ class Analysis:
     ) -> None:
         self.records = records
         self.events = events
-        self.statements = Statements(events) if statements is None else statements
+        self.statements = Statements(events, events.people) if statements is None else statements
 
     async def begin(
         self, project: Project, query: _Query, now: datetime

@@ -16,6 +16,7 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.insights import insight_results
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
+from fanion.events.turns.asker_service import shared_context
 from fanion.insights.kinds_service import Calculator
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
 from fanion.insights.query import InsightQuery
@@ -155,7 +156,8 @@ class ResultCache:
         key = project.id, cache_key(project, query)
         if key in self._running or len(self._behind) >= BEHIND_MAX:
             return
-        task = asyncio.create_task(self._behind_of(project, query, now))
+        work = self._behind_of(project, query, now)
+        task = asyncio.create_task(work, context=shared_context())
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
 
@@ -180,7 +182,8 @@ class ResultCache:
         key = project.id, cache_key(project, query)
         run = self._running.get(key)
         if run is None:
-            run = _Run(asyncio.create_task(self._calculate(project, query, key[1], now)))
+            work = self._calculate(project, query, key[1], now)
+            run = _Run(asyncio.create_task(work, context=shared_context()))
             run.task.add_done_callback(partial(self._ended, key))
             self._running[key] = run
         run.waiting += 1

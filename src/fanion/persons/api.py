@@ -118,7 +118,8 @@ class PersonsApi(Controller):
         conditions, now = read_conditions(properties, "persons"), request.app.state.now()
         chosen = having(conditions, persons.events, project_id, now) if conditions else None
         query = PersonQuery(distinct_id, email, search, page.limit, page.offset, chosen, after)
-        found = await find_persons(persons.records, project_id, query)
+        async with persons.events.turn(project_id):
+            found = await find_persons(persons.records, project_id, query)
         last = found.last if chosen is not None else None
         return PersonPage(
             next=_link(request, page.offset + found.seen, last) if found.is_cut else None,

@@ -176,7 +176,8 @@ def having(
         ]
         statement = f"SELECT person_id FROM persons FINAL WHERE {' AND '.join(where)}"
         try:
-            answer = await events.ask(statement, bindings.values, estimated=False)
+            seconds_max = events.reads.seconds
+            answer = await events.ask(statement, bindings.values, seconds_max, estimated=False)
         except EventRejected as error:
             raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
         found = set(answer.columns[0] if answer.columns else ())

@@ -150,8 +150,15 @@ class ManagementRequest(Request[User, Principal, State]):
         base_url: BaseUrl = self.app.state.base_url
         return base_url
 
-    async def client_left(self) -> None:
-        """Wait until the client has disconnected."""
+    def client_left(self) -> "asyncio.Future[None]":
+        """Done when the client has disconnected, or the response was sent."""
+        state = self.scope["state"]
+        known: asyncio.Future[None] | None = state.get("client_left")
+        if known is None:
+            known = state["client_left"] = asyncio.ensure_future(self._client_leaves())
+        return known
+
+    async def _client_leaves(self) -> None:
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
@@ -160,17 +167,17 @@ class ManagementRequest(Request[User, Principal, State]):
 
         raises: ClientLeft
         """
-        working = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self.client_left())
+        working: asyncio.Future[T] = asyncio.ensure_future(work)
+        leaving = self.client_left()
         try:
-            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {working, leaving}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 return working.result()
             raise ClientLeft
         finally:
             working.cancel()
-            leaving.cancel()
-            await asyncio.gather(working, leaving, return_exceptions=True)
+            await asyncio.gather(working, return_exceptions=True)
 
     async def values(self) -> Body:
         """Return the decoded body. It is read once, and only for a caller who is known, unless the

@@ -26,6 +26,7 @@ from fanion.errors import (
     PermissionDenied,
     SessionEnded,
 )
+from fanion.events.turns.asker_service import Asker, set_asker
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
@@ -81,6 +82,7 @@ def access_guard(
         caller = connection.caller
         principal = await _authenticate(connection, query, authentication, sessions, caller)
         connection.principal = connection.scope["state"]["principal"] = principal
+        set_asker(Asker(principal.user.id, connection.client_left))
         _reject_nul(connection.scope["path"], query)
         project = await _project_of(connection, handler, query, projects)
         try:

@@ -14,6 +14,7 @@ from litestar.openapi import OpenAPIConfig
 from msgspec import Struct
 
 from fanion.accounts.sessions.service import SessionService
+from fanion.events.turns.asker_service import reset_asker, set_asker
 from fanion.projects.api import ProjectsApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi
@@ -75,15 +76,21 @@ def management_app(config: Management) -> AsgiApp:
 
 
 def _with_middleware(app: AsgiApp) -> AsgiApp:
-    """Responses to OPTIONS name the methods; the files of a form are closed with its request."""
+    """Responses to OPTIONS name the methods; the files of a form are closed with its request, and
+    nothing waits for its client any more."""
 
     async def middleware(scope: Any, receive: Any, send: Any) -> None:
         state = scope.setdefault("state", {})
         if scope["method"] == "OPTIONS":
             send = partial(send_with_allow, scope, send)
+        nobody = set_asker(None)
         try:
             await app(scope, receive, send)
         finally:
+            reset_asker(nobody)
+            leaving: asyncio.Future[None] | None = state.get("client_left")
+            if leaving is not None:
+                leaving.cancel()
             body: Body | None = state.get("body")
             if body is not None:
                 body.close()

@@ -36,7 +36,7 @@ from fanion.errors import (
     Unavailable,
     with_head,
 )
-from fanion.events.event import EventStoreUnavailable
+from fanion.events.event import EventStoreUnavailable, StatementFailed
 from fanion.observability.logging import without_token
 from fanion.rest.endpoints import Streamed
 from fanion.runtime.failure_log import FailureLog
@@ -44,6 +44,9 @@ from fanion.runtime.failure_log import FailureLog
 # A larger response is encoded in a thread, in pieces: to encode this much takes a millisecond.
 ENCODED_ON_LOOP_BYTES_MAX = 128 * 1024
 PIECE_BYTES = 256 * 1024
+TOO_MUCH = (
+    "The answer takes too much time or memory. Use a shorter time range, or fewer conditions."
+)
 QUIET_S = 10.0  # without a failing request, after which a store counts as back
 # The status of handlers that exist to reject a method.
 _REJECTED = 405
@@ -190,6 +193,8 @@ def _app_error(
         case RecordsUnavailable():
             unavailable.records.failed(str(error))
             return Unavailable()
+        case StatementFailed():
+            return Invalid(TOO_MUCH, code="too_large")
         case EventStoreUnavailable():
             unavailable.events.failed(str(error))
             return Unavailable()

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 import structlog
 
@@ -37,8 +38,22 @@ class CheckResult:
     flags_age_s: float | None = field(default=None, compare=False)
 
 
+# Of a store that is checked, so that `/_ready` answers within a second. One that takes longer is
+# not one to send requests to.
+ANSWER_S_MAX = 0.8
+
+T = TypeVar("T")
 OK = CheckResult(State.OK)
 Check = Callable[[], Awaitable[CheckResult]]
+
+
+async def in_time(asking: Awaitable[T]) -> T:
+    """The answer of a store. raises: TimeoutError, in one line"""
+    try:
+        async with asyncio.timeout(ANSWER_S_MAX):
+            return await asking
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {ANSWER_S_MAX:g} s") from None
 
 
 @dataclass(slots=True)
@@ -77,7 +92,8 @@ class Probes:
 
     async def _check(self) -> dict[str, CheckResult]:
         try:
-            found = {name: await check() for name, check in self.checks.items()}
+            results = await asyncio.gather(*(check() for check in self.checks.values()))
+            found = dict(zip(self.checks, results, strict=True))
         finally:
             self._checking = None
         for name, checked in found.items():

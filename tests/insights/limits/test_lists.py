@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from fanion.events.storage.compiled_query import QuestionLimits
-from fanion.insights.gate_service import GateLimits, QuestionGate
+from fanion.events.turns.gate_service import Gate, GateLimits
 from tests.support.application import Home, Json
 from tests.support.awaited import SOON_S, until_soon
 from tests.support.cohorts import all_of, create, did, members, person, retrieve
@@ -39,20 +39,17 @@ async def shop(home: Home) -> Home:
 
 
 @asynccontextmanager
-async def full(home: Home, *, refusing: bool = False) -> AsyncGenerator[QuestionGate]:
+async def full(home: Home, *, refusing: bool = False) -> AsyncGenerator[Gate]:
     """All places are taken; with `refusing` also those of the queue."""
-    statements, gate = (
-        home.site.running.questions.statements,
-        QuestionGate(GateLimits(1, 1, waiting=1)),
-    )
-    usual, statements.gate = statements.gate, gate
+    turns, gate = home.site.running.questions.statements.turns, Gate(GateLimits(1, 1, waiting=1))
+    usual, turns.gate = turns.gate, gate
     await gate.enter(0)
     waiting = asyncio.ensure_future(gate.enter(0)) if refusing else None
     await asyncio.sleep(0)
     try:
         yield gate
     finally:
-        statements.gate = usual
+        turns.gate = usual
         if waiting is not None:
             waiting.cancel()
 
@@ -116,7 +113,7 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: i
     with held(shop, answered) as found:
         answering = asyncio.ensure_future(shop.site.application.answer(request))
         await asked(found)
-        assert shop.site.running.questions.statements.gate.running == 1
+        assert shop.site.running.questions.statements.turns.gate.running == 1
         assert request.begun.is_set() == bool(answered)
 
         request.lose()
@@ -124,7 +121,7 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: i
 
         assert answering.done()
         assert len(found.ended) == 1
-    assert shop.site.running.questions.statements.gate.running == 0
+    assert shop.site.running.questions.statements.turns.gate.running == 0
 
 
 async def test_a_list_by_query_is_cancelled_by_its_name(shop: Home) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.events.storage.compiled_query import QuestionLimits
-from fanion.events.storage.store import EventStore
-from fanion.insights.gate_service import GateLimits, QuestionGate
+from fanion.events.storage.store import BEHIND, EventStore
+from fanion.events.turns.gate_service import Gate, GateLimits
+from fanion.events.turns.turns_service import Turns
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.statements_service import Statements
 from tests.support.awaited import SOON_S, until_soon
@@ -36,7 +37,8 @@ async def becomes(events: EventStore, number: int) -> None:
 
 
 def of_gate(events: EventStore, limits: QuestionLimits | None = None) -> Statements:
-    return Statements(events, limits or QuestionLimits(), QuestionGate(GateLimits(1, 1)))
+    turns = Turns("people", Gate(GateLimits(1, 1)))
+    return Statements(events, turns, limits or QuestionLimits())
 
 
 async def test_rows_are_read(events: EventStore) -> None:
@@ -47,7 +49,7 @@ async def test_rows_are_read(events: EventStore) -> None:
     )
 
     assert rows == [(0, "x"), (1, "x")]
-    assert statements.gate.running == 0
+    assert statements.turns.gate.running == 0
 
 
 async def test_a_statement_that_nobody_waits_for_is_ended_in_the_store(events: EventStore) -> None:
@@ -90,14 +92,14 @@ async def test_too_much_time_is_refused_with_what_to_make_smaller(events: EventS
 
 async def test_what_nobody_waits_for_has_one_place_of_its_own(events: EventStore) -> None:
     statements = of_gate(events)
-    behind = statements.behind()
+    behind = statements.behind(Turns("behind", Gate(BEHIND)))
     asking = asyncio.create_task(behind.rows(1, ENDLESS))
     next_one = asyncio.create_task(behind.within(5).rows(2, Statement("SELECT 1", {})))
     await becomes(events, 1)
 
     assert await statements.rows(1, Statement("SELECT 2", {})) == [(2,)]
 
-    assert (behind.gate.running, behind.gate.waiting) == (1, 1)
+    assert (behind.turns.gate.running, behind.turns.gate.waiting) == (1, 1)
     asking.cancel()
     assert await asyncio.wait_for(next_one, SOON_S) == [(1,)]
 
@@ -110,4 +112,4 @@ async def test_members_of_a_cohort_are_ended_in_the_store(events: EventStore) ->
     asking.cancel()
 
     await becomes(events, 0)
-    assert statements.gate.running == 0
+    assert statements.turns.gate.running == 0

@@ -1,20 +1,23 @@
 """Questions to two servers on one PostgreSQL: they share limits, results and cancellations."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import func, update
+from sqlalchemy import func, select, update
 
 from fanion.db.engine import Records
 from fanion.db.schema.servers import question_places
+from fanion.errors import Unavailable
 from fanion.events.storage.store import EventStore
-from fanion.insights.gate_service import GateLimits
-from fanion.insights.places_store import SharedPlaces
+from fanion.events.turns.gate_service import GateLimits
+from fanion.events.turns.places_store import SharedPlaces
 from tests.support.application import Home, Json, error, open_home, open_site
+from tests.support.awaited import until_soon
 from tests.support.held_questions import asked, held
 
 pytestmark = pytest.mark.postgresql
@@ -85,7 +88,7 @@ async def test_a_result_of_one_server_is_shown_by_the_other(homes: tuple[Home, H
 
 async def test_a_question_waits_for_one_of_another_server(homes: tuple[Home, Home]) -> None:
     here, there = homes
-    own = SharedPlaces(here.site.records, "asked", GateLimits())
+    own = SharedPlaces(here.site.records, "asked", here.site.events.people.gate.limits)
     places = [await own.take(here.project_id) for _ in range(2)]
     with held(there) as found:
         asking = asyncio.create_task(there.api.post("/query/", json={"query": QUERY}))
@@ -115,6 +118,86 @@ async def test_servers_share_places_in_all_and_of_a_project(records: Records) ->
     ]
 
     assert taken == [True, True, False, True, False]
+
+
+async def test_servers_share_places_of_a_user_in_all_projects(records: Records) -> None:
+    one, other = shared(records), shared(records)
+
+    taken = [
+        await server.try_take(uuid4(), project_id, user_id)
+        for server, project_id, user_id in ((one, 1, 7), (other, 2, 7), (one, 3, 7), (other, 3, 8))
+    ]
+
+    assert taken == [True, True, False, True]
+
+
+async def test_those_of_all_servers_are_let_in_in_the_order_in_which_they_asked(
+    records: Records,
+) -> None:
+    one, other = shared(records), shared(records)
+    held = [await one.take(project_id) for project_id in (1, 2, 3)]
+    first, second, third = uuid4(), uuid4(), uuid4()
+    assert not await other.try_take(first, 4)
+    assert not await one.try_take(second, 5)
+    assert not await other.try_take(third, 6)
+
+    await left(one, held[0])
+
+    assert not await other.try_take(third, 6)
+    assert not await one.try_take(second, 5)
+    assert not await one.try_take(uuid4(), 7), "it came later"
+    assert await other.try_take(first, 4)
+    await left(one, held[1])
+    assert not await other.try_take(third, 6)
+    assert await one.try_take(second, 5)
+    await left(one, held[2])
+
+
+async def test_who_gives_up_or_is_dead_holds_up_nobody(records: Records) -> None:
+    one, other = shared(records), shared(records)
+    held = [await one.take(project_id) for project_id in (1, 2, 3)]
+    waiting, dead = asyncio.ensure_future(other.take(4)), uuid4()
+
+    async def waits() -> bool:
+        return len(await rows(records)) == 4
+
+    await until_soon(waits, "it does not wait")
+    assert not await other.try_take(dead, 5)
+
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    await asyncio.gather(*other._leaving)
+    async with records.write() as connection:
+        is_dead = question_places.c.id == dead
+        await connection.execute(
+            update(question_places).where(is_dead).values(held_until=func.now())
+        )
+    await left(one, held[0])
+
+    assert await other.try_take(uuid4(), 6)
+    for place in held[1:]:
+        await left(one, place)
+
+
+async def test_who_waits_for_too_long_is_refused(records: Records) -> None:
+    one = SharedPlaces(records, "asked", GateLimits(at_once=1, at_once_of_project=1, wait_s=0.2))
+    held = await one.take(1)
+
+    with pytest.raises(Unavailable):
+        await one.take(2)
+
+    await asyncio.gather(*one._leaving)
+    assert [row.id for row in await rows(records)] == [held]
+    await left(one, held)
+
+
+async def rows(records: Records) -> Sequence[Any]:
+    return await records.fetch(select(question_places))
+
+
+async def left(server: SharedPlaces, place: UUID) -> None:
+    server.leave(place)
+    await asyncio.gather(*server._leaving)
 
 
 async def test_places_of_another_kind_are_others(records: Records) -> None:

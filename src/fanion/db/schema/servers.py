@@ -2,6 +2,7 @@
 rows expire."""
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Float,
     Index,
@@ -11,6 +12,8 @@ from sqlalchemy import (
     Table,
     Text,
     Uuid,
+    false,
+    text,
 )
 
 from fanion.db.columns import UtcDateTime
@@ -38,13 +41,17 @@ job_leases = Table(
     Column("held_until", UtcDateTime, nullable=False),
 )
 
-# Of questions that servers ask the event store now, of requests and of background work.
+# Of reads that servers ask the event store now, of requests and of background work, and of those
+# that wait for their turn; a user of 0 is none.
 question_places = Table(
     "question_places",
     metadata,
     Column("id", Uuid, primary_key=True),
     Column("kind", String(NAME_CHARS_MAX), nullable=False),
     Column("project_id", ID, nullable=False),
+    Column("user_id", ID, nullable=False, server_default=text("0")),
+    Column("is_waiting", Boolean, nullable=False, server_default=false()),
+    Column("since", UtcDateTime, nullable=True),
     Column("held_until", UtcDateTime, nullable=False),
     Index(None, "kind"),
 )

@@ -3,7 +3,7 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -29,7 +29,7 @@ from fanion.events.storage.schema import (
 )
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
-READ_LANES = 4  # two questions at once, one that no client waits for, and a list
+READ_LANES = 4  # of what opens lanes by itself
 READ_MEMORY_BYTES_MAX = 2 * 2**30
 READ_SPILL_BYTES = READ_MEMORY_BYTES_MAX // 4
 READ_SECONDS_MAX = 30
@@ -76,6 +76,13 @@ _NO_RIGHT: Final = 497
 _AWAY: Final = frozenset(
     (60, 81, 202, 209, 210, 225, 236, 242, 243, 252, 279, 394, 425, 439, 497, 516, 999)
 )
+
+CANCEL = """
+  KILL QUERY
+ WHERE query_kind = 'Select'
+   AND position(query, {mark:String}) > 0
+ ASYNC
+"""
 
 _T = TypeVar("_T")
 Rows = Sequence[Sequence[Any]]
@@ -219,11 +226,34 @@ def engine_version(client: Client) -> str:
     return client.server_version or ""
 
 
-def read_rows(client: Client, statement: str, parameters: Mapping[str, Any]) -> Rows:
+# Runs a statement of which the rows are wanted.
+Read = Callable[[str, Mapping[str, Any]], Awaitable[Rows]]
+
+
+def read_rows(
+    client: Client,
+    statement: str,
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, int] | None = None,
+) -> Rows:
     answer = client.query(
-        statement, dict(parameters), column_formats={"properties": "bytes"}, tz_mode="aware"
+        statement,
+        dict(parameters),
+        settings=dict(settings or {}),
+        column_formats={"properties": "bytes"},
+        tz_mode="aware",
     )
     return answer.result_rows
+
+
+def marked(statement: str, token: str) -> str:
+    """The statement with a token by which `cancel_statement` finds it."""
+    return statement.replace("SELECT", f"SELECT /* {token} */", 1)
+
+
+def cancel_statement(client: Client, token: str) -> None:
+    """Returns at once; the statement ends with its present block of rows."""
+    client.command(CANCEL, {"mark": f"/* {token} */"})
 
 
 def _limit(client: Client, settings: Mapping[str, int]) -> None:

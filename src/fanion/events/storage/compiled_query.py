@@ -7,7 +7,6 @@ from typing import Any
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.storage.client import Rows
-from fanion.events.storage.values_query import marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +65,9 @@ def run_question(
     client: Client,
     statement: str,
     parameters: Mapping[str, Any],
-    token: str,
     limits: QuestionLimits,
 ) -> Rows:
-    text, settings = marked(statement, token), limits.settings
-    answer = client.query(text, dict(parameters), settings=settings, tz_mode="aware")
+    settings = limits.settings
+    answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
     columns: Rows = answer.result_columns
     return columns

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from fanion.events.event import Days
-from fanion.events.storage.client import Lanes, Rows, read_rows
-from fanion.events.storage.compiled_query import run_compiled
+from fanion.events.storage.client import Read
+from fanion.events.storage.compiled_query import Found
 from fanion.events.storage.native_format import micros
 
 COUNT = """
@@ -62,11 +62,21 @@ GROUP BY person
 COUNT_SECONDS_MAX: Final = 10
 
 
+class Ask(Protocol):
+    """Runs a statement within seconds."""
+
+    async def __call__(
+        self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /, *, estimated: bool
+    ) -> Found: ...
+
+
 class Counts:
     """Each call is one query of one project. raises (each): EventStoreUnavailable"""
 
-    def __init__(self, reads: Lanes) -> None:
-        self._reads = reads
+    def __init__(self, read: Read, ask: Ask) -> None:
+        """ask: as of `EventStore`"""
+        self._read = read
+        self._ask = ask
 
     async def of_project(self, project_id: int) -> int:
         """Number of distinct uuids; reads all of them, for checks rather than requests."""
@@ -79,8 +89,7 @@ class Counts:
         raises: EventStoreUnavailable, of which StatementFailed is for too many events
         """
         asked = {"project_id": project_id, "persons": persons}
-        statement = COUNT_OF_PERSONS
-        found = await self._reads.run(run_compiled, statement, asked, COUNT_SECONDS_MAX, False)
+        found = await self._ask(COUNT_OF_PERSONS, asked, COUNT_SECONDS_MAX, estimated=False)
         return {} if not found.columns else dict(zip(*found.columns, strict=True))
 
     async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
@@ -108,6 +117,3 @@ class Counts:
         }
         found = await self._read(VOLUMES, asked)
         return {name: dict(zip(*counts, strict=True)) for name, *counts in found}
-
-    async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
-        return await self._reads.run(read_rows, statement, parameters)

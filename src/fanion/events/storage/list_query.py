@@ -4,12 +4,12 @@ Queries of a distinct id without property conditions read the copy of the events
 others read the table of events.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 from fanion.events.event import Event, EventQuery
-from fanion.events.storage.client import Lanes, Rows, read_rows
+from fanion.events.storage.client import Read, Rows
 from fanion.events.storage.filters_sql import event_condition
 from fanion.events.storage.native_format import MICROS_MAX, MICROS_MIN, micros
 from fanion.properties.bindings import Bindings
@@ -123,8 +123,8 @@ ORDER BY timestamp DESC
 class Listing:
     """Each call is one query of one project."""
 
-    def __init__(self, reads: Lanes) -> None:
-        self._reads = reads
+    def __init__(self, read: Read) -> None:
+        self._read = read
 
     async def page(self, project_id: int, query: EventQuery) -> Sequence[Event]:
         """The page that the query asks for; `person_id` of each event is the survivor.
@@ -219,9 +219,6 @@ class Listing:
             Event(project_id, uuid, event, distinct_id, moved.get(person) or person, *rest)
             for uuid, event, distinct_id, person, *rest in found
         ]
-
-    async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
-        return await self._reads.run(read_rows, statement, parameters)
 
 
 def _span(query: EventQuery) -> tuple[int, int]:

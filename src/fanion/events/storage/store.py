@@ -1,10 +1,12 @@
 """The event store, in chDB or on a ClickHouse server: one SQL dialect, one adapter."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import date, datetime
-from typing import Any, Final
-from uuid import UUID
+from math import inf
+from typing import Any, Final, TypeVar
+from uuid import UUID, uuid4
 
 import structlog
 from clickhouse_connect.driver.client import Client
@@ -14,6 +16,7 @@ from fanion.events.event import (
     Erasure,
     Event,
     EventQuery,
+    EventRejected,
     EventStoreUnavailable,
     GroupRow,
     Override,
@@ -24,11 +27,12 @@ from fanion.events.event import (
 from fanion.events.ownership_store import Mark, bind_event_store, read_installation
 from fanion.events.storage.anonymous_mutations import OwnersOf, join_anonymous
 from fanion.events.storage.client import (
-    READ_LANES,
     Lanes,
     Rows,
+    cancel_statement,
     engine_at,
     engine_version,
+    marked,
     open_clients,
     read_rows,
 )
@@ -41,13 +45,31 @@ from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.timeline_query import Timeline
-from fanion.events.storage.values_query import cancel_values, marked, read_values
+from fanion.events.storage.values_query import read_values
+from fanion.events.turns.asker_service import current_asker
+from fanion.events.turns.gate_service import Gate, GateLimits
+from fanion.events.turns.turns_service import LaneName, Turns, lane_of_turn
 
 # A calculation may read years of events; no request waits for it.
 SECONDS_MAX: Final = 300
 # Of one insert; 48 bytes each.
 INPUTS_MAX: Final = 100_000
 _INPUT_COLUMNS = ("run", "cohort_id", "person_id")
+
+# How many statements run at once: of ingestion, of probes and of what ends other statements, and
+# of jobs such as erasing and mirroring.
+INGEST_LANES: Final = 2
+PROBE_LANES: Final = 1
+JOB_LANES: Final = 2
+# Of single events: beside what reads more, and never behind it.
+ROWS: Final = GateLimits(at_once=2, at_once_of_project=2, at_once_of_user=1)
+# What no client waits for has one place of its own: people never wait in the queue for it, and it
+# has at most the share of one question of the engine.
+BEHIND: Final = GateLimits(at_once=1, at_once_of_project=1, wait_s=inf)
+# A statement that is not running yet cannot be ended.
+CANCEL_AGAIN_S: Final = 1.0
+
+_T = TypeVar("_T")
 
 
 # Versions of the engine whose Native format is known byte by byte: the tests run on them.
@@ -108,25 +130,55 @@ async def open_events(url: str) -> "EventStore":
 
 
 class EventStore:
-    """Each call is one query of one project. It runs in threads of the store: inserts never wait
-    for reads. A cancelled call still runs to its end in its thread.
+    """Each call is one query of one project. It runs in threads of the store: inserts, what
+    ingestion reads, probes, single rows, what people read, and the jobs of the server have threads
+    of their own, so that none of them waits for another. What is read for a person waits for its
+    turn, and ends when the client leaves. A cancelled read is ended in the store, and its call
+    returns then; a cancelled insert still runs to its end in its thread.
 
     url:    chdb:///absolute/folder[?database=name], which one process at a time may open;
             clickhouse://user:password@host:8123/database, or clickhouses:// (also
             clickhouse+https://) for TLS; the port is the one of the HTTP interface
-    reads:  how many run at once
+    limits: of what people read at once
     opened: set once it is open; until then every call raises EventStoreUnavailable
+    people: turns of what people wait for; rows: of single events; behind: of what nobody waits for
+    reads:  limits of one statement of what people read
     raises: EventStoreUnavailable, in one line, when the URL is none of these
     """
 
-    def __init__(self, url: str, reads: int = READ_LANES) -> None:
-        self._engine, self._lanes = engine_at(url), reads
-        self._inserts, self._reads = Lanes("insert"), Lanes("read")
-        self._listing = Listing(self._reads)
-        self._timeline = Timeline(self._reads)
-        self.counts = Counts(self._reads)
+    def __init__(
+        self, url: str, limits: GateLimits | None = None, reads: QuestionLimits | None = None
+    ) -> None:
+        self._engine = engine_at(url)
+        self.people = Turns("people", Gate(limits or GateLimits()))
+        self.rows = Turns("rows", Gate(ROWS))
+        self.behind = Turns("behind", Gate(BEHIND))
+        self.reads = reads or QuestionLimits()
+        self._inserts, self._ingests, self._probes = (
+            Lanes("insert"),
+            Lanes("ingest"),
+            Lanes("probe"),
+        )
+        names: tuple[LaneName, ...] = ("people", "rows", "behind", "jobs")
+        self._reads = {name: Lanes(name) for name in names}
+        self._listing = Listing(self._read)
+        self._timeline = Timeline(self._read)
+        self.counts = Counts(self._read, self.ask)
         self._encoder: EventEncoder | None = None
         self.opened = asyncio.Event()
+
+    @property
+    def _sizes(self) -> Sequence[tuple[Lanes, int]]:
+        """Of all lanes but those for inserts."""
+        reads = self._reads
+        return (
+            (self._ingests, INGEST_LANES),
+            (self._probes, PROBE_LANES),
+            (reads["people"], self.people.gate.limits.at_once),
+            (reads["rows"], ROWS.at_once),
+            (reads["behind"], BEHIND.at_once),
+            (reads["jobs"], JOB_LANES),
+        )
 
     @property
     def encoder(self) -> EventEncoder:
@@ -142,27 +194,31 @@ class EventStore:
         raises:  EventStoreUnavailable, in one line; SchemaTooNew; StartRefused, of which
                  ForeignEventStore is for a store of others; RecordsUnavailable
         """
+        number = sum(size for _, size in self._sizes)
         if records is None:
-            inserts, reads = await asyncio.to_thread(open_clients, self._engine, self._lanes)
+            inserts, reads = await asyncio.to_thread(open_clients, self._engine, number)
         else:
-            inserts, reads = await self._open_own(records)
+            inserts, reads = await self._open_own(records, number)
         version = engine_version(inserts[0])
         self._encoder = encoder_for(version)
         if not isinstance(self._encoder, NativeEncoder):
             log = structlog.get_logger()
             log.info("events_sent_as_text", engine=version, native=list(NATIVE_VERSIONS))
         self._inserts.open(inserts)
-        self._reads.open(reads)
+        for lanes, size in self._sizes:
+            lanes.open(reads[:size])
+            reads = reads[size:]
         self.opened.set()
 
-    async def _open_own(self, records: Records) -> tuple[list[Client], list[Client]]:
+    async def _open_own(self, records: Records, number: int) -> tuple[list[Client], list[Client]]:
+        """number: of clients that read"""
         marks: list[Mark] = []
         installation, where = await read_installation(records), self._engine.where
 
         def check(client: Client) -> None:
             marks.append(require_mark(client, installation, where))
 
-        opened = await asyncio.to_thread(open_clients, self._engine, self._lanes, check)
+        opened = await asyncio.to_thread(open_clients, self._engine, number, check)
         try:
             await bind_event_store(records, marks[-1])
         except BaseException:
@@ -173,20 +229,21 @@ class EventStore:
 
     def observe(self, took: Callable[[float], None]) -> None:
         """took: called with the seconds of each insert and each read from now on"""
-        self._inserts.took = self._reads.took = took
+        for lanes in (self._inserts, *(lanes for lanes, _ in self._sizes)):
+            lanes.took = took
 
     async def close(self) -> None:
         """Wait for running calls, then close the folder or the connections."""
-        await asyncio.to_thread(self._inserts.close)
-        await asyncio.to_thread(self._reads.close)
+        for lanes in (self._inserts, *(lanes for lanes, _ in self._sizes)):
+            await asyncio.to_thread(lanes.close)
 
     async def ping(self) -> None:
         """raises: EventStoreUnavailable"""
-        await self._read("SELECT 1", {})
+        await self._probes.run(read_rows, "SELECT 1", {})
 
     async def now(self) -> datetime:
         """By the clock of the engine. raises: EventStoreUnavailable"""
-        [(now,)] = await self._read("SELECT now64(6)", {})
+        [(now,)] = await self._probes.run(read_rows, "SELECT now64(6)", {})
         there: datetime = now
         return there
 
@@ -220,7 +277,7 @@ class EventStore:
 
     async def newest_version(self) -> int:
         """The highest version of all persons, overrides and groups."""
-        [(newest,)] = await self._read(NEWEST_VERSION, {})
+        [(newest,)] = await self._ingested(NEWEST_VERSION, {})
         return int(newest)
 
     async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
@@ -228,25 +285,29 @@ class EventStore:
 
         raises: EventStoreUnavailable; EventRejected when a property cannot be compared
         """
-        return await self._listing.page(project_id, query)
+        async with self.turn(project_id):
+            return await self._listing.page(project_id, query)
 
     async def get(self, project_id: int, uuid: UUID) -> Event | None:
-        return await self._listing.get(project_id, uuid)
+        async with self.rows.turn(project_id):
+            return await self._listing.get(project_id, uuid)
 
     async def timeline(self, project_id: int, query: PersonEventQuery) -> Sequence[PersonEvent]:
         """An event that is stored twice may be returned twice. raises: EventStoreUnavailable"""
-        return await self._timeline.page(project_id, query)
+        async with self.turn(project_id):
+            return await self._timeline.page(project_id, query)
 
     async def accepted_upto(
         self, project_id: int, query: PersonEventQuery, upto: datetime
     ) -> Sequence[PersonEvent]:
         """The events of a person that were accepted last until then, `limit` of them at most; the
         rest of the query does not count. raises: EventStoreUnavailable"""
-        return await self._timeline.accepted_upto(project_id, query, upto)
+        async with self.turn(project_id):
+            return await self._timeline.accepted_upto(project_id, query, upto)
 
     async def existing(self, project_id: int, uuids: Sequence[UUID]) -> dict[UUID, datetime]:
         """Those of the ids that are stored, with the time at which they were accepted."""
-        found = await self._read(EXISTING, {"project_id": project_id, "uuids": uuids})
+        found = await self._ingested(EXISTING, {"project_id": project_id, "uuids": uuids})
         return {row[0]: row[1] for row in found}
 
     async def existing_on(
@@ -254,11 +315,11 @@ class EventStore:
     ) -> dict[UUID, datetime]:
         """The same, of those that are stored with a time of one of these days, in UTC."""
         asked = {"project_id": project_id, "uuids": uuids, "days": days}
-        return {row[0]: row[1] for row in await self._read(EXISTING_ON, asked)}
+        return {row[0]: row[1] for row in await self._ingested(EXISTING_ON, asked)}
 
     async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
         """Ids of events of all projects that were accepted from `since` on, the newest first."""
-        found = await self._read(RECENT_IDS, {"since": micros(since), "limit": limit})
+        found = await self._ingested(RECENT_IDS, {"since": micros(since), "limit": limit})
         return [row[0] for row in found]
 
     async def ask(
@@ -268,42 +329,31 @@ class EventStore:
         seconds_max: int = SECONDS_MAX,
         *,
         estimated: bool = True,
-        token: str = "",
     ) -> Found:
         """Run a statement that was compiled from the conditions of a cohort.
 
         estimated: whether to return how many rows were read, which costs a query of its own
-        token:  of this call, for `cancel_values`; empty for one that cannot be ended
         raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
                 asks too much; EventRejected when a value cannot be compared
         """
-        text = marked(statement, token) if token else statement
-        return await self._reads.run(run_compiled, text, parameters, seconds_max, estimated)
+        return await self._reader(run_compiled, statement, parameters, seconds_max, estimated)
 
     async def question(
-        self, statement: str, parameters: Mapping[str, Any], token: str, limits: QuestionLimits
+        self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits
     ) -> Rows:
         """The columns of the answer to a statement of an insight.
 
-        token:  of this call, for `cancel_values`
         raises: EventStoreUnavailable, of which StatementFailed is for what passes the limits;
                 EventRejected when a value cannot be compared
         """
-        return await self._reads.run(run_question, statement, parameters, token, limits)
+        return await self._reader(run_question, statement, parameters, limits)
 
-    async def values(self, statement: str, parameters: Mapping[str, Any], token: str) -> Rows:
-        """Run a statement of `values_query`. token: of this call, for `cancel_values`
+    async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
+        """Run a statement of `values_query`.
 
         raises: EventStoreUnavailable, of which StatementFailed is for what takes too long
         """
-        return await self._reads.run(read_values, statement, parameters, token)
-
-    async def cancel_values(self, token: str) -> None:
-        """End a statement of `values`, `question` or `ask`, if it runs, which raises then.
-
-        raises: EventStoreUnavailable
-        """
-        await self._inserts.run(cancel_values, token)  # both lanes for reads may be taken
+        return await self._reader(read_values, statement, parameters)
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
         """Members of a static cohort for the statements of one calculation.
@@ -320,7 +370,7 @@ class EventStore:
         batches_committed: returns when every batch that has begun by now is committed
         returns: how many overrides are not needed any more
         """
-        return await squash(self._reads, overrides_min, batches_committed)
+        return await squash(self._reads["jobs"], overrides_min, batches_committed)
 
     async def join_anonymous(self, namespace: bytes, owners_of: OwnersOf) -> int:
         """Give events that earlier versions stored without a person the one that their distinct id
@@ -329,15 +379,52 @@ class EventStore:
         namespace: from which the ids of persons derive
         raises:    EventStoreUnavailable, whatever `owners_of` raises
         """
-        return await join_anonymous(self._reads, namespace, owners_of)
+        return await join_anonymous(self._reads["jobs"], namespace, owners_of)
 
     async def erase(self, erasure: Erasure) -> None:
         """Remove a deleted person, and its events when they are meant too; returns when no row
         is left in any part. May be repeated. raises: EventStoreUnavailable"""
-        await erase(self._reads, erasure)
+        await erase(self._reads["jobs"], erasure)
+
+    @asynccontextmanager
+    async def turn(self, project_id: int) -> AsyncGenerator[None]:
+        """Of the person for whom the request reads; jobs of the server need none.
+
+        raises: Unavailable, RecordsUnavailable, ClientLeft
+        """
+        if current_asker() is None or lane_of_turn() != "jobs":
+            yield
+            return
+        async with self.people.turn(project_id):
+            yield
+
+    async def _reader(self, read: Callable[..., _T], statement: str, *arguments: Any) -> _T:
+        """Run a statement in the lanes of the turn; cancelled, it is ended in the store."""
+        async with self.turn(0):  # what a request reads without one has a turn at least here
+            token = uuid4().hex
+            asked = asyncio.ensure_future(
+                self._reads[lane_of_turn()].run(read, marked(statement, token), *arguments)
+            )
+            try:
+                return await asyncio.shield(asked)
+            except asyncio.CancelledError:
+                await self._end(token, asked)
+                raise
+
+    async def _end(self, token: str, asked: "asyncio.Future[Any]") -> None:
+        """Returns when it has ended. What has not begun yet cannot be ended in the store."""
+        while not asked.done():
+            with suppress(EventStoreUnavailable, EventRejected):
+                await self._probes.run(cancel_statement, token)
+            await asyncio.wait([asked], timeout=CANCEL_AGAIN_S)
+        if not asked.cancelled():
+            asked.exception()  # nobody waits for it
 
     async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
-        return await self._reads.run(read_rows, statement, parameters)
+        return await self._reader(read_rows, statement, parameters, self.reads.settings)
+
+    async def _ingested(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
+        return await self._ingests.run(read_rows, statement, parameters)
 
 
 def _insert_batch(client: Client, batch: Batch, token: str) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from fanion.events.event import PersonEvent, PersonEventQuery
-from fanion.events.storage.client import Lanes, read_rows
+from fanion.events.storage.client import Read
 from fanion.events.storage.native_format import MICROS_MAX, micros
 
 # Of the properties of one event; of longer ones only the session is read.
@@ -53,23 +53,23 @@ class Timeline:
     raises: EventStoreUnavailable
     """
 
-    def __init__(self, reads: Lanes) -> None:
-        self._reads = reads
+    def __init__(self, read: Read) -> None:
+        self._read = read
 
     async def page(self, project_id: int, query: PersonEventQuery) -> Sequence[PersonEvent]:
         asked: dict[str, Any] = {"before": min(micros(query.before), MICROS_MAX + 1)}
         if query.cursor is not None:
             asked |= {"cursor": query.cursor, "with_cursor": query.with_cursor}
         chosen = _BEFORE if query.cursor is None else _BEHIND
-        return await self._read(project_id, query, chosen, "timestamp", asked)
+        return await self._rows(project_id, query, chosen, "timestamp", asked)
 
     async def accepted_upto(
         self, project_id: int, query: PersonEventQuery, upto: datetime
     ) -> Sequence[PersonEvent]:
         asked = {"upto": micros(upto)}
-        return await self._read(project_id, query, _ACCEPTED, "received_at", asked)
+        return await self._rows(project_id, query, _ACCEPTED, "received_at", asked)
 
-    async def _read(
+    async def _rows(
         self,
         project_id: int,
         query: PersonEventQuery,
@@ -92,5 +92,5 @@ class Timeline:
             **({"distinct_ids": list(ids)} if ids else {}),
             **asked,
         }
-        rows = await self._reads.run(read_rows, statement, bound)
+        rows = await self._read(statement, bound)
         return [PersonEvent(*row) for row in rows]

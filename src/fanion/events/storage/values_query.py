@@ -70,13 +70,6 @@ ORDER BY project_id, person_id
    LIMIT {rows}
 """
 
-CANCEL = """
-  KILL QUERY
- WHERE query_kind = 'Select'
-   AND position(query, {mark:String}) > 0
- ASYNC
-"""
-
 Statement = tuple[str, Mapping[str, Any]]
 
 
@@ -106,21 +99,9 @@ def person_values(project_id: int, search: ValueSearch, rows_max: int) -> Statem
     return _counted(looked_at, search, bindings)
 
 
-def read_values(client: Client, statement: str, parameters: Mapping[str, Any], token: str) -> Rows:
-    """token: by which `cancel_values` finds the statement"""
-    named = marked(statement, token)
+def read_values(client: Client, statement: str, parameters: Mapping[str, Any]) -> Rows:
     settings = {"max_execution_time": SECONDS_MAX}
-    return client.query(named, dict(parameters), settings=settings).result_rows
-
-
-def marked(statement: str, token: str) -> str:
-    """The statement with a token by which `cancel_values` finds it."""
-    return statement.replace("SELECT", f"SELECT /* {token} */", 1)
-
-
-def cancel_values(client: Client, token: str) -> None:
-    """Returns at once; the statement ends with its present block of rows."""
-    client.command(CANCEL, {"mark": f"/* {token} */"})
+    return client.query(statement, dict(parameters), settings=settings).result_rows
 
 
 def _counted(looked_at: str, search: ValueSearch, bindings: Bindings) -> Statement:

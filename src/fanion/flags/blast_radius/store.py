@@ -81,11 +81,19 @@ class BlastRadius:
     _uploads: dict[int, _Upload] = field(default_factory=dict)
 
     async def of(self, project: Project, reach: Reach, now: datetime) -> Radius:
-        if reach.group_type_index is not None:
-            return await self._groups(project.id, reach, reach.group_type_index, now)
-        return await self._persons(project.id, reach, now)
+        async with self.events.turn(project.id):
+            if reach.group_type_index is not None:
+                return await self._groups(project.id, reach, reach.group_type_index, now)
+            return await self._persons(project.id, reach, now)
 
     async def by_condition(self, project: Project, ladder: Ladder, now: datetime) -> LadderReach:
+        async with self.events.turn(project.id):
+            found = await self._combinations(project, ladder, now)
+        return await asyncio.to_thread(reach_of, ladder, found)
+
+    async def _combinations(
+        self, project: Project, ladder: Ladder, now: datetime
+    ) -> Counter[Combination]:
         index = ladder.group_type_index
         found: Counter[Combination] = Counter()
         if index is not None:
@@ -98,7 +106,7 @@ class BlastRadius:
             decided, matched, counts = await self._columns(statement, "filters") or ((), (), ())
             for early, bits, number in zip(decided, matched, counts, strict=True):
                 found[bool(early), int(bits)] = int(number)
-        return await asyncio.to_thread(reach_of, ladder, found)
+        return found
 
     async def _persons(self, project_id: int, reach: Reach, now: datetime) -> Radius:
         known, runs = await self._cohorts(project_id, reach.leaves)

@@ -57,7 +57,8 @@ class OverviewStore:
             "zone": zone.key,
             "since": int(since.timestamp()) * 1_000_000,
         }
-        found = await self.events.ask(CALLS, asked, SECONDS_MAX, estimated=False)
+        async with self.events.turn(project_id):
+            found = await self.events.ask(CALLS, asked, SECONDS_MAX, estimated=False)
         rows = zip(*found.columns, strict=True)
         return {(flag, day): calls for flag, day, calls in rows if flag}
 

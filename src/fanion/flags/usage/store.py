@@ -99,7 +99,8 @@ class UsageStore:
             "any_flag": key is None,
             "flag": key or "",
         }
-        found = await self.events.ask(LAST_CALLED, asked, SECONDS_MAX, estimated=False)
+        async with self.events.turn(project_id):
+            found = await self.events.ask(LAST_CALLED, asked, SECONDS_MAX, estimated=False)
         rows = zip(*found.columns, strict=True)
         # A client's clock may be fast.
         return [(flag, min(_aware(called), now)) for flag, called in rows if flag]

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from fanion.accept_log.port import Backlog
 from fanion.errors import Invalid, NotFound
+from fanion.events.turns.turns_service import Turns
 from fanion.ingest.ledger.dead_letters_store import DeadLetter, DeadLetterFilter, DeadLetters
 from fanion.ingest.ledger.model import Example
 from fanion.ingest.ledger.store import (
@@ -138,6 +139,7 @@ class IngestionApi(Controller):
         self,
         request: ManagementRequest,
         ingestion: NamedDependency[IngestionReports],
+        turns: NamedDependency[Turns],
         start: Annotated[str | None, QueryParameter(name="from")] = None,
         end: Annotated[str | None, QueryParameter(name="to")] = None,
     ) -> IngestionReport:
@@ -147,8 +149,9 @@ class IngestionApi(Controller):
         until = _time(end, "to", now) or now
         since = _time(start, "from", now) or until - SPAN
         project_id = request.project.id
-        counts = await ingestion.ledger.counts(since, until, project_id)
-        examples = await ingestion.ledger.examples(project_id)
+        async with turns.turn(project_id):
+            counts = await ingestion.ledger.counts(since, until, project_id)
+            examples = await ingestion.ledger.examples(project_id)
         return IngestionReport(
             start=since.replace(second=0, microsecond=0),
             end=until,
@@ -164,11 +167,15 @@ class IngestionApi(Controller):
 
     @get("/dead_letters", summary="List dead letters")
     async def letters(
-        self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
+        self,
+        request: ManagementRequest,
+        ingestion: NamedDependency[IngestionReports],
+        turns: NamedDependency[Turns],
     ) -> Paged[DeadLetterBody]:
         """Requests that were accepted but could not be ingested, newest first."""
         page, chosen = request.page, DeadLetterFilter(request.project.id)
-        found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
+        async with turns.turn(request.project.id):
+            found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
         return page.of([_letter(one) for one in found], count)
 
     @post("/dead_letters/retry", summary="Retry all dead letters", status_code=202)
@@ -197,9 +204,11 @@ class IngestionApi(Controller):
         request: ManagementRequest,
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
+        turns: NamedDependency[Turns],
     ) -> DeadLetterContent:
         """The body of the request, with its events."""
-        body = await ingestion.letters.body(_one(request, letter_id))
+        async with turns.turn(request.project.id):
+            body = await ingestion.letters.body(_one(request, letter_id))
         if body is None:
             raise NotFound
         # A character is at most four bytes.

@@ -5,25 +5,25 @@ import asyncio
 import pytest
 
 from fanion.errors import Unavailable
-from fanion.insights.gate_service import GateLimits, QuestionGate
+from fanion.events.turns.gate_service import Gate, GateLimits
 
 
 class Asking:
-    """Questions by name, in the order in which they are let in."""
+    """Reads by name, in the order in which they are let in. The first letter is the project, a
+    second one the user."""
 
-    def __init__(self, **limits: int) -> None:
-        self.gate = QuestionGate(GateLimits(**limits))
+    def __init__(self, **limits: float) -> None:
+        self.gate = Gate(GateLimits(**limits))  # type: ignore[arg-type]
         self.let_in: list[str] = []
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     async def ask(self, *names: str) -> None:
-        """The first letter is the project."""
         for name in names:
             self.tasks[name] = asyncio.create_task(self._enter(name))
             await asyncio.sleep(0)
 
     async def end(self, name: str) -> None:
-        self.gate.leave(ord(name[0]))
+        self.gate.leave(*_key(name))
         await self.settle()
 
     async def settle(self) -> None:
@@ -31,8 +31,12 @@ class Asking:
         await asyncio.sleep(0)
 
     async def _enter(self, name: str) -> None:
-        await self.gate.enter(ord(name[0]))
+        await self.gate.enter(*_key(name))
         self.let_in.append(name)
+
+
+def _key(name: str) -> tuple[int, int]:
+    return ord(name[0]), ord(name[1]) if name[1].isalpha() else 0
 
 
 async def test_the_others_wait_in_order() -> None:
@@ -93,16 +97,59 @@ async def test_a_turn_that_comes_as_its_owner_leaves_is_passed_on() -> None:
     assert asking.let_in == ["a1", "a3"]
 
 
-async def test_the_queue_has_an_end() -> None:
-    asking = Asking(at_once=1, at_once_of_project=1, waiting=4)
-    await asking.ask("a1", "a2", "a3", "b1", "c1")
+async def test_users_of_a_project_take_turns() -> None:
+    asking = Asking(at_once=1, at_once_of_project=1)
 
-    for project in "ad":
-        with pytest.raises(Unavailable) as refused:
-            await asking.gate.enter(ord(project))
-        assert dict(refused.value.headers())["retry-after"] == "5"
+    await asking.ask("ax1", "ax2", "ax3", "ay1", "ay2", "b1")
+    for _ in range(5):
+        await asking.end(asking.let_in[-1])
 
-    assert asking.gate.waiting == 4
+    assert asking.let_in == ["ax1", "ax2", "b1", "ay1", "ax3", "ay2"]
+
+
+async def test_a_user_leaves_room_for_others_in_all_projects_together() -> None:
+    asking = Asking(at_once=3, at_once_of_project=3, at_once_of_user=2)
+
+    await asking.ask("ax1", "bx1", "cx1", "cx2", "ay1")
+
+    assert asking.let_in == ["ax1", "bx1", "ay1"]
+    await asking.end("ax1")
+    assert asking.let_in[3:] == ["cx1"]
+
+
+async def test_the_queue_has_an_end_for_all_a_project_and_a_user() -> None:
+    asking = Asking(at_once=1, at_once_of_project=1, waiting=8)
+
+    await asking.ask("ax0", "ax1", "ax2")
+    await refused(asking, "ax3", "has a fourth of the places")
+    await asking.ask("ay1", "az1")
+    await refused(asking, "aw1", "has half of them")
+    await asking.ask("bx1", "by1", "cx1", "cy1")
+    await refused(asking, "dx1", "all are taken")
+
+    assert asking.gate.waiting == 8
+    await cancel(asking)
+
+
+async def test_who_waits_is_not_refused_before_the_time_is_over() -> None:
+    asking = Asking(at_once=1, at_once_of_project=1, wait_s=0.05)
+    await asking.ask("a1")
+
+    await refused(asking, "a2", "has waited")
+
+    assert (asking.gate.running, asking.gate.waiting) == (1, 0)
+    await asking.end("a1")
+    await asking.ask("a3")
+    assert asking.let_in == ["a1", "a3"]
+
+
+async def refused(asking: Asking, name: str, why: str) -> None:
+    with pytest.raises(Unavailable) as error:
+        await asking.gate.enter(*_key(name))
+    assert dict(error.value.headers())["retry-after"] == "5", why
+
+
+async def cancel(asking: Asking) -> None:
     for task in asking.tasks.values():
         task.cancel()
     await asyncio.gather(*asking.tasks.values(), return_exceptions=True)
