@@ -122,6 +122,44 @@ async def test_concurrent_requests_share_one_check_of_the_stores() -> None:
     assert {answer.status for answer in answers} == {200}
 
 
+async def test_a_store_that_takes_long_says_again_what_it_said_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fanion.web.probes.ANSWER_S_MAX", 0.01)
+    may_answer, found = asyncio.Event(), [OK, CheckResult(State.UNREACHABLE)]
+
+    async def slow() -> CheckResult:
+        await may_answer.wait()
+        return found.pop(0)
+
+    async def quick() -> CheckResult:
+        return OK
+
+    probes = Probes({"records": slow, "events": quick}, Metrics(), nothing)
+    states = []
+    for answers in (False, True, False, True):
+        may_answer.set() if answers else may_answer.clear()
+        states.append({name: one.state for name, one in (await probes.check()).items()})
+
+    assert [one["records"] for one in states] == ["opening", "ok", "ok", "unreachable"]
+    assert {one["events"] for one in states} == {"ok"}
+
+
+async def test_a_store_that_does_not_answer_at_all_is_unreachable(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanion.web.probes.SILENT_S_MAX", 0.01)
+
+    async def silent() -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(site.events, "ping", silent, raising=False)
+    async with site.client() as client:
+        answer = await client.get("/_ready")
+
+    assert answer.json()["checks"]["events"] == "unreachable"
+
+
 async def test_metrics_count_what_happens(home: Home) -> None:
     site = home.site
     before = await samples(site)

@@ -38,9 +38,10 @@ class CheckResult:
     flags_age_s: float | None = field(default=None, compare=False)
 
 
-# Of a store that is checked, so that `/_ready` answers within a second. One that takes longer is
-# not one to send requests to.
+# `/_ready` answers within a second: what a store that takes longer said last is said again.
 ANSWER_S_MAX = 0.8
+# Until a store that has not answered is taken to be unreachable.
+SILENT_S_MAX = 5.0
 
 T = TypeVar("T")
 OK = CheckResult(State.OK)
@@ -50,10 +51,10 @@ Check = Callable[[], Awaitable[CheckResult]]
 async def in_time(asking: Awaitable[T]) -> T:
     """The answer of a store. raises: TimeoutError, in one line"""
     try:
-        async with asyncio.timeout(ANSWER_S_MAX):
+        async with asyncio.timeout(SILENT_S_MAX):
             return await asking
     except TimeoutError:
-        raise TimeoutError(f"no answer within {ANSWER_S_MAX:g} s") from None
+        raise TimeoutError(f"no answer within {SILENT_S_MAX:g} s") from None
 
 
 @dataclass(slots=True)
@@ -61,8 +62,8 @@ class Probes:
     checks: Mapping[str, Check]
     metrics: Metrics
     refresh: Callable[[], Awaitable[None]]
-    _reported: dict[str, CheckResult] = field(default_factory=dict)
-    _checking: "asyncio.Future[dict[str, CheckResult]] | None" = None
+    _known: dict[str, CheckResult] = field(default_factory=dict)
+    _checking: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
 
     async def health(self, _: Request) -> Response:
         """Liveness: 200 while the event loop runs."""
@@ -80,30 +81,33 @@ class Probes:
 
     async def check(self) -> Mapping[str, CheckResult]:
         """Concurrent requests share one run of the checks, so that load on the probes is no load on
-        the stores."""
-        if self._checking is None:
-            self._checking = asyncio.ensure_future(self._check())
-        return await asyncio.shield(self._checking)
+        the stores. A check that takes longer goes on, for the next request."""
+        for name in self.checks.keys() - self._checking.keys():
+            self._checking[name] = asyncio.create_task(self._check(name))
+        running = list(self._checking.values())
+        if running:
+            done, _ = await asyncio.wait(running, timeout=ANSWER_S_MAX)
+            for task in done:
+                task.result()
+        opening = CheckResult(State.OPENING)
+        return {name: self._known.get(name, opening) for name in self.checks}
 
     async def exposition(self, _: Request) -> Response:
         await self.refresh()
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(200, self.metrics.render(), content_type=kind)
 
-    async def _check(self) -> dict[str, CheckResult]:
+    async def _check(self, name: str) -> None:
         try:
-            results = await asyncio.gather(*(check() for check in self.checks.values()))
-            found = dict(zip(self.checks, results, strict=True))
+            found = await self.checks[name]()
         finally:
-            self._checking = None
-        for name, checked in found.items():
-            if checked != self._reported.get(name, OK):
-                self._report(name, checked)
-        return found
+            del self._checking[name]
+        before, self._known[name] = self._known.get(name, OK), found
+        if found != before:
+            self._report(name, found)
 
     def _report(self, name: str, checked: CheckResult) -> None:
         """Log a change of state."""
-        self._reported[name] = checked
         log = structlog.get_logger()
         if checked.state == State.OK:
             log.info("store_ready", store=name)
