@@ -311,7 +311,11 @@ def test_a_port_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
 
         done = fanion(tmp_path / "data", "serve", "--port", str(port))
 
-    refused(done, f"cannot listen on 127.0.0.1:{port}: Address already in use")
+    refused(
+        done,
+        f"cannot listen on 127.0.0.1:{port}: Address already in use. Stop the process that uses "
+        "it, or choose another address with FANION_HOST and FANION_PORT.",
+    )
 
 
 def test_the_next_start_prints_no_keys(fresh: RealServer) -> None:

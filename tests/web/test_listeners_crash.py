@@ -108,5 +108,8 @@ def test_a_taken_port_is_reported_before_anything_is_opened(tmp_path: Path) -> N
         done = server.run("serve")
 
     assert done.returncode == 2
-    assert done.stderr == f"fanion: cannot listen on {address}: Address already in use\n"
+    assert done.stderr == (
+        f"fanion: cannot listen on {address}: Address already in use. Stop the process that uses "
+        "it, or choose another address with FANION_MANAGEMENT_LISTEN.\n"
+    )
     assert not server.data.exists()

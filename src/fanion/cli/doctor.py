@@ -19,6 +19,7 @@ from rich.text import Text
 from fanion import __version__
 from fanion.cli.doctor_stores import Finding, RunningServer, examine_stores
 from fanion.cli.output import Data, printable, refuse, run
+from fanion.cli.serve import check_ports
 from fanion.config import (
     MAY_HOLD_PASSWORD,
     PREFIX,
@@ -35,6 +36,7 @@ from fanion.runtime.data_dir import (
     require_data_dir,
 )
 from fanion.server.forwarded import TrustedProxies, format_networks
+from fanion.server.server import PortTaken
 from fanion.web.proxy_warning import ignored_headers
 
 READY_S_MAX = 5.0  # a server that answers later is reported as not answering
@@ -81,7 +83,7 @@ async def examine(
     return [
         *(Finding("settings", False, text) for text in problems.values()),
         _settings(settings),
-        _addresses(settings),
+        _addresses(settings, server),
         _versions(),
         server_finding,
         _disk(settings),
@@ -137,11 +139,17 @@ def _settings(settings: Settings) -> Finding:
     return Finding("settings", True, text or "all have their defaults")
 
 
-def _addresses(settings: Settings) -> Finding:
+def _addresses(settings: Settings, server: RunningServer) -> Finding:
     host, port = settings.listen
     listens = f"listens on {host} port {port}"
     if settings.management_listen:
         listens += f", for management on {settings.management_listen}"
+    if server.holder is None:
+        try:
+            check_ports(settings)
+        except PortTaken as error:
+            found, _, advice = str(error).partition(". ")
+            return Finding("addresses", False, found, advice)
     if settings.management_url:
         listens += f"; people reach management at {settings.mail_url}"
     if settings.public_url:

@@ -19,10 +19,19 @@ from fanion.cli.doctor_validation import (
 )
 from fanion.config import PREFIX, Role, Settings
 from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
+from fanion.db.file_check import ADVICE, damage_text, find_damage
 from fanion.db.migrate import schema_is_current
 from fanion.errors import SchemaTooNew, StartRefused
 from fanion.events.event import EventStoreUnavailable
-from fanion.events.ownership_store import Installation, read_installation
+from fanion.events.ownership_store import (
+    GONE_ADVICE,
+    NO_EVENTS,
+    ForeignEventStore,
+    Installation,
+    gone_text,
+    is_empty,
+    read_installation,
+)
 from fanion.events.storage.inspection import Inspected, inspect_event_store
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FolderHolder, events_folder, records_file
@@ -61,6 +70,7 @@ async def examine_stores(
     """problems: of settings that are wrong, by name; a store that one should have named is not
     looked for"""
     are_records_named = "database_url" not in problems
+    damaged = await _damaged_records(settings) if are_records_named else []
     checks: dict[str, _Check] = {
         "records store": _records,
         "flags": partial(_definitions, "flags", find_invalid_flags),
@@ -72,13 +82,31 @@ async def examine_stores(
     }
     if not are_records_named:
         checks = {"records store": partial(_not_checked, "records store", "DATABASE_URL")}
-    checks["event store"] = partial(_events, server, are_records_named)
+    elif damaged:  # the others would read the damaged file
+        checks = {"accept log": _accept_log_alone}
+    checks["event store"] = partial(_events, server, are_records_named and not damaged)
     if "events_url" in problems:
         checks["event store"] = partial(_not_checked, "event store", "EVENTS_URL")
-    found: list[Finding] = []
+    found = damaged
     for what, check in checks.items():
         found += await _checked(what, check, settings)
     return found
+
+
+async def _damaged_records(settings: Settings) -> list[Finding]:
+    """None unless the file of the embedded store is damaged, anywhere in it."""
+    path = records_file(settings)
+    return [] if path is None else await _damage("records store", path)
+
+
+async def _damage(what: str, path: Path) -> list[Finding]:
+    damage = await asyncio.to_thread(find_damage, path)
+    return [Finding(what, False, damage_text(path, damage), ADVICE)] if damage else []
+
+
+async def _accept_log_alone(settings: Settings) -> Sequence[Finding]:
+    """Where the records cannot say whose it is."""
+    return await _damage("accept log", settings.accept_log_path)
 
 
 async def _not_checked(what: str, setting: str, _: Settings) -> Sequence[Finding]:
@@ -168,6 +196,8 @@ async def _accept_log(settings: Settings) -> Sequence[Finding]:
     """In PostgreSQL it is a part of the records."""
     if records_file(settings) is None or not settings.accept_log_path.exists():
         return []
+    if damaged := await _damage("accept log", settings.accept_log_path):
+        return damaged
     if (installation := await _installation(settings)) is None:
         return []
     check_mark(settings.accept_log_path, str(installation.id))
@@ -193,14 +223,23 @@ async def _events(
         return [Finding(what, True, "not checked: the role web needs none")]
     if folder is not None and server.holder is not None:
         return [_events_in_use(server)]
-    if _is_missing(folder):
-        return [Finding(what, True, "does not exist yet; the first `fanion serve` creates it")]
     installation = await _installation(settings) if are_records_named else None
+    if folder is not None and is_empty(folder):
+        return [_without_events(settings, folder, installation)]
     inspected, found_s = await _inspected(settings, installation)
     answers = Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")
     if folder is not None:
         return [answers]
     return [answers, _clock_finding("events clock", found_s, "the event store")]
+
+
+def _without_events(settings: Settings, folder: Path, installation: Installation | None) -> Finding:
+    if installation is None or installation.event_store is None:
+        text = "does not exist yet; the first `fanion serve` creates it"
+        return Finding("event store", True, text)
+    if records_file(settings) is None:  # perhaps of another server
+        return Finding("event store", False, str(ForeignEventStore(str(folder), NO_EVENTS)))
+    return Finding("event store", False, gone_text(str(folder)), GONE_ADVICE)
 
 
 async def _inspected(

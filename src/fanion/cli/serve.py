@@ -15,8 +15,10 @@ import typer
 from fanion.cli.output import Data, run, settings_of
 from fanion.config import Settings
 from fanion.db.engine import can_reach_records
+from fanion.db.file_check import ADVICE, damage_text, find_damage_at_start
+from fanion.errors import StartRefused
 from fanion.observability.logging import LineWriter, open_logs
-from fanion.runtime.data_dir import lock_data_dir
+from fanion.runtime.data_dir import lock_data_dir, records_file
 from fanion.runtime.interpreter import import_in_thread, shorten_switch_interval
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import HttpServer, allow_connections, check_port
@@ -78,9 +80,7 @@ async def run_server(
     announce: prints the address, and on the first start the keys, or where they are
     raises:   PortTaken, DataDirLocked, RecordsUnavailable, EventStoreUnavailable, OSError
     """
-    for address in (settings.listen, settings.management_address):
-        if address is not None:
-            check_port(*address)
+    check_ports(settings)
     shorten_switch_interval()
     lines = open_logs(settings.log_level)
     try:
@@ -95,11 +95,28 @@ async def run_server(
         lines.close()
 
 
+def check_ports(settings: Settings) -> None:
+    """raises: PortTaken, which names the settings that choose another one"""
+    check_port(*settings.listen, "FANION_HOST and FANION_PORT")
+    if settings.management_address is not None:
+        check_port(*settings.management_address, "FANION_MANAGEMENT_LISTEN")
+
+
+async def _require_sound_files(settings: Settings) -> None:
+    """As far as can be told in a moment. raises: StartRefused"""
+    for path in (records_file(settings), settings.accept_log_path):
+        damage = "" if path is None else await asyncio.to_thread(find_damage_at_start, path)
+        if path is not None and damage:
+            raise StartRefused(f"{damage_text(path, damage)}. {ADVICE}")
+
+
 async def _serve(
     settings: Settings, announce: Callable[[str], None], to_terminal: bool, lines: LineWriter
 ) -> None:
+    checking = asyncio.create_task(_require_sound_files(settings))
     answering = asyncio.create_task(can_reach_records(settings.records_url))
     await import_in_thread("fanion.app.startup")
+    await checking
     from fanion.app.services import AppContext
     from fanion.app.startup import ServerStart, run_stages
     from fanion.console.build_reader import read_build

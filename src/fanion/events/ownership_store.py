@@ -4,6 +4,7 @@ event store would read and delete one another's events, and two event stores of 
 would have half of them each."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -12,7 +13,11 @@ from fanion.db.engine import Records
 from fanion.db.schema.servers import installation
 from fanion.errors import StartRefused
 
+GONE_ADVICE = (
+    "Restore the folder from a backup; to go on without these events, run `fanion stores adopt`."
+)
 ADVICE = "`fanion stores adopt` makes it that of these records"
+NO_EVENTS = "holds no events of these records, which have another one"
 OTHER = "is another one than these records have their events in"
 
 _installation = installation.c
@@ -35,6 +40,22 @@ class ForeignEventStore(StartRefused):
             f"FANION_EVENTS_URL and FANION_DATABASE_URL disagree: {where} {why}. Correct one of "
             f"them; if both are right, {ADVICE}."
         )
+
+
+class EventStoreGone(StartRefused):
+    """where: the embedded event store, for a message"""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"FANION_EVENTS_URL: {gone_text(where)}. {GONE_ADVICE}")
+
+
+def gone_text(where: str) -> str:
+    return f"{where} is gone, and these records have their events in it"
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether it was deleted, with what it held or without the folder itself."""
+    return not folder.is_dir() or next(folder.iterdir(), None) is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,18 +78,24 @@ DRAIN_S_MAX = 5.0  # of the requests under way when the server ends
 
 
 class PortTaken(Exception):
-    """The server cannot listen on the address; the text has both and the reason."""
+    """The server cannot listen on the address; the text has both, the reason, and what to do."""
 
 
-def check_port(host: str, port: int) -> None:
-    """Called before anything else is opened. raises: PortTaken"""
+def check_port(host: str, port: int, chosen_by: str) -> None:
+    """Called before anything else is opened. chosen_by: settings that name another address
+
+    raises: PortTaken
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror}") from None
+            raise PortTaken(
+                f"cannot listen on {host}:{port}: {error.strerror}. Stop the process that uses it, "
+                f"or choose another address with {chosen_by}."
+            ) from None
 
 
 Answer = Callable[[Request], Coroutine[Any, Any, bool | None]]

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.ownership_store import OTHER, ForeignEventStore, Installation, Mark
+from fanion.events.ownership_store import NO_EVENTS, OTHER, ForeignEventStore, Installation, Mark
 
 _EXISTS = "EXISTS TABLE installation"
 
@@ -37,7 +37,7 @@ def check_mark(client: Client, installation: Installation | None, where: str) ->
     if is_marked:
         _checked(_read_mark(client), installation, where)
     elif installation.event_store is not None:
-        raise ForeignEventStore(where, "holds no events of these records, which have another one")
+        raise ForeignEventStore(where, NO_EVENTS)
     return is_marked
 
 

@@ -24,7 +24,13 @@ from fanion.events.event import (
     PersonEventQuery,
     PersonRow,
 )
-from fanion.events.ownership_store import Mark, bind_event_store, read_installation
+from fanion.events.ownership_store import (
+    EventStoreGone,
+    Mark,
+    bind_event_store,
+    is_empty,
+    read_installation,
+)
 from fanion.events.storage.anonymous_mutations import OwnersOf, join_anonymous
 from fanion.events.storage.client import (
     Lanes,
@@ -214,6 +220,12 @@ class EventStore:
         """number: of clients that read"""
         marks: list[Mark] = []
         installation, where = await read_installation(records), self._engine.where
+
+        folder = self._engine.folder
+        # On a shared records store this may be another server, whose folder is its own.
+        is_used = records.dialect == "sqlite" and installation.event_store is not None
+        if is_used and folder is not None and is_empty(folder):
+            raise EventStoreGone(where)
 
         def check(client: Client) -> None:
             marks.append(require_mark(client, installation, where))
