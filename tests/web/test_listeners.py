@@ -50,7 +50,7 @@ async def test_the_public_listener_does_not_serve_management(home: Home) -> None
     [
         ("POST", "/capture/", 400, 404),
         ("POST", "/batch", 400, 404),
-        ("POST", "/i/v1/analytics/events", 400, 404),
+        ("POST", "/i/v1/analytics/events", 401, 404),
         ("POST", "/decide/", 400, 404),
         ("POST", "/flags", 400, 404),
         ("GET", "/flags/definitions", 401, 404),
