@@ -7,6 +7,8 @@ import pytest
 from posthog import Posthog
 
 from tests.clients.management import Api
+from tests.support import plain_http
+from tests.support.awaited import until
 from tests.support.server import Keys, RealServer
 
 # The package announces a newer way to read flags; both ask the same of the server.
@@ -55,6 +57,38 @@ def test_the_newest_protocol_arrives_in_every_compression(
     assert event["properties"]["$lib"] == "posthog-python"
     assert api.person(user)["properties"]["plan"] == "pro"
     assert '"path":"/i/v1/analytics/events"' in running.log_path.read_text()
+
+
+@pytest.mark.parametrize("protocol", ["v0", "v1"])
+def test_a_rate_limit_delays_events_and_loses_none(
+    server: tuple[RealServer, Keys], protocol: str
+) -> None:
+    """Takes two seconds: the client waits as long as the server says."""
+    running, keys = server
+    headers = {"authorization": f"Bearer {keys.personal_api_key}"}
+    with plain_http.Client(base_url=running.url, headers=headers) as managing:
+        limited = managing.post("/api/projects/", json={"name": f"limited {protocol}"}).json()
+        project = f"/api/projects/{limited['id']}"
+        rate = {"items_per_second": 5, "burst_seconds": 1}
+        managing.patch(f"{project}/", json={"ingestion": rate}).raise_for_status()
+        client = Posthog(
+            limited["api_token"], host=running.url, capture_mode=protocol, flush_at=5, thread=1
+        )
+        for number in range(20):
+            client.capture("paid", distinct_id="ann", properties={"number": number})
+        client.shutdown()
+        arrived: set[int] = set()
+
+        def all_have() -> bool:
+            events = managing.get(f"{project}/events/").json()["results"]
+            arrived.update(event["properties"]["number"] for event in events)
+            return len(arrived) == 20
+
+        until(all_have, "events are missing")
+
+    lines = [line for line in running.log_path.read_text().splitlines() if '"status":503' in line]
+    path = "/i/v1/analytics/events" if protocol == "v1" else "/batch/"
+    assert [line for line in lines if f'"path":"{path}"' in line]
 
 
 def test_events_of_ai_arrive(posthog: Posthog, server: tuple[RealServer, Keys], api: Api) -> None:
