@@ -3,10 +3,12 @@
 import json
 from itertools import chain
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from tests.support.application import Home, Json, error
+from tests.support.cohorts import members, upload
 
 UNKNOWN = "0190d0a6-0000-7000-8000-000000000000"
 
@@ -140,6 +142,64 @@ async def test_a_merged_person_is_found_under_its_old_id(home: Home) -> None:
     await home.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
 
     assert await home.get(f"/persons/{old['id']}/") == await home.person("ann")
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("rossi", ["carla"]),
+        ("  Carla ROSSI ", ["carla"]),
+        ("la ro", ["carla"]),
+        ("RØSTI", ["ole"]),
+        ("øst", ["ole"]),
+        ('say "hi', ["odd"]),
+        ("back\\slash", ["odd"]),
+        ("[a-z]+(", ["odd"]),
+        ("50%_", ["odd"]),
+        ("nick", ["ole"]),
+        ("other@corp", ["carla"]),
+        ("team", []),
+        ("verona", []),
+        ('rossi","', []),
+        ("null", []),
+        ("%", ["odd"]),
+        (" ", []),
+        ("carla", ["carla"]),
+    ],
+)
+async def test_persons_are_found_by_a_part_of_the_name(
+    home: Home, search: str, found: list[str]
+) -> None:
+    properties: dict[str, Json] = {
+        "carla": {"name": "Carla Rossi", "Email": "other@corp.example", "city": "Verona"},
+        "ole": {"a": [[1]], "name": "Ole Røsti", "username": "Nick", "team": "team"},
+        "odd": {"name": 'say "hi" back\\slash [a-z]+( 50%_', "nul": "a\0b"},
+        "none": {"name": 7, "username": None, "x": {"y": "z"}},
+    }
+    await home.capture(*(event(name, **{"$set": given}) for name, given in properties.items()))
+    cohort = await upload(home, "\n".join(properties))
+    await home.site.calculated()
+
+    listed = (await home.get("/persons/", search=search))["results"]
+
+    assert sorted(one["distinct_ids"][0] for one in listed) == found
+    assert await members(home, cohort, search=search) == found
+
+
+@pytest.mark.every_engine
+async def test_a_person_is_found_by_its_id_and_by_one_that_it_had(home: Home) -> None:
+    await home.capture(event("visitor"), event("ann"), event("bob"))
+    old, ann = await home.person("visitor"), await home.person("ann")
+    await home.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
+    cohort = await upload(home, "ann\nbob\n")
+    await home.site.calculated()
+
+    for search in (ann["uuid"], ann["uuid"].upper(), f" {ann['uuid']} ", old["uuid"]):
+        [found] = (await home.get("/persons/", search=search))["results"]
+        assert found["uuid"] == ann["uuid"]
+        assert await members(home, cohort, search=search) == ["ann"]
+    assert (await home.get("/persons/", search=str(UUID(int=7))))["results"] == []
 
 
 async def test_an_event_without_a_profile_makes_no_person(home: Home) -> None:

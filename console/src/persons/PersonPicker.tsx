@@ -4,7 +4,7 @@ import { emailOf } from "./names";
 
 const FOUND_MAX = 10;
 
-/** Persons by a part of the e-mail address, or a whole id. */
+/** Persons by a part of the name or the e-mail address, or a whole id. */
 function personOptions(projectId: string, without: readonly string[]): OptionSource {
   return {
     key: ["persons", projectId, without],

@@ -6,7 +6,7 @@ import { words } from "@/words/persons";
 const LENGTH_MIN = 2;
 const FOUND_MAX = 8;
 
-/** Persons by a part of the e-mail address, or a whole distinct id. */
+/** Persons by a part of the name or the e-mail address, or a whole id. */
 export const commands: CommandSource = async (text, { projectId, signal }) => {
   const search = text.trim();
   if (search.length < LENGTH_MIN) return [];

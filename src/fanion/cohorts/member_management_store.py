@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from fanion.activity.model import Author, Change
 from fanion.cohorts.members_store import (
@@ -34,14 +34,13 @@ from fanion.persons.list_store import (
     PersonsPage,
     Place,
     choose_page,
-    has_email,
     keys_of,
     newest_first,
-    owns,
     place_of,
     read_keys,
     read_page,
 )
+from fanion.persons.search_store import has_email, is_found, owns
 from fanion.projects.store import move_flag_version
 
 # Of each member: ten are part of its body, and any of them may serve as its name.
@@ -63,7 +62,7 @@ Persons = Mapping[UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class MemberQuery:
-    """search: a whole distinct id or UUID, or part of the e-mail address
+    """search: as of `is_found`
 
     chosen: selects some of those that are found; None selects all of them
     after:  the last person of the previous page; `offset` is ignored then
@@ -113,18 +112,8 @@ def _conditions(project_id: int, query: MemberQuery) -> list[ColumnElement[bool]
     if query.email is not None:
         conditions.append(has_email(query.email, whole=True))
     if query.search:
-        text = query.search
-        either = [owns(project_id, text), has_email(text, whole=False)]
-        uuid = _uuid(text)
-        conditions.append(or_(*either) if uuid is None else or_(*either, _person.uuid == uuid))
+        conditions.append(is_found(project_id, query.search))
     return conditions
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ class CohortMembersApi(Controller):
         `columns_left_out`, the number of values omitted from the row. Text that a spreadsheet would
         read as a formula is prefixed with `'`.
 
-        `search` is a whole distinct id or UUID, or part of the e-mail address; `properties` a
-        JSON list of further conditions, compared as everywhere. `after` is a part
+        `search` is a part of the name or the e-mail address, a whole distinct id, or the UUID;
+        `properties` is a JSON list of further conditions, compared as everywhere. `after` is a part
         of `next`: the last person of the previous page, which is faster than a large offset.
         """
         if format not in (None, "", *_FORMATS):

@@ -22,6 +22,7 @@ from fanion.events.event_body import PersonOfEvent
 from fanion.persons.edits_store import PersonChanges, PersonTooLarge
 from fanion.persons.list_store import PersonQuery, find_persons, having
 from fanion.persons.merge import PersonUpdate
+from fanion.persons.search_store import NAMES
 from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -34,7 +35,6 @@ from fanion.rest.validation import object_id
 
 # What a person is called by, the first that is set. source: capture.md section 8
 _SHOWN = ("email", "name", "username")
-_NAMES = ("email", "Email", "name", "Name", "username", "Username", "UserName")
 _PLACES = frozenset({"limit", "offset", "after"})
 
 
@@ -111,8 +111,8 @@ class PersonsApi(Controller):
         properties: FromQuery[str | None] = None,
         after: FromQuery[UUID | None] = None,
     ) -> PersonPage:
-        """The newest first. `search` is part of the e-mail address, or a whole distinct id;
-        `properties` a JSON list of conditions, compared as everywhere.
+        """The newest first. `search` is a part of the name or the e-mail address, a whole
+        distinct id, or the UUID; `properties` is a JSON list of conditions, compared as everywhere.
         `after` is a part of `next`, so that rows are not counted up to the offset."""
         page, project_id = request.page, request.project.id
         conditions, now = read_conditions(properties, "persons"), request.app.state.now()
@@ -260,7 +260,7 @@ def person_body(person: Person) -> PersonBody:
 
 
 def name_of(properties: Mapping[str, Any], distinct_ids: Sequence[str]) -> str:
-    for key in _NAMES:
+    for key in NAMES:
         value = properties.get(key)
         if isinstance(value, str) and value:
             return value

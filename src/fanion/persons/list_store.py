@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy import ColumnElement, Select, select
 
 from fanion.db.bulk import IDS_MAX
 from fanion.db.engine import Records
@@ -15,12 +15,12 @@ from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.store import EventStore
+from fanion.persons.search_store import has_email, is_found, owns
 from fanion.persons.state_store import ids_by_uuid, of_ids
 from fanion.persons.store import PERSON_COLUMNS, Person, with_distinct_ids
 from fanion.properties.bindings import Bindings
 from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import Property
-from fanion.wire.distinct_id import stored_distinct_id
 
 # Persons read at a time when filtering by properties.
 SCAN_MAX = 1_000
@@ -68,7 +68,7 @@ class PersonsPage:
 
 @dataclass(frozen=True, slots=True)
 class PersonQuery:
-    """search: part of the e-mail address, or a whole distinct id
+    """search: as of `is_found`
 
     chosen: of those that are found, in their order; None for all of them
     after:  the last person of the page before, from where `offset` need not be counted again
@@ -229,16 +229,4 @@ def _conditions(project_id: int, query: PersonQuery) -> Iterable[ColumnElement[b
     if query.email is not None:
         yield has_email(query.email, whole=True)
     if query.search:
-        yield or_(owns(project_id, query.search), has_email(query.search, whole=False))
-
-
-def owns(project_id: int, distinct_id: str) -> ColumnElement[bool]:
-    own = _link.distinct_id == stored_distinct_id(distinct_id)
-    owner = select(_link.person_id).where(_link.project_id == project_id, own)
-    return _person.id.in_(owner)
-
-
-def has_email(text: str, *, whole: bool) -> ColumnElement[bool]:
-    """Case-insensitive. whole: the text is the whole address, otherwise a part of it"""
-    email = _person.email
-    return email == text.lower() if whole else email.contains(text.lower(), autoescape=True)
+        yield is_found(project_id, query.search)

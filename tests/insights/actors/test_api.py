@@ -108,6 +108,15 @@ async def test_persons_are_searched_for(shop: Home, search: str, found: list[str
     assert sorted(names(body)) == found
 
 
+async def test_persons_are_searched_for_by_name(shop: Home) -> None:
+    named = {"name": "Carla Rossi", "username": "cr"}
+    await shop.capture({"event": "$set", "distinct_id": "p3", "properties": {"$set": named}})
+
+    found = [names(await ask(shop, **ASKED, search=text)) for text in ("ROSSI", "cr", "rossini")]
+
+    assert found == [["p3"], ["p3"], []]
+
+
 async def test_a_search_keeps_the_order_and_takes_ids(shop: Home) -> None:
     uuid = (await shop.person("p1"))["uuid"]
 

@@ -22,7 +22,7 @@ async def test_actors_of_a_trend_become_a_static_cohort(home: Home) -> None:
     assert (cohort["name"], cohort["is_static"], cohort["is_calculating"]) == (
         "Behind",
         True,
-        False,
+        True,
     )
     assert (cohort["count"], cohort["last_calculation"]) == (None, None)
     assert await members(home, cohort) == ["ann", "dan"]

@@ -73,9 +73,10 @@ class InsightActorsApi(Controller):
         self, request: ManagementRequest, actors: NamedDependency[ActorFinder]
     ) -> Response[ActorsBody]:
         """The query string holds the insight's `filters`, lists and objects as JSON, and the place
-        of the number. `search` is a whole distinct id or UUID, or part of the e-mail address; of
-        groups a part of the key or the name. With `format=csv` or `Accept: text/csv` a table of
-        all of them, where text that a spreadsheet would read as a formula is prefixed with `'`."""
+        of the number. `search` is a part of the name or the e-mail address, a whole distinct id, or
+        the UUID; of groups a part of the key or the name. With `format=csv` or `Accept: text/csv`
+        a table of all of them, where text that a spreadsheet would read as a formula is prefixed
+        with `'`."""
         sent = decoded(dict(request.page.query))
         return await _answer(request, actors, _asked(request, sent))
 

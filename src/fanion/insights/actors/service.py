@@ -24,6 +24,7 @@ from fanion.insights.kinds_service import ACTORS, OF_INSIGHT, kind_of, read_quer
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
 from fanion.insights.sql.compiler import Statement
+from fanion.persons.search_store import NAMES
 from fanion.projects.model import Project
 from fanion.properties.bindings import Bindings
 from fanion.rest.unknown_fields import no_choice
@@ -106,9 +107,9 @@ class ActorFinder:
         search: str = "",
         order: Order = "",
     ) -> ActorsPage:
-        """Only so many are in memory. search: of a person a whole distinct id, its UUID, or part of
-        its e-mail address; of a group a part of its key or of its name; order: empty for that of
-        the number"""
+        """Only so many are in memory. search: of a person a part of the name or the e-mail
+        address, a whole distinct id, or the UUID; of a group a part of its key or of its name;
+        order: empty for that of the number"""
         calculation, statement = await self._statement(project, asked, now)
         if search:
             statement = await self._searched(project.id, asked, statement, search)
@@ -157,10 +158,12 @@ class ActorFinder:
             )
         else:
             ids = bindings.add(await self._named(project_id, search), "Array(UUID)")
-            mailed = f"position(lowerUTF8(toString(attributes.email)), {part}) > 0"
+            named = " OR ".join(
+                f"position(lowerUTF8(toString(attributes.{name})), {part}) > 0" for name in NAMES
+            )
             condition = (
                 f"actor IN {ids} OR actor IN "
-                f"(SELECT person_id FROM persons FINAL WHERE {project} AND {mailed})"
+                f"(SELECT person_id FROM persons FINAL WHERE {project} AND ({named}))"
             )
         text = _SEARCHED.format(text=statement.text, condition=condition)
         return Statement(text, {**statement.parameters, **bindings.values})
