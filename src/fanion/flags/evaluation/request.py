@@ -142,7 +142,7 @@ def _token_within(properties: object) -> Any:
 
 def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = values.get(name)
-    if found is None:
+    if found is None or found == []:  # an empty object of a client written in PHP
         return {}
     if not isinstance(found, dict):
         raise InvalidPayload(f"Malformed request data: {name} must be an object.")

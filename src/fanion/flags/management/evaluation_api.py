@@ -146,6 +146,8 @@ def read_groups(raw: str) -> Mapping[str, str]:
         groups = loads(raw.encode("utf-8", "replace")) if raw else {}
     except InvalidPayload:
         groups = None
+    if groups == []:
+        return {}
     if not isinstance(groups, dict):
         raise Invalid("groups must be a JSON object", attr="groups")
     return {name: text(key) for name, key in groups.items() if key is not None}

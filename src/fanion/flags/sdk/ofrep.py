@@ -159,7 +159,7 @@ def _metadata(flag: Flag, decision: Decision) -> dict[str, Any]:
 
 def _object(context: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = context.get(name)
-    if found is None:
+    if found is None or found == []:  # as for /decide
         return {}
     if not isinstance(found, dict):
         raise OfrepError(400, ErrorCode.INVALID_CONTEXT, f"{name} must be an object.")
