@@ -29,11 +29,18 @@ NAMES = ("a", "b", "c", "x")
 # More than the examples of one file.
 KEPT_MAX = 32
 PERSONS = tuple(UUID(int=number) for number in range(1, 5))
+VISITOR = UUID(int=9)  # of events without a profile: never a person, unless it has joined one
+_MERGED: tuple[dict[UUID, UUID], ...] = (
+    {},
+    {PERSONS[1]: PERSONS[0]},
+    {PERSONS[2]: PERSONS[0]},
+    {VISITOR: PERSONS[0]},
+)
 
 
 @dataclass(frozen=True)
 class Happening:
-    """person: as stored with the event; NO_PERSON without one"""
+    """person: as stored with the event; NO_PERSON as earlier versions stored some"""
 
     uuid: UUID
     event: str
@@ -47,7 +54,7 @@ class Happening:
 class History:
     """happened: in the order of arrival; the same one may be there twice
     persons:  their properties now, by id; merged ones have none
-    merged:   old person → the one it became
+    merged:   old person, or visitor without a profile → the one it became
     groups:   their properties now, by the index of their type and their key
     """
 
@@ -84,7 +91,7 @@ def histories(draw: st.DrawFn, *, events_max: int = 14, days: int = 12) -> Histo
     zone = draw(st.sampled_from(ZONES))
     happened = draw(st.lists(_happenings(days), max_size=events_max))
     again = draw(st.lists(st.sampled_from(happened), max_size=2)) if happened else []
-    merged = draw(st.sampled_from([{}, {PERSONS[1]: PERSONS[0]}, {PERSONS[2]: PERSONS[0]}]))
+    merged = draw(st.sampled_from(_MERGED))
     persons = draw(st.fixed_dictionaries({}, optional={who: _persons() for who in PERSONS}))
     held = {who: values for who, values in persons.items() if who not in merged}
     keys = [(0, "acme"), (0, "corp"), (1, "acme")]
@@ -94,7 +101,7 @@ def histories(draw: st.DrawFn, *, events_max: int = 14, days: int = 12) -> Histo
 
 @st.composite
 def _happenings(draw: st.DrawFn, days: int) -> Happening:
-    who = draw(st.integers(0, len(PERSONS)))
+    who = draw(st.integers(0, len(PERSONS) + 1))
     minutes = draw(st.sampled_from((0, 1, 10, 29, 30, 31)))
     ago = timedelta(
         days=draw(st.integers(0, days)), hours=draw(st.integers(0, 23)), minutes=minutes
@@ -103,7 +110,7 @@ def _happenings(draw: st.DrawFn, days: int) -> Happening:
         draw(st.uuids(version=4)),
         draw(st.sampled_from(NAMES)),
         f"d{who}",
-        PERSONS[who - 1] if who else NO_PERSON,
+        (NO_PERSON, *PERSONS, VISITOR)[who],
         NOW.replace(minute=0, second=0) - ago,
         draw(_properties()),
     )
