@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import pytest
 
@@ -15,6 +16,8 @@ from tests.support.clickhouse.server import ClickHouse
 from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.postgresql
+
+DAY = (datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC))
 
 
 @asynccontextmanager
@@ -51,7 +54,7 @@ async def test_an_event_store_without_a_mark_is_adopted(
 ) -> None:
     await (await open_events(own_events_url)).close()  # as an earlier version leaves it
     installation = await read_installation(records)
-    before = inspect_event_store(own_events_url, installation)
+    before = inspect_event_store(own_events_url, installation, DAY)
 
     for _ in range(2):
         async with opened(own_events_url, records) as store:
@@ -59,7 +62,7 @@ async def test_an_event_store_without_a_mark_is_adopted(
 
     bound = await read_installation(records)
     assert not before.is_marked
-    assert inspect_event_store(own_events_url, bound).is_marked
+    assert inspect_event_store(own_events_url, bound, DAY).is_marked
     assert bound.id == installation.id
     assert installation.event_store is None and bound.event_store is not None
 
@@ -157,7 +160,7 @@ async def test_a_database_that_is_not_there_is_no_matter_of_time(own_events_url:
 async def test_to_look_at_an_event_store_changes_nothing(
     own_events_url: str, clickhouse_server: ClickHouse
 ) -> None:
-    found = inspect_event_store(own_events_url, None)
+    found = inspect_event_store(own_events_url, None, DAY)
 
     assert not found.is_marked
     assert tables(clickhouse_server, own_events_url) == []

@@ -11,6 +11,15 @@ from pathlib import Path
 
 from fanion.accept_log.sqlite_file import check_mark
 from fanion.app.clocks import DIFFERENCE_S_MAX, ahead_of_records_s, ahead_s, difference_text
+from fanion.cli.doctor_ledger import ADVICE as ADVICE_ON_LOSS
+from fanion.cli.doctor_ledger import (
+    Counted,
+    complete_text,
+    counted_time,
+    missing_events,
+    missing_text,
+    read_ledger,
+)
 from fanion.cli.doctor_validation import (
     InvalidRow,
     find_invalid_cohorts,
@@ -226,11 +235,28 @@ async def _events(
     installation = await _installation(settings) if are_records_named else None
     if folder is not None and is_empty(folder):
         return [_without_events(settings, folder, installation)]
-    inspected, found_s = await _inspected(settings, installation)
-    answers = Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")
-    if folder is not None:
-        return [answers]
-    return [answers, _clock_finding("events clock", found_s, "the event store")]
+    now = utc_now()
+    # First: events are stored before they are counted.
+    counted = None if installation is None else await _ledger(settings, now)
+    inspected, found_s = await _inspected(settings, installation, now)
+    found = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")]
+    if counted is not None and inspected.is_marked:
+        found.append(_compared(counted, inspected))
+    if folder is None:
+        found.append(_clock_finding("events clock", found_s, "the event store"))
+    return found
+
+
+async def _ledger(settings: Settings, now: datetime) -> Counted:
+    async with _opened(settings) as records:
+        return await read_ledger(records, now)
+
+
+def _compared(counted: Counted, inspected: Inspected) -> Finding:
+    missing = missing_events(counted, inspected.accepted)
+    if missing:
+        return Finding("stored events", False, missing_text(counted, missing), ADVICE_ON_LOSS)
+    return Finding("stored events", True, complete_text(counted))
 
 
 def _without_events(settings: Settings, folder: Path, installation: Installation | None) -> Finding:
@@ -243,14 +269,15 @@ def _without_events(settings: Settings, folder: Path, installation: Installation
 
 
 async def _inspected(
-    settings: Settings, installation: Installation | None
+    settings: Settings, installation: Installation | None, now: datetime
 ) -> tuple[Inspected, float]:
     """And the seconds that this machine's clock is ahead."""
     found: list[Inspected] = []
 
     async def ask() -> datetime:
         url = settings.event_store_url
-        found.append(await asyncio.to_thread(inspect_event_store, url, installation))
+        accepted = counted_time(now)
+        found.append(await asyncio.to_thread(inspect_event_store, url, installation, accepted))
         return found[0].now
 
     found_s = await ahead_s(utc_now, ask)
