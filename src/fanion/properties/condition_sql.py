@@ -32,11 +32,9 @@ ORDER: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _NEVER: Final = "0"
 # Types of columns in which objects lie; their names are those of the engine.
 _WITH_OBJECTS: Final = ("Array(JSON)", "Array(Dynamic)")
-# Whether any event of the project has an object under the key: computed once for a statement, which
-# is then planned without the text of the properties. It takes 5 ms where none of a million has.
-_ANY_OBJECT: Final = (
-    "(SELECT count() > 0 FROM (SELECT 1 FROM events WHERE {project} AND ({found}) LIMIT 1))"
-)
+# Whether any of some rows has an object under the key: computed once for a statement, which is then
+# planned without the text of the properties. It takes 5 ms where none of a million has.
+_ANY_OBJECT: Final = "(SELECT count() > 0 FROM (SELECT 1 FROM {rows} AND ({found}) LIMIT 1))"
 
 
 def property_condition(
@@ -105,6 +103,30 @@ def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: 
     # Such a key is never escaped: looking for it spares most rows the reading of JSON.
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
     is_set = f"(isNotNull({column}) OR ({is_written} AND JSONHas({place})))"
+    text = _text_of_row(column, place, is_written, _reads_objects(leaf, bindings, events_of))
+    return _Compared(text, is_set, bindings)
+
+
+def shown_text(key: str, bindings: Bindings, rows: str) -> str:
+    """Return a property of a row as conditions compare it, empty without a value.
+
+    An empty object is no value where no row has an object under the key that is not empty.
+
+    Args:
+        key: One that is a column.
+        bindings: Of the statement.
+        rows: What follows FROM: the rows that the statement reads.
+    """
+    column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
+    place = f"properties, {bindings.text(key)}"
+    is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
+    reads = _any_object(key, bindings, rows)
+    return f"ifNull({_text_of_row(column, place, is_written, reads)}, '')"
+
+
+def _text_of_row(column: str, place: str, is_written: str, reads: str) -> str:
+    """reads: whether objects, and lists with objects, are read from the text: as `_reads_objects`
+    says"""
     is_list = f"startsWith(toString({column}), '[') AND dynamicType({column}) != 'String'"
     # The engine's text of a column without a value is empty.
     own = f"if({is_list}, toJSONString({column}), toString({column}))"
@@ -114,11 +136,9 @@ def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: 
         f"multiIf({is_list}, {raw}, isNotNull({column}), toString({column}), "
         f"{is_written}, nullIf({raw}, ''), NULL)"
     )
-    reads = _reads_objects(leaf, bindings, events_of)
     if reads == "0":
-        return _Compared(by_columns, is_set, bindings)
-    text = by_text if reads == "1" else f"if({reads}, {by_text}, {by_columns})"
-    return _Compared(text, is_set, bindings)
+        return by_columns
+    return by_text if reads == "1" else f"if({reads}, {by_text}, {by_columns})"
 
 
 def _quoted(key: str) -> str:
@@ -133,7 +153,9 @@ def _reads_objects(leaf: Property, bindings: Bindings, events_of: str) -> str:
     answers_empty = any(_holds(leaf, {leaf.key: empty}) is not missing for empty in empties)
     if not answers_empty and not _may_match_objects(leaf):
         return "0"
-    return "1" if answers_empty or not events_of else _any_object(leaf.key, bindings, events_of)
+    if answers_empty or not events_of:
+        return "1"
+    return _any_object(leaf.key, bindings, f"events WHERE {events_of}")
 
 
 def _may_match_objects(leaf: Property) -> bool:
@@ -151,7 +173,7 @@ def _may_match_objects(leaf: Property) -> bool:
     return name in ORDER and number_of(leaf.value) is None
 
 
-def _any_object(key: str, bindings: Bindings, events_of: str) -> str:
+def _any_object(key: str, bindings: Bindings, rows: str) -> str:
     path = f"`{key.replace('.', '%2E')}`"
     inside = bindings.text(f"^{path}")
     found = [f"toString(getSubcolumn(attributes, {inside})) != '{{}}'"]
@@ -159,7 +181,7 @@ def _any_object(key: str, bindings: Bindings, events_of: str) -> str:
         column = f"getSubcolumn(attributes, {bindings.text(f'{path}.:`{kind}`')})"
         nested = f"getSubcolumn(attributes, {bindings.text(f'{path}.:`Array({kind})`')})"
         found += [f"notEmpty({column})", f"notEmpty({nested})"]
-    return _ANY_OBJECT.format(project=events_of, found=" OR ".join(found))
+    return _ANY_OBJECT.format(rows=rows, found=" OR ".join(found))
 
 
 _Condition = Callable[[_Compared, Property, datetime], str]

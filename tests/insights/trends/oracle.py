@@ -18,6 +18,7 @@ NONE = "$$_posthog_breakdown_null_$$"
 OTHER = "$$_posthog_breakdown_other_$$"
 _SHARES = {"median": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _WINDOWS = {"weekly_active": 7, "monthly_active": 30}
+_ONCE = ("dau", "unique_session", "unique_group")
 _DAY = timedelta(days=1)
 
 Value = str | list[str]
@@ -171,11 +172,11 @@ class Trend:
 
     def _numbers(self, series: Mapping[str, Any], events: Sequence[Happening]) -> list[float]:
         math = series.get("math", "total")
-        if math == "dau" and self.display == "ActionsLineGraphCumulative":
-            seen: set[Any] = set()
+        if math in _ONCE and self.display == "ActionsLineGraphCumulative":
+            seen: set[Any] = {None, ""}
             found = []
             for point in self.points:
-                here = {self.actor(one) for one in self._within(point, events)} - seen
+                here = {self._key(math, one) for one in self._within(point, events)} - seen
                 seen |= here
                 found.append(float(len(here)))
             return found
@@ -183,6 +184,10 @@ class Trend:
         if window and self.interval not in (("week", "month") if window == 7 else ("month",)):
             return [float(len(self._active(window, point, events))) for point in self.points]
         return [self._number(series, self._within(point, events)) for point in self.points]
+
+    def _key(self, math: str, one: Happening) -> Any:
+        name = {"unique_session": "$session_id", "unique_group": "$group_0"}.get(math)
+        return self.actor(one) if name is None else one.properties.get(name)
 
     def _within(self, point: Point, events: Sequence[Happening]) -> list[Happening]:
         end = min(point.end, datetime.combine(self.today + _DAY, time()))
@@ -198,8 +203,7 @@ class Trend:
         if math in ("dau", *_WINDOWS):
             return len({self.actor(one) for one in events})
         if math in ("unique_session", "unique_group"):
-            key = "$session_id" if math == "unique_session" else "$group_0"
-            return len({one.properties.get(key) for one in events} - {None, ""})
+            return len({self._key(math, one) for one in events} - {None, ""})
         if math.endswith("_count_per_actor"):
             counts: dict[Any, int] = {}
             for one in events:

@@ -136,8 +136,8 @@ async def test_a_formula_combines_the_same_rest_of_all_series(analyst: Analyst) 
 
     assert {one["breakdown_value"]: one["data"][0] for one in found} == {
         "b": 61,
-        "a": 3,
-        OTHER: 10,
+        "c": 10,
+        OTHER: 3,
     }
 
 
@@ -255,8 +255,9 @@ async def test_a_breakdown_by_cohort_has_one_entry_for_each(home: Home) -> None:
 
     answer = await home.api.post("/insights/trend/", json=asked)
 
-    found = [(one["breakdown_value"], one["aggregated_value"]) for one in answer.json()["result"]]
-    assert found == [("all", 3), (some["id"], 2), (pro["id"], 1)]
+    names = ("label", "breakdown_value", "aggregated_value")
+    found = [tuple(one[name] for name in names) for one in answer.json()["result"]]
+    assert found == [("all users", "all", 3), ("Some", some["id"], 2), ("Pro", pro["id"], 1)]
 
 
 def all_of(plans: tuple[str, ...]) -> Any:

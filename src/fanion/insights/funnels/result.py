@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fanion.insights.cohort_labels import cohort_label
 from fanion.insights.dates.intervals import Intervals
 from fanion.insights.funnels.query import FunnelsQuery
 from fanion.insights.funnels.values_sql import parts_of
@@ -15,7 +16,6 @@ from fanion.insights.sql.compiler import OTHER
 from fanion.properties.bindings import micros
 
 _OTHER_LABEL: Final = "Other"
-_ALL_LABEL: Final = "all users"
 
 Rows = Sequence[tuple[Any, ...]]
 
@@ -82,8 +82,7 @@ class FunnelAnswer:
         """`breakdown` is for reading."""
         shown = self._value(value)
         if self._is_cohort:
-            name = _ALL_LABEL if shown == "all" else self.cohorts.get(shown, str(shown))
-            return {"breakdown": name, "breakdown_value": shown}
+            return {"breakdown": cohort_label(value, self.cohorts), "breakdown_value": shown}
         label = [_OTHER_LABEL] if value == OTHER else shown
         return {"breakdown": label, "breakdown_value": shown}
 

@@ -4,15 +4,11 @@ source: insights.md section 5
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select
-
-from fanion.db.engine import Records
-from fanion.db.schema.cohorts import cohorts
 from fanion.insights.calculation_service import Calculation, require_few
+from fanion.insights.cohort_names_store import cohort_names
 from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.places import FunnelPlace, interval_start
@@ -38,24 +34,11 @@ async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> An
         return await _times_to_convert(calculation, query)
     if not query.steps:
         return []
-    found = query.breakdowns.cohorts if query.breakdowns else ()
-    names = await _cohort_names(calculation.records, calculation.project.id, found)
+    names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
     answer = FunnelAnswer(query, calculation.project.id, names)
     if query.visualization == "trends":
         return await _trends(calculation, answer)
     return await _steps(calculation, answer)
-
-
-async def _cohort_names(
-    records: Records, project_id: int, ids: Collection[int]
-) -> Mapping[int, str]:
-    """Of the project's own, by id."""
-    if not ids:
-        return {}
-    statement = select(cohorts.c.id, cohorts.c.name).where(
-        cohorts.c.project_id == project_id, cohorts.c.id.in_(ids)
-    )
-    return {row.id: row.name or "" for row in await records.fetch(statement)}
 
 
 async def _steps(calculation: Calculation, answer: FunnelAnswer) -> list[Any]:

@@ -63,14 +63,17 @@ class SessionSource:
         return f"transform({SESSION_ID}, tupleElement({known}, 1), tupleElement({known}, 2), '')"
 
     def _sessions(self) -> Sessions:
+        return Sessions(self._bindings, self._project, self.reach())
+
+    def reach(self) -> Reach:
+        """The time of which sessions are read."""
         bounds = self._bounds or (
             self._bindings.add("since of sessions", "Int64"),
             self._bindings.add("until of sessions", "Int64"),
         )
         self._bounds = bounds
         self._bind(*bounds)
-        reach = Reach(*(f"fromUnixTimestamp64Micro({bound}, 'UTC')" for bound in bounds))
-        return Sessions(self._bindings, self._project, reach)
+        return Reach(*(f"fromUnixTimestamp64Micro({bound}, 'UTC')" for bound in bounds))
 
     def _bind(self, since: str, until: str) -> None:
         span = _EVER if self._span is None else self._span

@@ -112,7 +112,7 @@ class BreakdownSql:
         """A person without a row has no value either: the text is then empty."""
         compiler = self.compiler
         held = (
-            f"SELECT person_id, {compiler.text(breakdown.key)} AS text "
+            f"SELECT person_id, {compiler.text_of_person(breakdown.key)} AS text "
             f"FROM persons FINAL WHERE {compiler.project}"
         )
         return f"LEFT ANY JOIN ({held}) AS held_{place} ON held_{place}.person_id = actor"

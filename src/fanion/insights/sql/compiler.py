@@ -26,7 +26,7 @@ from fanion.insights.query import Breakdown, Entity, Scope
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.source_sql import SessionSource
 from fanion.properties.bindings import COLUMN, Bindings, micros
-from fanion.properties.condition_sql import number_sql
+from fanion.properties.condition_sql import number_sql, shown_text
 from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 
 # Placeholders in results for "no value" and for all values beyond the largest.
@@ -177,19 +177,15 @@ class Compiler:
             columns=", ".join(columns), no_person=NO_PERSON, found=found, project=self.project
         )
 
-    def value(self, breakdown: Breakdown) -> str:
-        """The property of a row, its group or its session; NONE when it is null or empty."""
-        return f"ifNull(nullIf({self.own_text(breakdown)}, ''), {self.bindings.text(NONE)})"
-
     def own_text(self, breakdown: Breakdown) -> str:
         """The property of a row, of its own, its session, or the group that it names, as of now."""
         if breakdown.type == "session":
             return self.sessions.text(breakdown.key)
         if breakdown.type != "group":
-            return self.text(breakdown.key)
+            return self.shown_text(breakdown.key, f"events WHERE {self.project} AND {self._read()}")
         assert breakdown.group_type_index is not None  # the parser requires it
         rows = group_rows(breakdown.group_type_index, self.bindings, self.project)
-        known = _GROUP_TEXTS.format(text=self.text(breakdown.key), rows=rows)
+        known = _GROUP_TEXTS.format(text=self.shown_text(breakdown.key, rows), rows=rows)
         key = group_key(breakdown.group_type_index)
         return f"transform({key}, tupleElement({known}, 1), tupleElement({known}, 2), '')"
 
@@ -204,22 +200,26 @@ class Compiler:
             f"JSONExtractString({place}), JSONExtractRaw({place}))"
         )
 
+    def shown_text(self, key: str, rows: str) -> str:
+        """A property of a row as a value of a breakdown, lists and objects as JSON; empty when it
+        is null or absent. rows: what follows FROM"""
+        return shown_text(key, self.bindings, rows) if COLUMN.fullmatch(key) else self.text(key)
+
+    def text_of_person(self, key: str) -> str:
+        """A property of a row of `persons`, as a value of a breakdown."""
+        return self.shown_text(key, f"persons WHERE {self.project}")
+
+    def _read(self) -> str:
+        """The time of which the statement reads events, and sessions around it."""
+        reach = self.sessions.reach()
+        return f"timestamp >= {reach.since} AND timestamp < {reach.until}"
+
     def number(self, key: str) -> str:
         """A property of a row, of its own, as a number; null when it is none."""
         return self.number_of(self.text(key))
 
     def number_of(self, text: str) -> str:
         return number_sql(text)
-
-    def held(self, breakdown: Breakdown) -> str:
-        """The value of a person now, for `LEFT ANY JOIN (…) AS held ON held.person_id = actor`.
-
-        A person that has no row has no value either: `held_value` is then empty.
-        """
-        return (
-            f"SELECT person_id, {self.value(breakdown)} AS held_value "
-            f"FROM persons FINAL WHERE {self.project}"
-        )
 
 
 def _sessions_together(group: ConditionGroup) -> Sequence[Node]:

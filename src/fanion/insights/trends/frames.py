@@ -13,7 +13,7 @@ from fanion.insights.dates.comparison import distance, earlier, previous
 from fanion.insights.dates.intervals import DateRange, Intervals, cut, midnight, widened
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.sql.compiler import SqlContext
-from fanion.insights.trends.maths import Math
+from fanion.insights.trends.maths import COUNTED_ONCE, Math
 from fanion.insights.trends.query import Series, TrendsQuery
 from fanion.insights.trends.rows_sql import SeriesQuery
 from fanion.properties.bindings import MICROSECOND, micros
@@ -67,7 +67,7 @@ def series_query(
     asked = SeriesQuery(context, series, query.breakdowns, frame.span, starts)
     window = series.math.window
     if window is None:
-        once = query.shape == "cumulative" and series.math.word == "dau"
+        once = query.shape == "cumulative" and series.math.word in COUNTED_ONCE
         return replace(asked, once=once)
     return _of_window(asked, window, clock.zone, totals=query.totals)
 

@@ -18,6 +18,8 @@ Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "
 AGGREGATES: Final[tuple[Aggregate, ...]] = get_args(Aggregate)
 PER_ACTOR: Final = tuple(f"{one}_count_per_actor" for one in AGGREGATES if one != "sum")
 FIRST_TIME: Final = ("first_time_for_user", "first_matching_event_for_user")
+# Of which a running sum counts each only where it comes first.
+COUNTED_ONCE: Final = ("dau", "unique_session", "unique_group")
 # Days of which a person needs an event in one.
 WINDOWS: Final[Mapping[str, int]] = {"weekly_active": 7, "monthly_active": 30}
 # At which such a window counts as the interval does.

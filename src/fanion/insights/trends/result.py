@@ -4,7 +4,7 @@ source: insights.md sections 4b to 4e; cohorts.md section 23
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
 from math import floor
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fanion.insights.cohort_labels import cohort_label
 from fanion.insights.entity_action import entity_action
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.query import Breakdowns
@@ -28,10 +29,17 @@ _LABELS = {NONE: "None (i.e. no value)", OTHER: "Other (i.e. all remaining value
 
 @dataclass(frozen=True, slots=True)
 class FrameNumbers:
-    """Of one range. series: in the order of the question"""
+    """The numbers of one range.
+
+    series:      in the order of the question
+    of_formulas: those of the series for each formula, where each shows values of its own
+    cohorts:     their names by id
+    """
 
     frame: Frame
     series: Sequence[Numbers]
+    of_formulas: Sequence[Sequence[Numbers]] = ()
+    cohorts: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,11 @@ class _Line:
     order: int
     value: str
     numbers: Sequence[float]
-    frame: Frame
+    of_frame: FrameNumbers
+
+    @property
+    def frame(self) -> Frame:
+        return self.of_frame.frame
 
 
 def trend_result(
@@ -63,14 +75,21 @@ def has_more(result: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _lines(query: TrendsQuery, found: FrameNumbers) -> Iterator[_Line]:
-    series = [_complete(query, numbers, found.frame) for numbers in found.series]
     if query.formulas:
         for order, formula in enumerate(query.formulas):
-            yield from _sorted(query, _formula_lines(query, found.frame, series, order, formula))
+            own = found.of_formulas[order] if found.of_formulas else found.series
+            numbers = formula_numbers(query, found.frame, own, formula)
+            yield from _sorted(query, _lines_of(formula, order, numbers, found))
         return
-    for order, (one, numbers) in enumerate(zip(query.series, series, strict=True)):
-        lines = [_Line(one, order, value, row, found.frame) for value, row in numbers.items()]
-        yield from _sorted(query, lines)
+    for order, (one, counted) in enumerate(zip(query.series, found.series, strict=True)):
+        numbers = _complete(query, counted, found.frame)
+        yield from _sorted(query, _lines_of(one, order, numbers, found))
+
+
+def _lines_of(
+    of: Series | Formula, order: int, numbers: Numbers, found: FrameNumbers
+) -> list[_Line]:
+    return [_Line(of, order, value, row, found) for value, row in numbers.items()]
 
 
 def _complete(query: TrendsQuery, numbers: Numbers, frame: Frame) -> Numbers:
@@ -112,39 +131,49 @@ def smoothed(numbers: Sequence[float], over: int) -> list[float]:
     ]
 
 
-def _formula_lines(
-    query: TrendsQuery,
-    frame: Frame,
-    series: Sequence[Numbers],
-    order: int,
-    formula: Formula,
-) -> list[_Line]:
-    """One for each value that any series has."""
+def largest_values(
+    query: TrendsQuery, frame: Frame, series: Sequence[Numbers], formula: Formula
+) -> list[str]:
+    """Return the values of the breakdown with the largest results of a formula, as many as are
+    shown."""
+    assert query.breakdowns is not None
+    counts = {
+        value: _count_of(query, row)
+        for value, row in formula_numbers(query, frame, series, formula).items()
+    }
+    largest = sorted(counts, key=lambda value: (-counts[value], value))
+    return largest[: query.breakdowns.limit]
+
+
+def formula_numbers(
+    query: TrendsQuery, frame: Frame, series: Sequence[Numbers], formula: Formula
+) -> Numbers:
+    """Return the results of a formula for each value that any series has."""
+    series = [_complete(query, numbers, frame) for numbers in series]
     nothing = [0.0] * (1 if query.totals else len(frame.intervals.starts))
     values = dict.fromkeys(value for numbers in series for value in numbers)
     if query.breakdowns is None:
         values = {"": None}
-    found = []
+    found = {}
     for value in values:
         rows = [numbers.get(value, nothing) for numbers in series]
         points = zip(*rows, strict=True) if rows else [() for _ in nothing]
-        numbers = [calculate(formula.expression, point) for point in points]
-        found.append(_Line(formula, order, value, numbers, frame))
+        found[value] = [calculate(formula.expression, point) for point in points]
     return found
 
 
 def _sorted(query: TrendsQuery, lines: Sequence[_Line]) -> list[_Line]:
     def key(line: _Line) -> tuple[float, float, str]:
-        return -_count(query, line), _bin(query, line.value), _label(query, line)
+        return -_count_of(query, line.numbers), _bin(query, line.value), _label(query, line)
 
     return sorted(lines, key=key)
 
 
-def _count(query: TrendsQuery, line: _Line) -> float:
+def _count_of(query: TrendsQuery, numbers: Sequence[float]) -> float:
     """Of a chart of running sums the last one."""
     if query.shape == "cumulative":
-        return line.numbers[-1] if line.numbers else 0.0
-    return float(sum(line.numbers))
+        return numbers[-1] if numbers else 0.0
+    return float(sum(numbers))
 
 
 def _bin(query: TrendsQuery, value: str) -> float:
@@ -176,7 +205,7 @@ def _points(query: TrendsQuery, line: _Line, now: datetime) -> dict[str, Any]:
         return {**nothing, "filter": {}, "aggregated_value": total}
     intervals, span = line.frame.intervals, line.frame.span
     return {
-        "count": _count(query, line),
+        "count": _count_of(query, line.numbers),
         "data": list(line.numbers),
         "days": list(intervals.days),
         "labels": list(intervals.labels),
@@ -206,8 +235,22 @@ def _label(query: TrendsQuery, line: _Line) -> str:
         return line.of.label
     if query.breakdowns is None:
         return line.of.entity.label
-    label = "::".join(_LABELS.get(one, one) for one in parts_of(query.breakdowns, line.value))
+    label = "::".join(_labels(query.breakdowns, line))
     return label if len(query.series) == 1 else f"{line.of.entity.label} - {label}"
+
+
+def _labels(breakdowns: Breakdowns, line: _Line) -> Iterator[str]:
+    """Cohorts by their names."""
+    types = list(
+        dict.fromkeys(
+            [(one.type, "" if one.type == "cohort" else one.key) for one in breakdowns.parts]
+        )
+    )
+    for place, value in enumerate(parts_of(breakdowns, line.value)):
+        if types[place][0] != "cohort" or value in _LABELS:
+            yield _LABELS.get(value, value)
+        else:
+            yield cohort_label(value, line.of_frame.cohorts)
 
 
 def _people(query: TrendsQuery, line: _Line, urls: PeopleUrls | None, day: Any = None) -> Any:

@@ -67,7 +67,7 @@ class SeriesQuery:
     numbers: of the intervals of a window, which are days, from 0
     bins:   of the parts of the breakdown that are histograms
     window: of active persons: so many intervals, which are days, of which one counts
-    once:   a person counts in its first interval only
+    once:   a person, session or group counts in its first interval only
     """
 
     context: SqlContext

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fanion.insights.calculation_service import Analysis, Calculation, require_few
+from fanion.insights.cohort_names_store import cohort_names
 from fanion.insights.dates.intervals import DateRange, cut
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.breakdown import Bins, equal_bins
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.actors_sql import actors_statement
 from fanion.insights.trends.extent_sql import extent_statement
-from fanion.insights.trends.frames import Frame, Row, counted, frames_of, series_query
+from fanion.insights.trends.frames import Frame, Numbers, Row, counted, frames_of, series_query
 from fanion.insights.trends.places import TrendPlace, cell
 from fanion.insights.trends.query import TrendsQuery
-from fanion.insights.trends.result import FrameNumbers, trend_result
+from fanion.insights.trends.result import FrameNumbers, largest_values, trend_result
 from fanion.insights.trends.rows_sql import SeriesQuery
 from fanion.insights.trends.sql import trend_statement
 from fanion.projects.model import Project
@@ -47,12 +48,37 @@ def _numbers_max(query: TrendsQuery, intervals: int) -> int:
 async def _numbers(calculation: Calculation, query: TrendsQuery, frame: Frame) -> FrameNumbers:
     asked = await asked_series(calculation, query, frame)
     rows = [await _rows(calculation, one, None) for one in asked]
+    names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
+    if query.formulas and _has_more(query, rows):
+        return replace(await _ranked(calculation, query, frame, asked), cohorts=names)
     for order, values in enumerate(shown_values(query, rows)):
         if values is not None:
             rows[order] = await _rows(calculation, asked[order], values)
-    zone = calculation.zone
-    numbers = [counted(*one, frame, zone) for one in zip(asked, rows, strict=True)]
-    return FrameNumbers(frame, numbers)
+    numbers = [counted(*one, frame, calculation.zone) for one in zip(asked, rows, strict=True)]
+    return FrameNumbers(frame, numbers, cohorts=names)
+
+
+async def _ranked(
+    calculation: Calculation, query: TrendsQuery, frame: Frame, asked: Sequence[SeriesQuery]
+) -> FrameNumbers:
+    """With the values that have the largest results of each formula, of as many as have the most
+    in a series as one answer can hold."""
+    points = max(len(frame.intervals.starts), 1) * len(asked)
+    limit = query.breakdowns.limit if query.breakdowns is not None else 1
+    most = max(limit, POINTS_MAX // points)
+    rows = [await _rows(calculation, one, None, most) for one in asked]
+    every = [counted(*one, frame, calculation.zone) for one in zip(asked, rows, strict=True)]
+    of_values: dict[tuple[str, ...], Sequence[Numbers]] = {}
+    of_formulas = []
+    for formula in query.formulas:
+        values = tuple(await asyncio.to_thread(largest_values, query, frame, every, formula))
+        if values not in of_values:
+            of_values[values] = [
+                counted(one, await _rows(calculation, one, values), frame, calculation.zone)
+                for one in asked
+            ]
+        of_formulas.append(of_values[values])
+    return FrameNumbers(frame, every, of_formulas)
 
 
 async def asked_series(
@@ -91,30 +117,31 @@ async def _with_bins(calculation: Calculation, asked: SeriesQuery) -> SeriesQuer
 
 
 async def _rows(
-    calculation: Calculation, asked: SeriesQuery, values: Sequence[str] | None
+    calculation: Calculation,
+    asked: SeriesQuery,
+    values: Sequence[str] | None,
+    most: int | None = None,
 ) -> list[Row]:
-    found = await calculation.rows(trend_statement(asked, values))
+    found = await calculation.rows(trend_statement(asked, values, most))
     return [(value, buckets, totals) for value, buckets, totals in found]
+
+
+def _has_more(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> bool:
+    """Whether the series have more values than are shown, all together."""
+    if query.breakdowns is None:
+        return False
+    return len({value for one in rows for value, *_ in one}) > query.breakdowns.limit
 
 
 def shown_values(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[Sequence[str] | None]:
     """Of each series the values that are shown beside Other; None where all are.
 
-    rows: of each series, the largest values first. A formula needs the same values of all series.
+    rows: of each series, the largest values first
     """
     if query.breakdowns is None:
         return [None] * len(rows)
     limit = query.breakdowns.limit
-    if not query.formulas:
-        tops = [[value for value, *_ in one[:limit]] for one in rows]
-        return [top if len(one) > limit else None for one, top in zip(rows, tops, strict=True)]
-    sizes: dict[str, float] = {}
-    for value, _, totals in (row for one in rows for row in one):
-        sizes[value] = sizes.get(value, 0.0) + sum(totals)
-    if len(sizes) <= limit:
-        return [None] * len(rows)
-    largest = sorted(sizes, key=lambda value: (-sizes[value], value))
-    return [largest[:limit]] * len(rows)
+    return [[value for value, *_ in one[:limit]] if len(one) > limit else None for one in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,12 @@ COUNTED = """
 GROUP BY bucket, value
 """
 
+FIRST_BUCKET = """
+  SELECT value, counted, min(each.bucket) AS bucket
+    FROM ({rows}) AS each
+GROUP BY value, counted
+"""
+
 # Of persons that are counted once, or in so many intervals.
 ONE_BY_ONE = """
   SELECT one.1 AS bucket, value, sum(one.2) AS total
@@ -55,7 +61,9 @@ GROUP BY bucket, value
 """
 
 
-def trend_statement(query: SeriesQuery, values: Sequence[str] | None) -> Statement:
+def trend_statement(
+    query: SeriesQuery, values: Sequence[str] | None, most: int | None = None
+) -> Statement:
     """Rows: value, its intervals in microseconds, their numbers; the largest value first.
 
     With a window an interval is the number of the day from which, and each number is by how many
@@ -63,11 +71,12 @@ def trend_statement(query: SeriesQuery, values: Sequence[str] | None) -> Stateme
 
     values: of the breakdown that have rows of their own, all others are OTHER; None for all
             values, of which there is one row more than are shown
+    most:   rows, in place of those that are shown and one more
     """
     sql = _TrendSql(query)
     trend = sql.trend(values)
     weight = "total" if query.window is None else sql.covered_days()
-    limit = query.limit + 1
+    limit = query.limit + 1 if most is None else most
     text = LARGEST.format(trend=trend, weight=weight, limit=limit)
     return sql.compiler.statement(text)
 
@@ -146,9 +155,10 @@ class _TrendSql(SeriesRows):
         keyed = {**columns, "counted": self.key()}
         found = self.grouped(self.rows(keyed, where, once=False), keyed, "1")
         found = self.resolved(found, [*columns, "counted"])
-        return COUNTED.format(
-            total="uniqExact(counted)", valued=valued(found, ["bucket", "counted"])
-        )
+        rows = valued(found, ["bucket", "counted"])
+        if self.query.once:
+            rows = FIRST_BUCKET.format(rows=rows)
+        return COUNTED.format(total="uniqExact(counted)", valued=rows)
 
     def _of_property(self, valued: _Value) -> str:
         """Over events; of a property of persons over their events too."""

@@ -1,0 +1,18 @@
+"""What the cohorts of a breakdown are called in answers."""
+
+from collections.abc import Mapping
+from typing import Final
+
+EVERYBODY: Final = "all users"
+
+
+def cohort_label(value: str, names: Mapping[int, str]) -> str:
+    """Return the name of a cohort; its id where it has none.
+
+    Args:
+        value: The id as text, or `all`.
+        names: By id.
+    """
+    if value == "all":
+        return EVERYBODY
+    return names.get(int(value)) or value
