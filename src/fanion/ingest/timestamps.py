@@ -136,7 +136,7 @@ class SentAt(Struct, frozen=True):
     unreadable: str = ""
 
 
-_NOT_SAID = SentAt()
+NOT_SAID = SentAt()
 
 
 def read_sent_at(*given: object) -> SentAt:
@@ -151,7 +151,7 @@ def read_sent_at(*given: object) -> SentAt:
             except (ValueError, OverflowError):
                 text = value if isinstance(value, str) else repr(value)
                 unreadable = unreadable or text[:SENT_AT_CHARS_MAX]
-    return SentAt(None, unreadable) if unreadable else _NOT_SAID
+    return SentAt(None, unreadable) if unreadable else NOT_SAID
 
 
 def parse_sent_at(value: object) -> datetime:

@@ -22,7 +22,7 @@ from fanion.ingest.items import (
     iter_items,
     outline_of,
 )
-from fanion.ingest.timestamps import SENT_AT_CHARS_MAX, SentAt, read_sent_at
+from fanion.ingest.timestamps import NOT_SAID, SENT_AT_CHARS_MAX, SentAt, read_sent_at
 from fanion.server.request import Request
 from fanion.wire.decoding import (
     BODY_BYTES_MAX,
@@ -211,9 +211,11 @@ def read_shallow(raw: bytes, query: Mapping[str, str]) -> Capture | None:
             return None
     if not is_utf8(raw):  # skipped texts have not been checked
         return None
-    sent = read_sent_at(query.get("_"), query.get("sent_at"), sent_at)
-    if sent.unreadable:
-        return None
+    sent = NOT_SAID
+    if query or sent_at:
+        sent = read_sent_at(query.get("_"), query.get("sent_at"), sent_at)
+        if sent.unreadable:
+            return None
     return Capture(
         token=key,
         project=None,
