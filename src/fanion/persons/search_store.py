@@ -21,6 +21,7 @@ _override = person_overrides.c
 _text = type_coerce(_person.properties, Text)
 _NAMED = '(?i)[{{,]"({})":"([^"\\\\]|\\\\.)*{}'
 _NAME_PATTERN = "|".join(sorted({name.lower() for name in NAMES}))
+_ASCII = re.compile("[\\x00-\\x7f]+")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -68,10 +69,9 @@ def _has_name(text: str) -> ColumnElement[bool]:
     written = _encode(text)[1:-1].decode()
     pattern = "".join(map(_in_any_case, re.escape(written)))
     named = _text.regexp_match(_NAMED.format(_NAME_PATTERN, pattern))
-    if not written.isascii():
-        return named
     # The engine's own comparison leaves few for the pattern; it only knows the case of ASCII.
-    return and_(_text.icontains(written, autoescape=True), named)
+    part = max(_ASCII.findall(written), key=len, default="")
+    return and_(_text.icontains(part, autoescape=True), named) if part else named
 
 
 def _in_any_case(character: str) -> str:
