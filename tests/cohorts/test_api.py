@@ -42,6 +42,43 @@ async def test_a_person_condition_without_an_operator_is_exact(home: Home) -> No
     assert await members(home, cohort) == ["ann", "cid"]
 
 
+async def test_relative_dates_count_back_from_each_calculation(home: Home) -> None:
+    await home.capture(
+        person("new", signed_up="2024-02-20T10:00:00Z"),
+        person("unix", signed_up=1708423200),  # the same time
+        person("old", signed_up="2023-02-20"),
+        person("none"),
+    )
+    leaf = person_is("signed_up", "-30d", operator="is_date_after")
+
+    cohort = await create(home, filters=all_of(leaf))
+    await home.site.calculated()
+    before = await members(home, cohort)
+    home.site.clock.move(days=30)
+    await home.site.calculated()
+
+    assert before == ["new", "unix"]
+    assert await members(home, cohort) == []
+
+
+async def test_versions_are_compared_in_cohorts_and_flags_alike(home: Home) -> None:
+    await home.capture(
+        person("ann", app="1.10.0"), person("bob", app="1.9.9-rc.1"), person("cid", app="v1.9.9")
+    )
+    leaf = person_is("app", "1.9.9", operator="semver_gte")
+
+    cohort = await create(home, filters=all_of(leaf))
+    await home.create_flag(key="app", filters={"groups": [{"properties": [leaf]}]})
+    await home.site.calculated()
+    decided = {who: await home.decide(who) for who in ("ann", "bob", "cid", "dan")}
+
+    assert await members(home, cohort) == ["ann", "cid"]
+    assert [who for who, answer in decided.items() if answer["featureFlags"]["app"]] == [
+        "ann",
+        "cid",
+    ]
+
+
 async def test_empty_filters_are_none_given(home: Home) -> None:
     await three_persons(home)
 

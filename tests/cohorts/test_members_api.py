@@ -107,7 +107,7 @@ async def test_a_page_after_a_deleted_person_is_found_by_its_offset(home: Home) 
         ([], ["ann", "bob", "cid"]),
     ],
 )
-async def test_filters_of_members_compare_like_the_calculation(
+async def test_filters_of_members_compare_as_everywhere(
     home: Home, properties: list[Json], expected: list[str]
 ) -> None:
     await three_persons(home)

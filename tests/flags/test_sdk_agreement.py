@@ -30,12 +30,16 @@ DATES = [
     "2022-05-01 00:00:01 +00:00",
     "2023-01-01T00:00:00.250000",
 ]
+# Of pre-releases and leading zeros the SDK and semver.org do not say the same.
+VERSIONS = ["1.2.3", "1.10.0", "v2.0", "0.3.1", "0.0.4", " 1.2.9 ", "1.2.3+7", "7"]
+SEMVER = ("eq", "neq", "gt", "gte", "lt", "lte", "tilde", "caret", "wildcard")
 PATTERNS = ["pro", "^pro$", "(?:P|p)ro", "[0-9]+", "\\d{3}", "@corp\\.example$", "a.b", "(", "x*"]
 PERSON_KEYS: dict[str, list[Any]] = {
     "text": TEXTS,
     "number": NUMBERS,
     "flagged": [True, False],
     "date": DATES,
+    "version": VERSIONS,
 }
 
 
@@ -142,6 +146,10 @@ class Agreement:
         elif key == "number" and choose.random() < 0.5:
             operator = choose.choice(["gt", "gte", "lt", "lte"])
             value = choose.choice([*NUMBERS, "307", "-2", "1e3"])
+        elif key == "version" and choose.random() < 0.8:
+            operator, value = f"semver_{choose.choice(SEMVER)}", choose.choice(VERSIONS[:5])
+            if operator == "semver_wildcard":
+                value = choose.choice(["1.2.*", "1.*", "0.*.*", "v2.*"])
         elif key == "text" and choose.random() < 0.4:
             operator, value = choose.choice(["regex", "not_regex"]), choose.choice(PATTERNS)
         return {"type": "person", "key": key, "operator": operator, "value": value}

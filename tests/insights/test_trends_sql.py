@@ -130,6 +130,20 @@ async def test_an_event_that_is_stored_twice_counts_once(site: Site) -> None:
     assert sum(sum(data) for data in (await site.by_value(breakdown="x")).values()) == 1
 
 
+async def test_numbers_in_text_are_one_thing_for_conditions_and_sums(site: Site) -> None:
+    for n in (" 12 ", "1 000", "7", 3, "x", True, [5], None, "1e999"):
+        await site.happened("2024-05-15T10:00", n=n)
+    math: dict[str, Any] = {"events": [{"id": "called", "math": "sum", "math_property": "n"}]}
+    numbers = [{"type": "event", "key": "n", "operator": "lt", "value": 10**6}]
+
+    [every] = await site.trend(**math)
+    [chosen] = await site.trend(**math, properties=numbers)
+    [counted] = await site.trend(properties=numbers)
+
+    assert every["data"][-1] == chosen["data"][-1] == 1022
+    assert counted["data"][-1] == 4
+
+
 async def test_a_person_counts_once_an_interval(site: Site) -> None:
     await site.happened("2024-05-14T10:00:00", UUID(int=1), times=3)
     await site.happened("2024-05-15T10:00:00", UUID(int=1))

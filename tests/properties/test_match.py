@@ -1,4 +1,4 @@
-"""Every operator, as flags compare."""
+"""Every operator, as the matcher answers it."""
 
 import json
 from datetime import datetime

@@ -8,6 +8,7 @@ Source: flags.md, "Decided"; cohorts.md section 5.
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, Final
 
 from fanion.properties.values import Ago, parse_date, parse_relative
@@ -17,6 +18,10 @@ MILLISECONDS_MIN: Final = 1e11
 # Numbers that are no times: beyond the year 9999, and those that are written with an exponent.
 UNIX_MAX: Final = 2.5e14
 _UNIX_MIN: Final = 1e-6
+# No date and no number of this size is longer, but for blanks around it.
+_TEXT_MAX: Final = 200
+# Every third letter, from the eighth on, of what most clients write: 2024-05-15T10:00:00Z.
+USUAL: Final = "-T::Z"
 UNIX: Final = r"^-?[0-9]+(?:\.[0-9]+)?$"
 
 _YEAR: Final = r"((?:19|2[0-2])[0-9]{2})"  # which every event store can hold
@@ -39,6 +44,8 @@ _DATE = re.compile(DATE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DAY_MICROS, _SECOND_MICROS = 86_400_000_000, 1_000_000
+# Which every event store can hold, as the pattern of a date has it.
+_FIRST, _LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 12, 31, 23, 59, 59, 999999, UTC)
 _ALWAYS = 2**62  # beyond every time
 
 Window = tuple[int, int]
@@ -51,7 +58,12 @@ def micros_of(value: Any) -> int | None:
         return _of_unix(value)
     if kind is not str:
         return None
-    text = value.strip(" ")
+    return _of_text(value.strip(" ")) if len(value) <= _TEXT_MAX else None
+
+
+@lru_cache(maxsize=4096)
+def _of_text(text: str) -> int | None:
+    """Read any text; values of one property repeat."""
     if _UNIX.fullmatch(text):
         return _of_unix(float(text))
     match = _DATE.fullmatch(text)
@@ -77,7 +89,7 @@ def _of_date(parts: tuple[str | None, ...]) -> int | None:
         return None
     clock = (int(hour or 0) * 60 + int(minute or 0)) * 60 + int(second or 0)
     micros = int((fraction or "").ljust(6, "0")[:6])
-    return (midnight - _EPOCH) // _MICROSECOND + clock * _SECOND_MICROS + micros
+    return _in_micros(midnight) + clock * _SECOND_MICROS + micros
 
 
 def _date_parts(parts: tuple[str | None, ...]) -> tuple[tuple[str, str, str], bool]:
@@ -113,13 +125,26 @@ def date_window(operator: str, value: Any) -> Window | Ago | None:
         date = parse_date(value)
         if date is None:
             return None
-        micros = (date - _EPOCH) // _MICROSECOND
+        micros = _in_micros(date)
     return _window(operator, micros, is_day=":" not in value)
 
 
 def window_before(operator: str, ago: Ago, now: datetime) -> Window:
     """Return the times that a condition on a relative date selects now."""
-    return _window(operator, (ago.before(now) - _EPOCH) // _MICROSECOND, is_day=False)
+    return _window(operator, _in_micros(ago.before(now)), is_day=False)
+
+
+def instants(window: Window) -> tuple[datetime, datetime] | None:
+    """Return the first and the last time of a window; None without one that a property can hold."""
+    low, high = window
+    first, last = _in_micros(_FIRST), _in_micros(_LAST)
+    if low > last or high <= first:
+        return None
+    return _EPOCH + max(low, first) * _MICROSECOND, _EPOCH + min(high - 1, last) * _MICROSECOND
+
+
+def _in_micros(date: datetime) -> int:
+    return (date - _EPOCH) // _MICROSECOND
 
 
 def _window(operator: str, micros: int, *, is_day: bool) -> Window:

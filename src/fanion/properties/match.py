@@ -8,12 +8,13 @@ missing; only `is_set` tells them apart.
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeVar
 
-from fanion.properties.dates import date_window, micros_of, window_before
+from fanion.properties.dates import USUAL, date_window, instants, micros_of, window_before
 from fanion.properties.filters import Property
 from fanion.properties.values import (
+    EXACT_MAX,
     MISSING,
     Ago,
     number_notations,
@@ -42,6 +43,7 @@ VERSIONS: Final = (
     *("semver_eq", "semver_neq", "semver_gt", "semver_gte", "semver_lt", "semver_lte"),
     *("semver_tilde", "semver_caret", "semver_wildcard"),
 )
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)  # no property is a time of this year
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "gte": operator.ge,
@@ -266,11 +268,21 @@ def _ordered(key: str, value: Any, compare: Callable[[Any, Any], bool]) -> Prope
         number = number_of(properties.get(key))
         return number is not None and compare(number, bound)
 
+    def exact(properties: Properties, where: object) -> bool:
+        held = properties.get(key)
+        kind = type(held)
+        if kind is int or kind is float:
+            return compare(held, bound)
+        number = number_of(held)
+        return number is not None and compare(number, bound)
+
     def textual(properties: Properties, where: object) -> bool:
         held = properties.get(key)
         return held is not None and compare(text_of(held), text)
 
-    return textual if bound is None else numeric
+    if bound is None:
+        return textual
+    return exact if abs(bound) < EXACT_MAX else numeric
 
 
 def _dated(key: str, value: Any, name: str) -> PropertyTest:
@@ -280,9 +292,17 @@ def _dated(key: str, value: Any, name: str) -> PropertyTest:
     if isinstance(window, Ago):
         return _dated_relative(key, window, name)
     low, high = window
+    first, last = instants(window) or (_NEVER, _NEVER)
+    read = datetime.fromisoformat
 
     def test(properties: Properties, where: object) -> bool:
-        micros = micros_of(properties.get(key))
+        held = properties.get(key)
+        if type(held) is str and held[7::3] == USUAL:
+            try:
+                return first <= read(held) <= last  # in a tenth of the time
+            except ValueError:
+                pass
+        micros = micros_of(held)
         return micros is not None and low <= micros < high
 
     return test

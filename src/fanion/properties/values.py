@@ -18,7 +18,7 @@ from dateutil import parser
 # What reads as a number where both ends of a range do, in Python as in the event store.
 NUMBER: Final = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _NUMBER = re.compile(NUMBER)
-_EXACT_MAX = 2**53  # below it every whole number is a float
+EXACT_MAX = 2**53  # below it every whole number is a float
 # What JSON may write differently: texts and numbers.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?')
 
@@ -129,7 +129,7 @@ def number_of(value: Any) -> float | None:
     kind = type(value)
     if kind is float:
         return float(value) if value - value == 0 else None
-    if kind is int and -_EXACT_MAX < value < _EXACT_MAX:
+    if kind is int and -EXACT_MAX < value < EXACT_MAX:
         return float(value)
     if kind is not str and kind is not int:
         return None
