@@ -93,13 +93,17 @@ def channel(source: str, medium: str, campaign: str, referrer: str, gclid: str) 
 
 
 def sessions(history: History, span: Range) -> list[Session]:
-    """Those that began in the range, of the events within a day of it."""
+    """Those that began in the range, of the events within a day of it, long ones of all events."""
     day, found = timedelta(days=1), dict[str, list[Happening]]()
     for one in history.once:
-        key = text(one.properties.get("$session_id"))
-        if key and span[0] - day <= one.at < span[1] + day:
+        if key := text(one.properties.get("$session_id")):
             found.setdefault(key, []).append(one)
-    whole = [Session(events) for events in found.values()]
+    whole = []
+    for events in found.values():
+        near = [one for one in events if span[0] - day <= one.at < span[1] + day]
+        if near:
+            seen = max(one.at for one in near) - min(one.at for one in near)
+            whole.append(Session(events if seen >= timedelta(hours=12) else near))
     return [one for one in whole if span[0] <= one.start < span[1]]
 
 

@@ -1,12 +1,13 @@
 """Worked examples of sessions and web analytics."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from tests.insights.sessions.conftest import Ask
-from tests.support.histories import Happening, History, a
+from tests.support.histories import Analyst, Happening, History, a
 
 
 def session(key: str) -> dict[str, Any]:
@@ -339,3 +340,89 @@ def item(
         "changeFromPreviousPct": change,
         "isIncreaseBad": is_bad,
     }
+
+
+# Of 54 hours, with an event every six hours, from 18:00 on the first of March.
+HOURS_54 = [
+    page(1, f"2024-03-{day:02} {hour:02}:00", "long", f"/{day}-{hour}")
+    for day, hour in [
+        *((1, hour) for hour in (18,)),
+        *((2, hour) for hour in (0, 6, 12, 18)),
+        *((3, hour) for hour in (0, 6, 12, 18)),
+        (4, 0),
+    ]
+]
+SHORT = [page(2, "2024-03-02 10:00", "short", "/home")]
+RANGES = [("2024-03-01", "2024-03-01"), ("2024-03-01", "2024-03-09"), ("2024-02-01", "2024-03-02")]
+
+
+@pytest.mark.parametrize(("since", "until"), RANGES)
+async def test_a_session_of_days_is_whole_whatever_the_range(
+    web: Ask, since: str, until: str
+) -> None:
+    span = {"date_from": since, "date_to": until}
+    long = {"type": "session", "key": "$session_duration", "value": 194_400, "operator": "exact"}
+
+    overview = await web(
+        History(happened=HOURS_54 + SHORT), "WebOverviewQuery", dateRange=span, properties=[long]
+    )
+
+    figures = {one["key"]: one["value"] for one in overview["results"]}
+    assert (figures["sessions"], figures["session duration"]) == (1, 194_400)
+    assert figures["bounce rate"] == 0
+
+
+@pytest.mark.parametrize("day", ["2024-03-01", "2024-03-02", "2024-03-03", "2024-03-04"])
+async def test_events_of_each_day_have_the_values_of_the_whole_session(
+    analyst: Analyst, day: str
+) -> None:
+    asked: dict[str, Any] = {
+        "insight": "TRENDS",
+        "date_from": day,
+        "date_to": day,
+        "breakdown_type": "session",
+    }
+    history = History(happened=HOURS_54)
+    seconds: dict[str, Any] = {"math": "max", "math_property": "$session_duration"}
+
+    entered = await analyst.answer(
+        history, **asked, events=[{"id": "$pageview"}], breakdown="$entry_pathname"
+    )
+    left = await analyst.answer(
+        history, **asked, events=[{"id": "$pageview"}], breakdown="$exit_pathname"
+    )
+    lasted = await analyst.answer(
+        history,
+        insight="TRENDS",
+        date_from=day,
+        date_to=day,
+        events=[{"id": "$pageview", **seconds, "math_property_type": "session_properties"}],
+    )
+
+    assert [one["breakdown_value"] for one in entered] == ["/1-18"]
+    assert [one["breakdown_value"] for one in left] == ["/4-0"]
+    assert lasted[0]["data"] == [194_400]
+
+
+async def test_a_session_id_says_when_a_session_began_that_has_paused(web: Ask) -> None:
+    """The id is a UUID of version 7, of 1 March 2024 at 10:00."""
+    began = int(datetime(2024, 3, 1, 10, tzinfo=UTC).timestamp() * 1000)
+    digits = f"{began:012x}"
+    paused = f"{digits[:8]}-{digits[8:]}-7000-8000-000000000001"
+    history = History(
+        happened=[
+            page(1, "2024-03-01 10:00", paused, "/first"),
+            page(1, "2024-03-05 10:00", paused, "/last"),
+        ]
+    )
+    entry = {"type": "session", "key": "$entry_pathname", "value": "/first"}
+
+    found = await web(
+        history,
+        "WebStatsTableQuery",
+        breakdownBy="Page",
+        dateRange={"date_from": "2024-03-05"},
+        properties=[entry],
+    )
+
+    assert [row[0] for row in found["results"]] == ["/last"]

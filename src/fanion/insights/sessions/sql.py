@@ -1,8 +1,8 @@
 """Sessions as rows, and how each of their fields is computed of the events of a session.
 
 A session is the events that share `$session_id`. They are read within a day of the range of a
-question, so that a session that goes beyond it is still whole: clients begin a new one after 24
-hours at the latest.
+question, since clients begin a new session after 24 hours at the latest. Of sessions that are
+longer all events are read, whatever the range, so that no value depends on it.
 
 source: insights.md section 11
 """
@@ -20,6 +20,8 @@ from fanion.properties.condition_sql import value_condition
 from fanion.properties.filters import ConditionGroup, Node, Property
 
 AROUND: Final = timedelta(days=1)
+# A session that is seen for so long may have events that are further from the range than AROUND.
+LONG: Final = timedelta(hours=12)
 # A session of one page view that is shorter than this is a bounce.
 BOUNCE_SECONDS: Final = 10
 SESSION_ID: Final = "ifNull(toString(attributes.`$session_id`), '')"
@@ -37,11 +39,32 @@ _SESSIONS = """
            {aggregates}
       FROM events
      WHERE {project}
-       AND timestamp >= {since}
-       AND timestamp < {until}
+       AND {is_read}
        AND session_id != ''
   GROUP BY session_id
 """
+
+# A UUID of version 7 says when its session began, which may lie before the time that is read.
+_BEGAN = """fromUnixTimestamp64Milli(reinterpretAsInt64(reverse(unhex(
+              concat(substring(session_id, 1, 8), substring(session_id, 10, 4))))), 'UTC')"""
+_LONG = """(
+  SELECT groupArray(session_id)
+    FROM (SELECT {session} AS session_id, min(timestamp) AS started, max(timestamp) AS ended
+            FROM events
+           WHERE {project}
+             AND timestamp >= {since}
+             AND timestamp < {until}
+             AND session_id != ''
+        GROUP BY session_id
+          HAVING dateDiff('second', started, ended) >= {long_s}
+              OR (match(session_id, '^[0-9a-fA-F]{{8}}-[0-9a-fA-F]{{4}}-7')
+                  AND dateDiff('second', {began}, ended) >= {around_s})))"""
+
+# The long ones are a scalar, which the engine computes once for all places that name it.
+_IS_READ = """timestamp >= if(empty({long}), {since}, toDateTime64('1900-01-01 00:00:00', 6, 'UTC'))
+       AND timestamp < if(empty({long}), {until}, toDateTime64('2299-01-01 00:00:00', 6, 'UTC'))
+       AND ((timestamp >= {since} AND timestamp < {until})
+            OR {session} GLOBAL IN (SELECT arrayJoin({long})))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +78,23 @@ class Reach:
     def around(cls, span: DateRange, bindings: Bindings) -> "Reach":
         since, until = span.start - AROUND, span.end + AROUND
         return cls(bindings.time(since), bindings.time(until))
+
+    def is_read(self, project: str, session: str = SESSION_ID) -> str:
+        """Return the condition on a row of `events`: of this time, or of a long session in it.
+
+        Args:
+            project: The condition on the project.
+            session: The id of the row's session.
+        """
+        bounds = {"since": self.since, "until": self.until, "session": session}
+        long = _LONG.format(
+            **bounds,
+            project=project,
+            began=_BEGAN,
+            long_s=int(LONG.total_seconds()),
+            around_s=int(AROUND.total_seconds()),
+        )
+        return _IS_READ.format(**bounds, long=long)
 
 
 class Sessions:
@@ -76,8 +116,7 @@ class Sessions:
             columns=_named(self._columns),
             aggregates=_named(self._aggregates),
             project=self._project,
-            since=self._reach.since,
-            until=self._reach.until,
+            is_read=self._reach.is_read(self._project),
         )
 
     def column(self, name: str, expression: str) -> str:

@@ -8,17 +8,14 @@ source: insights.md sections 4 and 17; cohorts.md section 23
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.query import Breakdowns
+from fanion.insights.sessions.sql import Reach
 from fanion.insights.sql.breakdown import Bins, BreakdownSql
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.insights.trends.query import Series
-
-# A session that has an event in the range began at most a day before and ends at most a day later.
-SESSION_MAX: Final = timedelta(days=1)
 
 # A session lies in each interval in which it has such an event, with the length of the whole.
 SESSIONS = """
@@ -30,8 +27,7 @@ SESSIONS = """
             FROM (SELECT {columns}, {session} AS session, timestamp, ({where}) AS is_counted
                     FROM events
                    WHERE {project}
-                     AND timestamp >= {start}
-                     AND timestamp < {end}
+                     AND {is_read}
                      AND session != '')
         GROUP BY session
           HAVING notEmpty(cells))
@@ -173,15 +169,15 @@ class SeriesRows:
         columns = self.columns(actor=actor)
         names = list(columns)
         cells = ", ".join(f"cell.{place} AS {name}" for place, name in enumerate(names, 1))
+        session = self.compiler.text("$session_id")
         found = SESSIONS.format(
             cells=cells,
             cell=f"tuple({', '.join(names)})",
             columns=", ".join(f"{text} AS {name}" for name, text in columns.items()),
-            session=self.compiler.text("$session_id"),
+            session=session,
             where=self.where(),
             project=self.compiler.project,
-            start=bind.time(span.start - SESSION_MAX),
-            end=bind.time(span.end + SESSION_MAX),
+            is_read=Reach.around(span, bind).is_read(self.compiler.project, session),
         )
         return self.resolved(found, [*names, "session", "number"])
 
