@@ -137,6 +137,7 @@ async def test_a_visit_follows_a_merge_by_request(home: Home) -> None:
     answer = await home.api.post(f"/persons/{other['uuid']}/merge/", json={"ids": [ann["uuid"]]})
 
     assert answer.status_code == 201, answer.text
+    await home.site.ingested()  # the event store is told after the commit that is answered
     assert await funnel(home, "$pageview", "signed up") == [1, 1]
     assert await users(home) == 1
 

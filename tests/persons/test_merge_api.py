@@ -124,6 +124,7 @@ async def test_the_mirror_of_analysis_follows(home: Home, events: EventStore) ->
 
     await merge(home, ann, bob)
 
+    await home.site.ingested()  # the mirror is told after the commit that is answered
     statement = """
       SELECT person_id, properties FROM persons FINAL WHERE project_id = {project_id:UInt64}
     """
