@@ -29,10 +29,11 @@ MODULE = re.compile(r"(fanion|tests)(\.[a-z]\w*)+")
 TOTAL = "_total"
 # Identifiers that are not ours: of systems, engines, earlier and other programs, and examples.
 FOREIGN = {
-    "Pss", "Replicated", "Rss", "SO_REUSEPORT",
+    "Pss", "Referer", "Replicated", "Rss", "SO_REUSEPORT",
     "_part_offset", "all_tasks", "add_release_condition", "authentication_failed",
     "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",
-    "invalid_personal_key", "malformed_data", "old_parts_lifetime", "pg_dump",
+    "invalid_personal_key", "malformed_data", "missing_api_key", "no_api_key",
+    "old_parts_lifetime", "pg_dump",
     "properties__0__operator", "tiles__0__colour", "update_variants",
 }  # fmt: skip
 
