@@ -28,8 +28,7 @@ def test_conditions_that_python_calls_equal_are_distinguished() -> None:
         return {key for key, decision in answer.decisions.items() if decision.enabled}
 
     assert on(True) == {"true"}
-    assert on("1") == {"one", "text", "list"}
-    assert on(1.0) == {"float"}
+    assert on("1") == on(1.0) == {"one", "float", "text", "list"}
 
 
 def test_equal_conditions_of_opposite_sense_are_distinguished() -> None:

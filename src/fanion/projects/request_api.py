@@ -203,6 +203,8 @@ class ManagementRequest(Request[User, Principal, State]):
         raw = await _receiving(self._incoming.read_small(KEY_BODY_BYTES_MAX))
         if raw is None:
             return None
+        if len(raw) > self._body_bytes_max:
+            raise BodyTooLarge(self._body_bytes_max)
         kind = self._media_type
         if is_multipart(kind):
             body = await _receiving(read_form(_whole(raw), kind, len(raw), self._incoming.keep))
