@@ -234,7 +234,7 @@ def test_decide_answers_in_its_shape_and_the_next_request_works(
     assert "featureFlags" in answer if status == 200 else set(answer) == set(TOO_LARGE)
 
 
-@pytest.mark.parametrize("path", ["/capture/", "/batch/", "/decide?v=3", "/api/projects/"])
+@pytest.mark.parametrize("path", ["/capture/", "/batch/", "/decide?v=3"])
 def test_a_body_of_25_mb_is_too_large_and_its_connection_lives_on(
     line: ServerConnection, path: str
 ) -> None:
@@ -244,6 +244,15 @@ def test_a_body_of_25_mb_is_too_large_and_its_connection_lives_on(
 
     line.post_good()
     assert answer == (413, TOO_LARGE)
+
+
+def test_a_body_of_25_mb_without_a_known_caller_is_not_read(line: ServerConnection) -> None:
+    body = item(line.keys.project_api_key, properties={"a": "x" * 25_000_000})
+
+    status, answer = line.post("/api/projects/", body)
+
+    line.post_good()
+    assert (status, answer["code"]) == (401, "not_authenticated")
 
 
 def gzip_bomb() -> bytes:
