@@ -56,6 +56,8 @@ def inspect_event_store(
 
 
 def _accepted(client: Client, start: datetime, end: datetime) -> Mapping[int, int]:
+    if not client.command("EXISTS TABLE events"):
+        return {}  # adopted, and not opened by a server yet
     bound = {"start": micros(start), "end": micros(end)}
     rows = client.query(_ACCEPTED, parameters=bound).result_rows
     return {int(project_id): int(number) for project_id, number in rows}
