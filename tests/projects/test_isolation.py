@@ -182,10 +182,8 @@ async def test_a_personal_key_cannot_capture_into_another_organizations_project(
 
     answer = await home.public.post("/capture/", json=body)
 
-    assert answer.status_code == 401
-    assert answer.json() == error(
-        "authentication_error", "invalid_personal_api_key", "Invalid Personal API key."
-    )
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_project")
+    assert answer.json()["attr"] == "project_id"
     stored = await home.site.events.list(neighbour.project_id, EventQuery())
     assert [event.event for event in stored] == ["theirs"]
 

@@ -32,6 +32,7 @@ from fanion.db.schema.tables import (
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.store import EventStore
+from fanion.events.turns.places_store import SharedPlaces
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.projects.model import Level
@@ -235,6 +236,13 @@ class Site:
         return float(found[0].rpartition(" ")[2]) if found else 0.0
 
 
+def _share_places(
+    events: EventStore, people: SharedPlaces | None, behind: SharedPlaces | None
+) -> None:
+    """Have the event store, which many sites use, ask no records store that is closed."""
+    events.people.places, events.behind.places = people, behind
+
+
 @asynccontextmanager
 async def open_site(
     records_url: str, events: EventStore, folder: Any, start: datetime = NOW, **settings: Any
@@ -252,6 +260,7 @@ async def open_site(
         stack.push_async_callback(log.close)
         writer = LineWriter(stream)
         stack.callback(writer.close)
+        stack.callback(_share_places, events, events.people.places, events.behind.places)
         breakable = Breakable(events)
         context = AppContext(chosen, Metrics(), writer, clock.now, waits=PATIENT)
         public = build_services(context, Stores(records, log))
