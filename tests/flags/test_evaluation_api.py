@@ -92,7 +92,15 @@ async def test_a_distinct_id_is_not_empty(home: Home) -> None:
     assert answer.json() == invalid("invalid_input", "distinct_id is required", "distinct_id")
 
 
-@pytest.mark.parametrize("groups", ["[]", "{", "5"])
+async def test_an_empty_list_of_groups_is_none(home: Home) -> None:
+    query = {"distinct_id": "u", "groups": "[]"}
+
+    answer = await home.api.get("/feature_flags/evaluation_reasons/", params=query)
+
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("groups", ["[1]", "{", "5"])
 async def test_groups_must_be_an_object(home: Home, groups: str) -> None:
     query = {"distinct_id": "u", "groups": groups}
 
