@@ -13,7 +13,7 @@ from typing import Final
 from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.parsing.path_cleaning import Cleaning
-from fanion.insights.sessions.sql import AROUND, SESSION_ID, Sessions, property_text
+from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions, property_text
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.web_analytics.counted_sql import UNJUDGED, CountedSessions
 from fanion.insights.web_analytics.query import (
@@ -75,7 +75,7 @@ _EVENTS = """
          SELECT {session_id}
            FROM events
           WHERE {project}
-            AND timestamp >= {day_before}
+            AND {is_read}
             AND timestamp < {since})
 """
 # A session counts for each value that its events have; with pages, for that with which it began.
@@ -230,7 +230,7 @@ def _event_rows(
         where=compiler.where(span, query.entities),
         session_id=SESSION_ID,
         project=compiler.project,
-        day_before=bind.time(span.start - AROUND),
+        is_read=Reach.around(span, bind).is_read(compiler.project),
         since=bind.time(span.start),
     )
     if not table.bounce_rate:
