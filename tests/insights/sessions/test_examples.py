@@ -404,7 +404,7 @@ async def test_events_of_each_day_have_the_values_of_the_whole_session(
     assert lasted[0]["data"] == [194_400]
 
 
-async def test_a_session_id_says_when_a_session_began_that_has_paused(web: Ask) -> None:
+async def test_a_session_id_says_when_a_session_began_that_has_paused(analyst: Analyst) -> None:
     """The id is a UUID of version 7, of 1 March 2024 at 10:00."""
     began = int(datetime(2024, 3, 1, 10, tzinfo=UTC).timestamp() * 1000)
     digits = f"{began:012x}"
@@ -415,14 +415,15 @@ async def test_a_session_id_says_when_a_session_began_that_has_paused(web: Ask) 
             page(1, "2024-03-05 10:00", paused, "/last"),
         ]
     )
-    entry = {"type": "session", "key": "$entry_pathname", "value": "/first"}
 
-    found = await web(
+    entered = await analyst.answer(
         history,
-        "WebStatsTableQuery",
-        breakdownBy="Page",
-        dateRange={"date_from": "2024-03-05"},
-        properties=[entry],
+        insight="TRENDS",
+        date_from="2024-03-05",
+        date_to="2024-03-05",
+        events=[{"id": "$pageview"}],
+        breakdown="$entry_pathname",
+        breakdown_type="session",
     )
 
-    assert [row[0] for row in found["results"]] == ["/last"]
+    assert [one["breakdown_value"] for one in entered] == ["/first"]
