@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from fanion.projects.model import Project
 from tests.insights.funnels.oracle import Oracle
 from tests.support.asked_actors import actors
-from tests.support.histories import NOW, PERSONS, Analyst, Happening, History, histories
+from tests.support.histories import (
+    NOW,
+    PERSONS,
+    VISITOR,
+    Analyst,
+    Happening,
+    History,
+    histories,
+)
 
 NAMES = ("a", "b", "c")
 PRO = [{"key": "plan", "value": "pro"}]
@@ -257,7 +265,8 @@ async def _people(
 ) -> set[Any]:
     found = await actors(analyst, project, **asked, funnel_step_breakdown=value, **place)
     assert len({who for who, _ in found}) == len(found)
-    return {"d0" if isinstance(who, UUID) and who not in PERSONS else who for who, _ in found}
+    known = (*PERSONS, VISITOR)
+    return {"d0" if isinstance(who, UUID) and who not in known else who for who, _ in found}
 
 
 @settings(max_examples=6)
