@@ -5,6 +5,8 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from fanion.cli.doctor_ledger import Counted, counted_time, missing_events
 from fanion.cli.doctor_stores import Finding, RunningServer, examine_stores
 from fanion.config import Settings
@@ -24,9 +26,10 @@ INSERT = """
 """
 
 
-async def installed(folder: Path) -> Settings:
-    """An installation whose stores know each other."""
-    settings = Settings(data=folder)
+@pytest.fixture
+async def settings(tmp_path: Path, own_events_url: str) -> Settings:
+    """Of an installation whose stores know each other."""
+    settings = Settings(data=tmp_path, events_url=own_events_url)
     await migrate(settings.records_url)
     records = await open_records(settings.records_url)
     await set_up(records, Installation(email="olga@example.com", first_name="Olga"), utc_now())
@@ -57,9 +60,7 @@ async def stored_events(settings: Settings) -> Finding:
     return next(one for one in found if one.what == "stored events")
 
 
-async def test_fewer_events_than_the_ledger_says_are_found(tmp_path: Path) -> None:
-    """With the embedded engine, which takes seconds to open each time."""
-    settings = await installed(tmp_path)
+async def test_fewer_events_than_the_ledger_says_are_found(settings: Settings) -> None:
     for minutes_ago in (60, 3_000):
         await count(settings, minutes_ago, 20)
     store(settings, 3_000, 20)
@@ -83,8 +84,7 @@ async def test_fewer_events_than_the_ledger_says_are_found(tmp_path: Path) -> No
     assert settled == complete
 
 
-async def test_projects_whose_persons_were_deleted_are_not_compared(tmp_path: Path) -> None:
-    settings = await installed(tmp_path)
+async def test_projects_whose_persons_were_deleted_are_not_compared(settings: Settings) -> None:
     await count(settings, 60, 20)
     records = await open_records(settings.records_url)
     async with records.write() as connection:
