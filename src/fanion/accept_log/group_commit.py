@@ -1,4 +1,4 @@
-"""Group commit: everything that arrives while a commit is under way shares the next one."""
+"""Group commit: all appends that arrive during a commit share the next one."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -8,19 +8,20 @@ from functools import partial
 
 from fanion.accept_log.port import Completion, Envelope, LogFull
 
-WAITING_MAX = 20_000  # appends, in one lane; half a second at the rate of one core
-WAITING_BYTES_MAX = 256 * 1024**2  # bodies that wait in memory, in one lane
-GROUP_MAX = 1_000  # envelopes; more no longer make an append cheaper
+WAITING_MAX = 20_000  # appends in one lane; half a second at the rate of one core
+WAITING_BYTES_MAX = 256 * 1024**2  # bodies waiting in memory, in one lane
+GROUP_MAX = 1_000  # envelopes; beyond this number an append gets no cheaper
 GROUP_BYTES_MAX = 4 * 1024**2  # bodies; compressing and writing them takes about 30 ms
 
-# Writes a group and returns its ids, in its order; LogFull or OSError when nothing was written.
+# Writes a group and returns its ids in the same order. Raises LogFull or OSError if nothing was
+# written.
 Commit = Callable[[Sequence[Envelope]], Awaitable[Sequence[int]]]
 
 _Waiting = tuple[Envelope, Completion]
 
 
 class GroupCommit:
-    """One lane of a log."""
+    """The appends of one lane of a log."""
 
     def __init__(self, commit: Commit) -> None:
         self._commit = commit
@@ -29,21 +30,28 @@ class GroupCommit:
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
-        self.last = 0  # id that this process has appended
+        self.last = 0  # the last id that this process has appended
         self._previous_size = 0  # envelopes of the last group
         self._has_appended = asyncio.Event()
 
     def append(self, envelope: Envelope) -> "asyncio.Future[int]":
-        """The future is done when the envelope is durable.
+        """Return a future that is done when the envelope is durable.
 
-        raises: LogFull, OSError when the log is closed
+        Raises:
+            LogFull: Too many appends are waiting.
+            OSError: The log is closed.
         """
         future: asyncio.Future[int] = self._loop.create_future()
         self.append_for(future, envelope)
         return future
 
     def append_for(self, completion: Completion, envelope: Envelope) -> None:
-        """As `append`."""
+        """Append an envelope and report to the completion instead of returning a future.
+
+        Raises:
+            LogFull: Too many appends are waiting.
+            OSError: The log is closed.
+        """
         if self._is_closed:
             raise OSError("the accept log is closed")
         if len(self._waiting) >= WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
@@ -51,7 +59,8 @@ class GroupCommit:
         self._waiting.append((envelope, completion))
         self._waiting_bytes += len(envelope.body)
         if self._task is None:
-            # Starts in the next turn of the loop: all of this turn's appends share a commit.
+            # The task starts in the next turn of the loop, so that all of this turn's appends share
+            # a commit.
             self._task = self._loop.create_task(self._commit_all())
 
     async def appended(self, after: int) -> None:
@@ -74,12 +83,12 @@ class GroupCommit:
             self._task = None
 
     def _take(self) -> list[_Waiting]:
-        """The next group, without the appends whose callers do not wait any more."""
+        """Remove and return the next group, without appends whose callers no longer wait."""
         group: list[_Waiting] = []
         group_bytes = 0
-        # Half of the appends under way: while it is written, clients whose appends were in the
-        # previous group send their next. With all of them in one group, all clients would wait for
-        # the disk at the same time, and then this process for them.
+        # A group takes half of the pending appends. While it is written, clients from the previous
+        # group send their next append. If one group took all of them, all clients would wait for
+        # the disk at the same time, and then all for this process.
         group_max = min(GROUP_MAX, (len(self._waiting) + self._previous_size + 1) // 2)
         while self._waiting and len(group) < group_max and group_bytes < GROUP_BYTES_MAX:
             waiting = self._waiting.popleft()
@@ -97,7 +106,7 @@ class GroupCommit:
         except (LogFull, OSError) as error:
             _fail(group, error)
         except Exception as error:
-            # One envelope that cannot be written must not fail the others of its group.
+            # An envelope that cannot be written must not fail the others in its group.
             if len(group) == 1:
                 _fail(group, error)
                 return
@@ -107,7 +116,8 @@ class GroupCommit:
             _fail(group, OSError("the accept log was stopped"))
             raise
         else:
-            # After the next group was sent to the store, which works while these are answered.
+            # Answering is deferred until the next group has been sent, so that the store works
+            # meanwhile.
             self._loop.call_soon(self._complete, group, ids)
 
     def _complete(self, group: list[_Waiting], ids: Sequence[int]) -> None:
@@ -125,7 +135,7 @@ def _fail(group: Sequence[_Waiting], error: Exception) -> None:
 
 
 class GroupCommitLog(ABC):
-    """The appending half of an accept log: a group commit for each of its lanes."""
+    """The appending half of an accept log: a group commit for each lane."""
 
     def __init__(self) -> None:
         self._live = GroupCommit(partial(self.commit, historical=False))
@@ -133,14 +143,19 @@ class GroupCommitLog(ABC):
 
     @abstractmethod
     async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        """Write a group; its ids, in its order. raises: as `Commit`"""
+        """Write a group and return its ids in the same order.
+
+        Raises:
+            LogFull: A limit is reached; nothing was written.
+            OSError: The store failed; nothing was written.
+        """
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
-        """As `port.Appender`."""
+        """Return the envelope's id once it is durable; see `port.Appender`."""
         return self.lane(envelope.historical).append(envelope)
 
     def append_for(self, completion: Completion, envelope: Envelope) -> None:
-        """As `port.Appender`."""
+        """Append an envelope and report to the completion; see `port.Appender`."""
         lane = self._historical if envelope.historical else self._live
         lane.append_for(completion, envelope)
 
@@ -148,6 +163,6 @@ class GroupCommitLog(ABC):
         return self._historical if historical else self._live
 
     async def close_lanes(self) -> None:
-        """Write what still waits, and refuse what comes later (OSError)."""
+        """Write the pending appends and refuse later ones (OSError)."""
         await self._live.close()
         await self._historical.close()

@@ -1,4 +1,4 @@
-"""The accept log: requests that were answered with 200 and are not ingested yet."""
+"""The port of the accept log: requests that were answered with 200 and are not ingested yet."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-# The fields of an envelope other than its body are stored once per request, and used for each of
+# The fields of an envelope other than its body are stored once per request, but used for each of
 # its events.
 # Browsers and SDKs send less than 300 characters, apps that embed browsers up to 500.
 USER_AGENT_CHARS_MAX = 1_000
@@ -15,12 +15,13 @@ USER_AGENT_CHARS_MAX = 1_000
 class Envelope(msgspec.Struct, frozen=True, gc=False):
     """One accepted request.
 
-    received_at: aware, UTC
-    client_ip:   the client's address as `forwarded.read_address` returns it; may be empty
-    user_agent:  as sent, cut to USER_AGENT_CHARS_MAX; may be empty
-    sent_at:     the client's clock at sending, when it said so
-    body:        decompressed JSON, one item, an array of items or an object with `batch`
-    historical:  an import that must never delay live events; decides the lane
+    Attributes:
+        received_at: Aware, in UTC.
+        client_ip: The client's address as `forwarded.read_address` returns it; may be empty.
+        user_agent: As sent, cut to USER_AGENT_CHARS_MAX; may be empty.
+        sent_at: The client's clock at sending; None if the client did not send it.
+        body: Decompressed JSON: one item, an array of items or an object with `batch`.
+        historical: Part of an import, which must never delay live events. Decides the lane.
     """
 
     project_id: int
@@ -33,10 +34,12 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogEntry(msgspec.Struct, frozen=True):
-    """An envelope with its place in the log. Ids only grow and are never used again.
+    """An envelope with its id in the log. Ids only grow and are never reused.
 
-    start:     of a piece of an envelope, how many items it had before these
-    partition: within which ids are in the order of the appends; 0 in a log without partitions
+    Attributes:
+        start: For a piece of an envelope, the number of the envelope's items before this piece.
+        partition: The partition, within which ids follow the order of the appends; 0 in a log
+            without partitions.
     """
 
     id: int
@@ -45,7 +48,7 @@ class LogEntry(msgspec.Struct, frozen=True):
     partition: int = 0
 
 
-# An id in each partition that is meant. A log without partitions has one, 0.
+# An id for each partition concerned. A log without partitions has only partition 0.
 Positions = Mapping[int, int]
 START: Positions = {0: 0}  # before all entries of a log without partitions
 
@@ -59,13 +62,17 @@ class Backlog(msgspec.Struct, frozen=True):
 
 
 class LogFull(Exception):
-    """The log has reached its size limit, or too many appends wait; nothing was appended."""
+    """The error when the log has reached its size limit, or too many appends wait.
+
+    Nothing was appended.
+    """
 
 
 class Completion(Protocol):
-    """Completion callback of an append, called once in the event loop; an asyncio.Future is one.
+    """The completion callback of an append, called once in the event loop.
 
-    done: whether its caller does not wait any more: then the append may be left out
+    An asyncio.Future is one. The append may be left out if `done()` is true, because its caller
+    no longer waits.
     """
 
     def done(self) -> bool: ...
@@ -79,19 +86,23 @@ class Appender(Protocol):
     """The part of the accept log that capture uses."""
 
     def append_for(self, completion: Completion, envelope: Envelope) -> None:
-        """As `append`, with a completion callback in place of a future."""
+        """Append an envelope and report to the completion instead of a future; see `append`."""
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
-        """The id, once the envelope is durable; the last one, where it was cut into partitions.
+        """Return the envelope's id once it is durable, or its last piece's id if it was split.
 
-        raises: LogFull when a limit is reached; OSError when the store fails: nothing is written,
-                unless the connection to a server was lost during the commit
+        Raises:
+            LogFull: A limit is reached.
+            OSError: The store fails. Nothing is written, unless the connection to a server was lost
+                during the commit.
         """
 
 
 class AcceptLog(Appender, Protocol):
-    """Two lanes, live and historical, each read and trimmed by itself; an id is used once
-    in both together, and in all partitions. Every store failure is an OSError."""
+    """A durable log with a live and a historical lane, read and trimmed independently.
+
+    Ids are unique across lanes and partitions. Every failure of the store is an OSError.
+    """
 
     async def read(
         self,
@@ -102,24 +113,29 @@ class AcceptLog(Appender, Protocol):
         historical: bool = False,
         upto: Positions | None = None,
     ) -> Sequence[LogEntry]:
-        """The next run of a lane in these partitions, in id order; at least one entry when there
-        is one. Of each partition it holds all entries up to some id.
+        """Return a lane's next entries in these partitions, in id order.
 
-        bytes_max: of bodies; once read, no entry with a smaller id appears in its partition
-        upto:      no entries with a larger id; for all partitions or none
+        The result has at least one entry if the lane has one, and is complete up to some id for
+        each partition: no entry with a smaller id appears there later.
+
+        Args:
+            after: The partitions to read, each with the last id already read.
+            bytes_max: The limit for the sum of the bodies.
+            upto: The largest id to return for each partition; None, or an entry for all of them.
         """
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
-        """Delete entries with id <= upto; a restart may bring some back."""
+        """Delete entries with id <= upto. A restart may bring some of them back."""
 
     async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
-        """What has not been ingested when the consumers of the lane stand at `after`.
+        """Return what is not ingested yet while the lane's consumers are at `after`.
 
-        after: of all partitions
+        Args:
+            after: The positions of all partitions.
         """
 
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
-        """Wait until the lane may have an entry with id > after in one of these partitions."""
+        """Wait until one of these partitions may have an entry with id > after in this lane."""
 
     async def close(self) -> None:
-        """Write what still waits, refuse later appends (OSError), and close the store."""
+        """Write the pending appends, refuse later ones (OSError), and close the store."""

@@ -1,7 +1,7 @@
 """The accept log as tables of the records database, for any number of processes.
 
-It is a single log, partition 0, or has numbered partitions from 1 on. A single log can be divided
-once: it takes no more appends then, and what it holds is ingested first.
+The log is a single one, partition 0, or has partitions numbered from 1. A single log can be
+divided once: it then takes no more appends, and what it holds is ingested first.
 """
 
 import asyncio
@@ -15,21 +15,26 @@ from fanion.accept_log import postgres_partitions, postgres_single
 from fanion.accept_log.group_commit import GroupCommitLog
 from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull, Positions
 
-CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, one trims
+CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, and one connection trims
 CONNECT_S = 5.0
 STATEMENT_S = 15.0
-# Appends that arrive meanwhile wait as long again; clients of capture time out after 10 to 15 s.
+# Appends that arrive during one wait as long again; clients of capture time out after 10 to 15 s.
 APPEND_S = 4.0
 POLL_S = 0.1  # how late a consumer sees what another process appended
-# Bodies in a group. Cutting a MB takes 2 ms, which are not spent in the event loop.
+# Larger groups of bodies are split in a thread: splitting a MB takes 2 ms, too long for the event
+# loop.
 CUT_HERE_BYTES_MAX = 512 * 1024
 
-# Cuts an envelope into one for each partition that it has items of; partitions count from 1.
+# Splits an envelope into one for each partition that its items belong to; partitions count from 1.
 Cut = Callable[[Envelope, int], Sequence[tuple[int, Envelope]]]
 
 
 class PostgresLog(GroupCommitLog):
-    """partitions: their number; 0 while the log is a single one, as far as this process knows"""
+    """The accept log in PostgreSQL, as one process uses it.
+
+    Attributes:
+        partitions: Their number; 0 while the log is a single one, as far as this process knows.
+    """
 
     def __init__(
         self, pool: "asyncpg.Pool[asyncpg.Record]", bytes_max: int, cut: Cut, partitions: int
@@ -38,7 +43,7 @@ class PostgresLog(GroupCommitLog):
         self._pool = pool
         self._bytes_max = {False: bytes_max, True: bytes_max // 2}
         self._cut = cut
-        self._trimmed: dict[bool, dict[int, int]] = {False: {}, True: {}}  # by this process
+        self._trimmed: dict[bool, dict[int, int]] = {False: {}, True: {}}  # trimmed by this process
         self.partitions = partitions
 
     async def read(
@@ -86,7 +91,10 @@ class PostgresLog(GroupCommitLog):
         return Backlog(found.envelopes + rest.envelopes, found.bytes + rest.bytes, oldest)
 
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
-        """Looks at once after appends of this process; those of others are polled for."""
+        """Wait for an entry after these positions.
+
+        An append of this process is noticed at once, one of another process within POLL_S.
+        """
         lane = self.lane(historical)
         last = lane.last
         while not await self._exists(after, historical):
@@ -120,7 +128,7 @@ class PostgresLog(GroupCommitLog):
     async def _append_pieces(
         self, connection: Any, envelopes: Sequence[Envelope], historical: bool, limit: int
     ) -> list[int]:
-        """All pieces in one transaction; of each envelope the last id."""
+        """Append all pieces in one transaction; return the last id of each envelope."""
         if not self.partitions:
             return []
         if sum(len(envelope.body) for envelope in envelopes) <= CUT_HERE_BYTES_MAX:
@@ -155,9 +163,11 @@ class PostgresLog(GroupCommitLog):
 
 @contextmanager
 def _store_failures() -> Iterator[None]:
-    """Raise OSError for failures of the store: also for a connection that is closed within a
-    statement, for which the driver has an error of its own; not for an envelope that PostgreSQL
-    cannot store."""
+    """Turn failures of the store into OSError.
+
+    They include a connection closed during a statement, for which the driver has an error of its
+    own. An envelope that PostgreSQL cannot store is not a failure of the store.
+    """
     try:
         yield
     except asyncpg.DataError:
@@ -171,16 +181,19 @@ async def open_postgres_log(
 ) -> PostgresLog:
     """Open the log of a migrated database.
 
-    url:         `postgresql://…`, as for the records
-    bytes_max:   of bodies, at which appends raise LogFull; passed by one group at most
-    cut:         applied to what is appended to a log with partitions
-    connections: at most
-    raises:      OSError
+    Args:
+        url: `postgresql://…`, as for the records.
+        bytes_max: Size of the bodies at which appends raise LogFull; one group may exceed it.
+        cut: Splits the envelopes that are appended to a log with partitions.
+        connections: The largest number of connections.
+
+    Raises:
+        OSError: The database cannot be used.
     """
     with _store_failures():
         pool = await asyncpg.create_pool(
             _plain(url),
-            min_size=0,  # with more, the pool logs each attempt while the server is away
+            min_size=0,  # with more, the pool logs each attempt while the server is down
             max_size=connections,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
@@ -188,10 +201,10 @@ async def open_postgres_log(
             server_settings={
                 "application_name": "fanion accept log",
                 "jit": "off",
-                # The tables of a queue are empty when PostgreSQL counts their rows. It would read
-                # all that waits, for each batch, in place of the first rows of an index.
+                # PostgreSQL plans with row counts taken while a queue's tables were empty. It would
+                # then read all that waits for each batch, instead of the first rows of an index.
                 "enable_bitmapscan": "off",
-                # A program that is paused while it sends an append would stop all readers.
+                # A program that is paused while it sends an append would block all readers.
                 "statement_timeout": f"{STATEMENT_S:.0f}s",
             },
         )
@@ -201,10 +214,13 @@ async def open_postgres_log(
 
 
 async def open_partitions(url: str) -> bool:
-    """Divide the log of a migrated database into partitions, at once for all programs that append.
+    """Divide the log of a migrated database into partitions, at once for all appending programs.
 
-    returns: False if it was divided before
-    raises:  OSError
+    Returns:
+        False if it was divided before.
+
+    Raises:
+        OSError: The database cannot be used.
     """
     with _store_failures():
         connection = await asyncpg.connect(_plain(url), timeout=CONNECT_S)
@@ -221,8 +237,11 @@ async def open_partitions(url: str) -> bool:
 
 
 async def _leave(_: Any) -> None:
-    """Nothing here leaves anything in the session of a connection. To reset it would be a second
-    round trip for each group of appends, before they are answered."""
+    """Do nothing when a connection goes back to the pool.
+
+    Nothing here leaves state in a session. Resetting it would be a second round trip for each
+    group of appends, before they are answered.
+    """
 
 
 def _plain(url: str) -> str:

@@ -1,8 +1,8 @@
-"""The statements of an accept log in PostgreSQL that has partitions.
+"""The statements of a partitioned accept log in PostgreSQL.
 
-Appends lock nothing that another one waits for, so that any number of them is flushed at once. An
-id can therefore become visible after a larger one: readers stop before the first id that an append
-under way may have drawn.
+Appends take no lock that another append waits for, so that one flush can serve many of them. An
+id can therefore become visible after a larger one: readers stop before the first id that an
+append in progress may have drawn.
 """
 
 import asyncio
@@ -18,18 +18,19 @@ from fanion.accept_log.postgres_single import (
     values_of,
 )
 
-PARTITIONS = 64  # of a new log; more than workers there will be, since a log keeps its number
+PARTITIONS = 64  # in a new log; more than there will ever be workers, since a log keeps its number
 SIZE_SLOTS = 64  # connections that append at the same time rarely share one
-# Of the advisory lock that each append holds; shared, so that it delays none.
+# The advisory lock that each append holds, in shared mode so that appends do not delay each other.
 _LOCK_CLASS, _LOCK = 1_179_602_497, 1
-BOUND_POLL_S = 0.002  # appends take a flush of the disk
-TRIM_ROWS = 5_000  # a transaction
-# A batch takes this many times as much of one partition as of others, at the first attempt: every
-# entry up to the limit of each partition is looked at.
+BOUND_POLL_S = 0.002  # an append takes as long as a flush of the disk
+TRIM_ROWS = 5_000  # in one transaction
+# At the first attempt, a batch reads up to this many times an even share from each partition: all
+# entries up to that limit are looked at in every partition.
 _UNEVEN = 2
 
 _COUNT = "SELECT COALESCE(MAX(partition), 0) FROM log_positions"
-# The first one waits for appends to the single log that are under way, and refuses later ones.
+# The first statement waits for appends to the single log that are in progress, and refuses later
+# ones.
 OPEN = (
     f"""
     INSERT INTO accept_log_lanes (historical, envelopes, bytes)
@@ -49,7 +50,7 @@ OPEN = (
      CROSS JOIN (VALUES ('live'), ('historical')) AS lane (lane)
     """,
 )
-# Rows come from the join with `held`: the lock is taken before the first id is drawn.
+# The rows come from the join with `held`, so that the lock is taken before the first id is drawn.
 _INSERT = f"""
 WITH held AS MATERIALIZED (
   SELECT PG_ADVISORY_XACT_LOCK_SHARED({_LOCK_CLASS}, {_LOCK})
@@ -81,7 +82,7 @@ SELECT virtualtransaction
  WHERE locktype = 'advisory' AND classid = {_LOCK_CLASS} AND objid = {_LOCK} AND objsubid = 2
    AND database = (SELECT oid FROM pg_database WHERE datname = CURRENT_DATABASE())
 """
-# has_room: for more of a partition of which the limit was read.
+# `has_room`: the batch has room for more entries of a partition whose limit was reached.
 _READ = """
 WITH next AS MATERIALIZED (
     SELECT e.partition, e.id, e.bytes
@@ -110,7 +111,7 @@ WITH next AS MATERIALIZED (
    WHERE run.place = 1 OR run.bytes <= $7
 ORDER BY e.id
 """
-# Begins after what was trimmed before: deleted rows stay in the index until they are vacuumed.
+# The scan begins after the entries trimmed before: deleted rows stay in the index until a vacuum.
 _TRIM = f"""
 WITH gone AS (
   DELETE FROM accept_log_entries
@@ -137,7 +138,8 @@ WITH gone AS (
 )
 SELECT envelopes FROM total
 """
-# Counts only what is read and not trimmed yet, and of the rest the oldest of each partition.
+# Counts only entries that are read and not yet trimmed. For the rest, looks up only the oldest
+# entry of each partition.
 _BACKLOG = """
 SELECT size.envelopes - passed.envelopes, size.bytes - passed.bytes, waiting.oldest
   FROM (SELECT SUM(envelopes) AS envelopes, SUM(bytes) AS bytes
@@ -168,7 +170,7 @@ SELECT EXISTS (
 
 
 async def count(connection: Any) -> int:
-    """Of the partitions; 0 while the log is a single one."""
+    """Return the number of partitions; 0 while the log is a single one."""
     found: int = await connection.fetchval(_COUNT)
     return found
 
@@ -180,7 +182,7 @@ async def append(
     bytes_max: int,
     wait_s: float,
 ) -> list[int]:
-    """The ids; none when the log is full. pieces: with their partitions"""
+    """Append pieces, each with its partition, and return their ids; none if the log is full."""
     size = sum(len(envelope.body) for _, envelope in pieces) + ROW_BYTES * len(pieces)
     rows = ((partition, *values_of(envelope)) for partition, envelope in pieces)
     columns = map(list, zip(*rows, strict=True))
@@ -213,8 +215,11 @@ async def read(
 
 
 async def _settled_upto(connection: Any) -> int:
-    """An id up to which every entry is visible to later statements, or will never be: whoever has
-    drawn a smaller one, or the same, holds the lock of appends until it is committed."""
+    """Return the highest id below which no append is still in progress.
+
+    An append holds the append lock from before it draws an id until its commit. So every entry up
+    to the returned id is visible to later statements, or will never be.
+    """
     drawn: int = await connection.fetchval(_DRAWN)
     appending = await _appending(connection)
     while appending:
@@ -228,7 +233,11 @@ async def _appending(connection: Any) -> set[str]:
 
 
 async def trim_some(connection: Any, after: Positions, upto: Positions, historical: bool) -> bool:
-    """Whether there may be more to trim. after: of the same partitions, what was trimmed before"""
+    """Delete some entries up to `upto`; return whether there may be more to delete.
+
+    Args:
+        after: What was trimmed before, in the same partitions.
+    """
     gone: int = await connection.fetchval(
         _TRIM, historical, *_columns(after), list(upto.values()), TRIM_ROWS, ROW_BYTES
     )

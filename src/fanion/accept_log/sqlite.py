@@ -30,31 +30,35 @@ from fanion.errors import StartRefused
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 
-CLOSE_S_MAX = 30.0  # a checkpoint of the write-ahead log; what was acknowledged is durable anyway
+# For a checkpoint of the write-ahead log; acknowledged writes are durable anyway.
+CLOSE_S_MAX = 30.0
 POLL_S = 0.1  # how late a consumer sees what another process appended
 
 T = TypeVar("T")
 
 
 class WriterClient:
-    """Sends requests to the writer process over one channel, which answers them in their order. The
-    calls raise what those of `LogFileWriter` do, and OSError when the process ends before it
-    answers."""
+    """The client side of one channel to the writer process, which answers requests in order.
+
+    Its calls raise what those of `LogFileWriter` raise, and OSError if the process ends before it
+    answers.
+    """
 
     def __init__(self, line: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
         self._pending: deque[asyncio.Future[Answer]] = deque()
-        # Each caller awaits its answer, and a lane has one group on its way.
+        # The unsent bytes need no limit: each caller awaits its answer, and a lane has one group in
+        # transit.
         self.channel: Channel[Answer] = Channel(
             line, Answer, self._answered, self._lost, unsent_bytes_max=None
         )
 
     async def open(self, request: Open) -> None:
-        """The first request of the server."""
+        """Send the server's first request."""
         await self._ask(request)
 
     async def write(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        """Their ids."""
+        """Write a group and return its ids."""
         answer = await self._ask(Write(encode_group(envelopes), historical))
         assert isinstance(answer, WriteDone)
         return range(answer.value - len(envelopes) + 1, answer.value + 1)
@@ -70,13 +74,16 @@ class WriterClient:
         return answer.backlog
 
     def add_channel(self) -> socket.socket:
-        """The end of a channel to the same process, for another process."""
+        """Return one end of a new channel to the writer process, for another process."""
         ours, theirs = socket.socketpair()
         self.channel.send(AddChannel(), theirs.detach())
         return ours
 
     async def close(self) -> None:
-        """After the pending requests. Closing the server's own channel ends the process."""
+        """Close the channel after the pending requests.
+
+        Closing the server's own channel ends the process.
+        """
         if self._pending:
             await asyncio.wait(self._pending, timeout=CLOSE_S_MAX)
         self.channel.close()
@@ -122,13 +129,17 @@ def _error(failed: Failed) -> Exception:
 
 
 class WriterProcess:
-    """Started by `client`, and again after it has ended by itself. Requests that were under way
-    then have failed, and may have been written.
+    """The writer process. `client` starts it, and starts it again after it has ended unexpectedly.
 
-    first: the first request, which opens the file
+    Requests that were in progress when it ended have failed, though they may have been written.
     """
 
     def __init__(self, first: Open) -> None:
+        """Prepare the process without starting it.
+
+        Args:
+            first: The first request, which opens the file.
+        """
         self._first = first
         self._child = Child("fanion.accept_log.writer_main", end_s_max=CLOSE_S_MAX)
         self._client: WriterClient | None = None
@@ -140,12 +151,17 @@ class WriterProcess:
         return self._child.pid
 
     async def client(self) -> WriterClient:
-        """raises: OSError"""
+        """Return a client of the running process, starting the process if necessary.
+
+        Raises:
+            OSError: The log is closed, or its file cannot be opened.
+            StartRefused: The log belongs to another installation.
+        """
         client = self._client
         return client if client is not None and client.channel.is_open else await self._start()
 
     def used_upto(self, last: int) -> None:
-        """A file that is lost begins again behind this id."""
+        """Let a file that replaces a lost one begin after this id."""
         self._first.after = max(self._first.after, last)
 
     async def close(self) -> None:
@@ -160,7 +176,7 @@ class WriterProcess:
                 raise OSError("the accept log is closed")
             if self._client is not None and self._client.channel.is_open:
                 return self._client
-            await self._child.kill()  # it has closed its channel
+            await self._child.kill()  # the process has closed its channel
             client = WriterClient(await self._child.start())
             if self._client is not None:
                 structlog.get_logger().warning("accept_log_writer_started_again")
@@ -175,10 +191,18 @@ class WriterProcess:
 
 
 class SqliteLog(GroupCommitLog):
-    """One fsync for everything that arrived during the last one."""
+    """The accept log as the server itself uses it.
+
+    One fsync stores everything that arrived during the previous one.
+    """
 
     def __init__(self, writer: WriterProcess, path: Path, poll_s: float | None) -> None:
-        """poll_s: None when no other process appends"""
+        """Open the file for reading.
+
+        Args:
+            poll_s: How often to look for appends of other processes; None if no other process
+                appends.
+        """
         super().__init__()
         self.writer = writer
         self._poll_s = poll_s
@@ -202,10 +226,10 @@ class SqliteLog(GroupCommitLog):
         return entries if upto is None else [one for one in entries if one.id <= upto[0]]
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
-        """Groups go as a whole, in short transactions between which appends take their turn."""
+        """Delete whole groups, in short transactions between which appends take their turn."""
         last = upto[0]
         self._trimmed[historical] = max(self._trimmed[historical], last)
-        self.writer.used_upto(last)  # other processes may have written these
+        self.writer.used_upto(last)  # other processes may have written these ids
         while await (await self.writer.client()).trim_some(last, historical=historical):
             pass
 
@@ -214,7 +238,10 @@ class SqliteLog(GroupCommitLog):
         return await (await self.writer.client()).backlog(first, historical=historical)
 
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
-        """Returns at once for appends of this process; those of others are polled for."""
+        """Wait for an entry after this position.
+
+        An append of this process is noticed at once, one of another process within POLL_S.
+        """
         lane = self.lane(historical)
         while not await self.read(after, 1, 1, historical=historical):
             try:
@@ -234,7 +261,11 @@ class SqliteLog(GroupCommitLog):
         return ids
 
     async def add_channel(self) -> socket.socket:
-        """For `SqliteAppender.connect` in another process. raises: OSError"""
+        """Return a socket for `SqliteAppender.connect` in another process.
+
+        Raises:
+            OSError: The writer process cannot be started.
+        """
         return (await self.writer.client()).add_channel()
 
     async def _in_read_thread(self, work: Callable[[], T]) -> T:
@@ -250,16 +281,20 @@ async def open_sqlite_log(
     shared: bool = False,
     installation: str = "",
 ) -> SqliteLog:
-    """Start the process that writes the file, which it creates when it is missing.
+    """Start the process that writes the file. It creates the file if it is missing.
 
-    bytes_max:           compressed bytes at which appends raise LogFull; passed by one group
-                         at most
-    disk_free_bytes_min: with less on the disk, appends raise LogFull
-    after:               where ingestion stands: a file that was lost begins behind it, or
-                         what it takes would pass for ingested
-    shared:              whether other processes append too, as `SqliteAppender`
-    installation:        the id of the only one whose log it may be; one without any becomes its
-    raises:              OSError; StartRefused for the log of another installation
+    Args:
+        bytes_max: Compressed size at which appends raise LogFull; one group may exceed it.
+        disk_free_bytes_min: Appends raise LogFull if less is free on the disk.
+        after: The position of ingestion. A new file in place of a lost one begins after it;
+            otherwise its first entries would be taken for ingested ones.
+        shared: Whether other processes append too, as `SqliteAppender`.
+        installation: Id of the installation that must own the log. A log without an owner becomes
+            this installation's.
+
+    Raises:
+        OSError: The file cannot be opened.
+        StartRefused: The log belongs to another installation.
     """
     writer = WriterProcess(Open(str(path), bytes_max, disk_free_bytes_min, after, installation))
     try:
@@ -271,26 +306,27 @@ async def open_sqlite_log(
 
 
 class SqliteAppender(GroupCommitLog):
-    """The same log for another process of the server, which appends over a channel of its own to
-    the writer process.
-
-    request_channel: is called when appends need another channel, because the writer process has
-                     ended; until `connect` they raise OSError
-    """
+    """The same log for another process of the server, which appends over a channel of its own."""
 
     def __init__(self, request_channel: Callable[[], None]) -> None:
+        """Create an appender that raises OSError until `connect` is called.
+
+        Args:
+            request_channel: Called when appends need another channel because the writer process has
+                ended.
+        """
         super().__init__()
         self._request_channel = request_channel
         self._client: WriterClient | None = None
 
     async def connect(self, line: socket.socket) -> None:
-        """line: of `SqliteLog.add_channel`"""
+        """Use this channel, which `SqliteLog.add_channel` returned, instead of the former one."""
         former, self._client = self._client, WriterClient(line)
         if former is not None:
             await former.close()
 
     async def close(self) -> None:
-        """Write what still waits, and refuse what comes later (OSError)."""
+        """Write the pending appends and refuse later ones (OSError)."""
         await self.close_lanes()
         if self._client is not None:
             await self._client.close()

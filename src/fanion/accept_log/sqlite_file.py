@@ -1,5 +1,7 @@
-"""The file of the embedded accept log: one process writes it, the server reads it. A row is a group
-of envelopes, encoded and compressed."""
+"""The file of the embedded accept log: one process writes it, and the server reads it.
+
+A row is a group of envelopes, encoded and compressed.
+"""
 
 import fcntl
 import sqlite3
@@ -19,14 +21,14 @@ import zstandard
 from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull
 from fanion.errors import StartRefused
 
-# The writer process of a server that was killed finishes its requests first.
+# The writer process of a server that was killed finishes its requests before it ends.
 LOCK_WAIT_S_MAX = 10.0
-BUSY_TIMEOUT_S = 5.0  # an operator's sqlite3 shell, for example
-TRIM_GROUPS = 64  # a transaction; appends wait for one of them at most
+BUSY_TIMEOUT_S = 5.0  # enough for an operator's sqlite3 shell, for example
+TRIM_GROUPS = 64  # in one transaction; an append waits for at most one of them
 FREE_PAGES_MAX = 16_384  # 64 MB for the next backlog; more is returned to the disk
 # On a full disk not even trimming works, since it too goes through the write-ahead log.
 DISK_FREE_BYTES_MIN = 64 * 1024**2
-DISK_CHECK_S = 0.05  # at 4 MB a group and 30 ms each, some 8 MB are written meanwhile
+DISK_CHECK_S = 0.05  # at 4 MB a group and 30 ms each, some 8 MB are written in this time
 WAL_BYTES_MAX = 64 * 1024**2
 ROW_BYTES = 32  # size of a group without its content
 
@@ -35,9 +37,9 @@ _SETTINGS = (
     "synchronous = FULL",
     f"journal_size_limit = {WAL_BYTES_MAX}",
 )
-# A group is the envelopes of one commit. Their ids have no gaps, so the last id and the
-# number of envelopes determine all of them. With AUTOINCREMENT no id is used again after the table
-# was emptied.
+# A group is the envelopes of one commit. Their ids have no gaps, so the last id and the number of
+# envelopes determine all of them. AUTOINCREMENT ensures that no id is reused after the table was
+# emptied.
 _CREATE = """
 CREATE TABLE IF NOT EXISTS {lane} (
   last_id   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -47,7 +49,7 @@ CREATE TABLE IF NOT EXISTS {lane} (
   content   BLOB NOT NULL
 )
 """
-# No BEGIN and COMMIT around it: a single statement is a transaction of its own.
+# Without BEGIN and COMMIT: a single statement is a transaction of its own.
 _INSERT = """
 INSERT INTO {lane} (last_id, envelopes, bytes, oldest, content) VALUES (?, ?, ?, ?, ?)
 """
@@ -79,9 +81,9 @@ _NEWEST = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence"
 
 _EVERY_ID = 2**63 - 1
 
-# Level 1 takes 31 µs for 256 envelopes of 200 bytes, which become 1.2 KB, and 38 µs for one of
-# 22 KB, which becomes 2.4 KB. Small groups are those of a busy server with few connections,
-# where each time that the compressor releases the GIL costs a tenth of the commit.
+# Level 1 takes 31 µs for 256 envelopes of 200 bytes, which shrink to 1.2 KB, and 38 µs for one of
+# 22 KB, which shrinks to 2.4 KB. Small groups occur on a busy server with few connections, where
+# releasing the GIL for the compressor costs a tenth of a commit each time.
 _LEVEL = 1
 _UNCOMPRESSED_BYTES_MAX = 16 * 1024
 _UNCOMPRESSED = b"\x00"
@@ -97,11 +99,12 @@ _decode = msgspec.msgpack.Decoder(list[_Row]).decode
 
 
 class LogGroup(msgspec.Struct, frozen=True):
-    """What one commit writes to a lane.
+    """The envelopes that one commit writes to a lane.
 
-    envelopes: how many
-    oldest:    the earliest arrival, microseconds since 1970
-    rows:      the envelopes, encoded
+    Attributes:
+        envelopes: Their number.
+        oldest: The earliest arrival, in microseconds since 1970.
+        rows: The envelopes, encoded.
     """
 
     envelopes: int
@@ -110,7 +113,11 @@ class LogGroup(msgspec.Struct, frozen=True):
 
 
 def encode_group(envelopes: Sequence[Envelope]) -> LogGroup:
-    """raises: UnicodeEncodeError for a text with lone surrogates"""
+    """Encode envelopes for `LogFileWriter.write`.
+
+    Raises:
+        UnicodeEncodeError: A text has lone surrogates.
+    """
     rows = _encode(
         [
             (e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, e.body)
@@ -122,7 +129,7 @@ def encode_group(envelopes: Sequence[Envelope]) -> LogGroup:
 
 
 class Compressor:
-    """For one thread. Adds a checksum, by which `decode_group` detects damage."""
+    """A compressor for one thread. It adds a checksum, by which `decode_group` detects damage."""
 
     def __init__(self) -> None:
         self._zstd = zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress
@@ -134,12 +141,16 @@ class Compressor:
 
 
 def from_microseconds(microseconds: int) -> datetime:
-    """raises: OverflowError"""
     return _EPOCH + microseconds * _MICROSECOND
 
 
 def decode_group(content: bytes, *, historical: bool) -> list[Envelope]:
-    """raises: zstandard.ZstdError, msgspec.DecodeError when the content is damaged"""
+    """Decode what `Compressor.compress` returned.
+
+    Raises:
+        zstandard.ZstdError: The compressed content is damaged.
+        msgspec.DecodeError: The content is damaged.
+    """
     rows = _checked(content) if content[:1] == _UNCOMPRESSED else zstandard.decompress(content)
     return [Envelope(*row, historical) for row in _decode(rows)]
 
@@ -157,7 +168,7 @@ def lane_table(historical: bool) -> str:
 
 
 class LogFileWriter:
-    """For the one writer. Opens the file on demand, and again after a failure."""
+    """The log's single writer. It opens the file on demand, and again after a failure."""
 
     def __init__(
         self,
@@ -167,8 +178,12 @@ class LogFileWriter:
         after: int = 0,
         installation: str = "",
     ) -> None:
-        """after:        ids up to here have been used, whatever the file knows
-        installation: the id of the only one whose file it may be; a file without any becomes its
+        """Prepare to write the file without opening it.
+
+        Args:
+            after: Ids up to this one have been used, whatever the file says.
+            installation: Id of the installation that must own the file. A file without an owner
+                becomes this installation's.
         """
         self._path = path
         self._installation = installation
@@ -183,7 +198,12 @@ class LogFileWriter:
         self._bytes = {"live": 0, "historical": 0}
 
     def open(self) -> sqlite3.Connection:
-        """raises: OSError; StartRefused for the file of another installation"""
+        """Open the file unless it is open, and return the connection.
+
+        Raises:
+            OSError: The file cannot be opened.
+            StartRefused: The file belongs to another installation.
+        """
         if self._db is not None:
             return self._db
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -195,7 +215,7 @@ class LogFileWriter:
             )
             if self._installation:
                 _require_mark(db, self._path, self._installation)
-            # Only in an empty file: setting it writes, which a full disk refuses.
+            # Set only in an empty file, because setting it writes, which a full disk refuses.
             if db.execute("PRAGMA page_count").fetchone() == (0,):
                 db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             for setting in _SETTINGS:
@@ -215,17 +235,24 @@ class LogFileWriter:
         return db
 
     def _mark(self, db: sqlite3.Connection) -> None:
-        """Later, if the disk is full: what it holds can be read and trimmed all the same."""
+        """Mark the file as this installation's.
+
+        On a full disk the mark is left for later, because what the file holds can still be read and
+        trimmed.
+        """
         if self._installation:
             with suppress(sqlite3.OperationalError):
                 db.execute(_MARK)
                 db.execute("INSERT OR IGNORE INTO installation VALUES (?)", (self._installation,))
 
     def write(self, group: LogGroup, *, historical: bool) -> int:
-        """Return the last id once the group is on disk; the ids have no gap.
+        """Return the last id once the group is on disk. The group's ids have no gaps.
 
-        An import may fill half of the log: the rest is reserved for live events.
-        raises: LogFull, OSError
+        An import may fill half of the log; the rest is reserved for live events.
+
+        Raises:
+            LogFull: A limit is reached.
+            OSError: The file cannot be written.
         """
         lane = lane_table(historical)
         self._require_room(lane)
@@ -256,7 +283,10 @@ class LogFileWriter:
             raise LogFull(f"less than {self._disk_free_bytes_min} bytes are free on the disk")
 
     def _is_disk_short(self) -> bool:
-        """Checked every DISK_CHECK_S, and for every group while the disk is short."""
+        """Return whether too little is free on the disk.
+
+        This is checked every DISK_CHECK_S, and for every group while space is short.
+        """
         if monotonic() >= self._disk_checked_at + DISK_CHECK_S:
             free = disk_usage(self._path.parent).free
             if free < self._disk_free_bytes_min:
@@ -265,7 +295,7 @@ class LogFileWriter:
         return False
 
     def trim_some(self, upto: int, *, historical: bool) -> bool:
-        """Delete the oldest groups that end at `upto` or before; whether more may be left."""
+        """Delete the oldest groups up to the id `upto`; return whether more may be left."""
         lane = lane_table(historical)
         try:
             db = self.open()
@@ -280,7 +310,10 @@ class LogFileWriter:
         return len(gone) == TRIM_GROUPS
 
     def backlog(self, after: int, *, historical: bool) -> Backlog:
-        """From counts in memory; only groups that are read and not trimmed yet are queried."""
+        """Return the backlog, from counts in memory.
+
+        Only groups that are read and not trimmed yet are queried.
+        """
         lane = lane_table(historical)
         try:
             db = self.open()
@@ -291,7 +324,7 @@ class LogFileWriter:
         except sqlite3.Error as error:
             raise self._failed(error) from error
         last_id, envelopes, group_bytes, oldest = first
-        # The consumer may stand within a group.
+        # The consumer may be within a group.
         passed_here = max(0, after - (last_id - envelopes))
         return Backlog(
             self._envelopes[lane] - passed[0] - passed_here,
@@ -321,8 +354,8 @@ class LogFileWriter:
     def _failed(self, error: sqlite3.Error) -> OSError:
         """Drop the connection: after a failure, its state and the file may differ.
 
-        A write-ahead log that could not grow is checkpointed first, if there is room, so that it
-        is written from its beginning again.
+        If there is room, a write-ahead log that could not grow is checkpointed first, so that it is
+        written from its beginning again.
         """
         with suppress(sqlite3.Error):
             if self._db is not None:
@@ -332,7 +365,7 @@ class LogFileWriter:
 
 
 def _require_mark(db: sqlite3.Connection, path: Path, installation: str) -> None:
-    """That of the installation, or none. raises: StartRefused"""
+    """Raise StartRefused if the file is another installation's. Unmarked files are accepted."""
     if db.execute(_IS_MARKED).fetchone() == (0,):
         return
     owner = db.execute("SELECT id FROM installation").fetchone()
@@ -345,7 +378,12 @@ def _require_mark(db: sqlite3.Connection, path: Path, installation: str) -> None
 
 
 def check_mark(path: Path, installation: str) -> None:
-    """Of a file that a server may be writing. raises: OSError; StartRefused"""
+    """Raise StartRefused if a file, which a server may be writing, is another installation's.
+
+    Raises:
+        OSError: The file cannot be read.
+        StartRefused: The file belongs to another installation.
+    """
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
             _require_mark(db, path, installation)
@@ -354,7 +392,11 @@ def check_mark(path: Path, installation: str) -> None:
 
 
 def forget_mark(path: Path) -> None:
-    """Let the next installation that opens the file have it. raises: OSError"""
+    """Remove the mark, so that the next installation that opens the file becomes its owner.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     try:
         with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as db, db:
             db.execute("DROP TABLE IF EXISTS installation")
@@ -363,7 +405,11 @@ def forget_mark(path: Path) -> None:
 
 
 def _lock_file(path: Path) -> IO[bytes]:
-    """One writer at a time, because it has the counts in memory. raises: OSError"""
+    """Lock the file for a single writer, because the writer keeps the counts in memory.
+
+    Raises:
+        OSError: Another process holds the lock for longer than LOCK_WAIT_S_MAX.
+    """
     lock = path.open("ab")
     give_up = monotonic() + LOCK_WAIT_S_MAX
     while True:
@@ -378,7 +424,7 @@ def _lock_file(path: Path) -> IO[bytes]:
 
 
 class LogFileReader:
-    """For one thread of the server."""
+    """A read-only connection to the file, used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(
@@ -389,7 +435,11 @@ class LogFileReader:
     def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool
     ) -> list[LogEntry]:
-        """raises: OSError"""
+        """Return the entries of a lane after an id, at least one if there is one.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
         entries: list[LogEntry] = []
         body_bytes = 0
         statement = _READ.format(lane=lane_table(historical))

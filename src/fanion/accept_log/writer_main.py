@@ -1,8 +1,8 @@
 """The writer process of the embedded accept log: the only one that writes its file.
 
-It has an interpreter of its own: a thread of the server would wait for the server's GIL at every
-step of a commit. It ends with the channel to the server, after what it has read from it. The
-server's web workers have channels of their own, which the server hands in.
+It has an interpreter of its own, because a thread of the server would wait for the server's GIL
+at every step of a commit. It ends when the channel to the server does, after the requests read
+from it. The server's web workers have channels of their own, which the server hands in.
 """
 
 import selectors
@@ -21,7 +21,7 @@ from fanion.processes.channel import BlockingChannel, socket_to_parent
 
 
 class Open(msgspec.Struct, tag=True, array_like=True):
-    """The first message of the server. The fields are those of `LogFileWriter`."""
+    """The server's first message. The fields are those of `LogFileWriter`."""
 
     path: str
     bytes_max: int
@@ -31,7 +31,7 @@ class Open(msgspec.Struct, tag=True, array_like=True):
 
 
 class AddChannel(msgspec.Struct, tag=True, array_like=True):
-    """Carries the socket of another process that appends; has no answer."""
+    """A message that carries the socket of another appending process. It has no answer."""
 
 
 class Write(msgspec.Struct, tag=True, array_like=True):
@@ -50,7 +50,11 @@ class GetBacklog(msgspec.Struct, tag=True, array_like=True):
 
 
 class WriteDone(msgspec.Struct, tag=True, array_like=True):
-    """value: the last id written; 1 when more may be trimmed"""
+    """The answer to a write or a trim.
+
+    Attributes:
+        value: The last id written; for a trim, 1 if more may be trimmed.
+    """
 
     value: int
 
@@ -60,8 +64,12 @@ class BacklogIs(msgspec.Struct, tag=True, array_like=True):
 
 
 class Failed(msgspec.Struct, tag=True, array_like=True):
-    """kind: "full" for LogFull, "store" for OSError, "refused" for StartRefused, "other" for an
-    unexpected error"""
+    """The answer to a request that failed.
+
+    Attributes:
+        kind: "full" for LogFull, "store" for OSError, "refused" for StartRefused, "other" for an
+            unexpected error.
+    """
 
     kind: str
     reason: str
@@ -77,7 +85,7 @@ _decode: Callable[[bytes], Request | AddChannel] = msgspec.msgpack.Decoder(
 
 
 def serve(server: BlockingChannel) -> None:
-    """Answer requests, those of each channel in their order."""
+    """Answer requests until the server closes its channel, for each channel in order."""
     with server:
         first = server.receive()
         if first is None:
@@ -103,7 +111,7 @@ def serve(server: BlockingChannel) -> None:
 def _serve_ready(
     selector: selectors.BaseSelector, server: BlockingChannel, file: LogFileWriter
 ) -> bool:
-    """Wait for requests and answer them; False when the server has gone."""
+    """Wait for requests and answer them; return False when the server's channel has ended."""
     for key, _ in selector.select():
         channel: BlockingChannel = key.data
         if not _answer_all(channel, selector, file):
@@ -117,7 +125,7 @@ def _serve_ready(
 def _answer_all(
     channel: BlockingChannel, selector: selectors.BaseSelector, file: LogFileWriter
 ) -> bool:
-    """What has arrived on a channel; False when it has ended."""
+    """Answer the requests that have arrived on a channel; return False when it has ended."""
     try:
         for content, descriptor in channel.read():
             request = _decode(content)
