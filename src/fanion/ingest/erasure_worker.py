@@ -1,8 +1,8 @@
-"""Completes the deletion of persons in all stores.
+"""Background worker that completes the deletion of persons in all stores.
 
-A person and its distinct ids are deleted from the records at once. Ingestion leaves out what was
-accepted before the deletion and still waits in the accept log; then this worker deletes from the
-event store, the dead letters and the examples of the ledger.
+A person and its distinct ids are deleted from the records at once. Ingestion leaves out events
+that were accepted before the deletion and still wait in the accept log. Then this worker deletes
+from the event store, the dead letters and the examples of the ledger.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ from fanion.persons.erasure_store import (
 from fanion.runtime.background import Backoff, run_loop
 from fanion.runtime.failure_log import FailureLog
 
-SHOWN_WHOLE = 100  # characters; the 400 bytes of an example hold at least so many
-LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
+SHOWN_WHOLE = 100  # characters; the 400 bytes of an example hold at least this many
+LETTERS_MAX = 20  # letters in memory at a time; each may be as large as a request
 
 LOOK_FIRST_S, LOOK_MAX_S = 0.02, 0.5
 LOOK_EVERY_S = 10.0
@@ -57,16 +57,19 @@ _example = ingestion_examples.c
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """body: what remains, None for nothing; items: their number"""
+    """A dead letter's body after deletion.
+
+    Attributes:
+        body: What remains; None if nothing does.
+        items: The number of remaining items.
+    """
 
     body: bytes | None
     items: int
 
 
 class ErasureWorker:
-    """now:      the time of day
-    answer_s: how long a request waits for the end; then it is answered with 202
-    """
+    """The worker that finishes erasures, on request or in the background."""
 
     def __init__(
         self,
@@ -76,6 +79,12 @@ class ErasureWorker:
         now: Callable[[], datetime],
         answer_s: float,
     ) -> None:
+        """Create a worker that is not running yet.
+
+        Args:
+            now: The time of day.
+            answer_s: How long a request waits for the end; after that it is answered with 202.
+        """
         self._records = records
         self._events = events
         self._accepted = log
@@ -86,7 +95,7 @@ class ErasureWorker:
         self._waits = FailureLog("erasure_waits")
 
     async def finished(self, erasure: Erasure) -> bool:
-        """Whether it could be finished within `answer_s`; otherwise `run` continues."""
+        """Return whether the erasure was finished within `answer_s`. If not, `run` finishes it."""
         give_up, backoff = monotonic() + self._answer_s, Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         try:
             while not await self._may_begin(erasure):
@@ -110,7 +119,13 @@ class ErasureWorker:
         )
 
     async def finish_all(self) -> None:
-        """Finish whatever can be finished now. raises: failures of the stores"""
+        """Finish every erasure that can be finished now, and forget those no longer needed.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+            RecordsUnavailable: The records store failed.
+            OSError: The accept log failed.
+        """
         async with self._records.read() as connection:
             found = await connection.run_sync(unfinished_erasures)
         for erasure in found:
@@ -121,7 +136,7 @@ class ErasureWorker:
             await connection.run_sync(forget_erasures, self._now() - HEEDED)
 
     async def _finish(self, erasure: Erasure) -> None:
-        """Repeatable."""
+        """Delete the person from all stores. Repeating this is safe."""
         await self._events.erase(erasure)
         async with self._records.read() as connection:
             overrides = await connection.run_sync(
@@ -135,8 +150,12 @@ class ErasureWorker:
         self._log.info("person_erased", project=erasure.project_id, erasure=erasure.id)
 
     async def _may_begin(self, erasure: Erasure) -> bool:
-        """Whether everything that was accepted before is ingested, and nothing that was committed
-        before is on the way to the event store."""
+        """Return whether nothing from before the deletion can still reach the event store.
+
+        Everything accepted before it must be ingested, and every change committed before it must
+        have
+        been sent.
+        """
         lanes = await lane_backlogs(self._records, self._accepted)
         if any(one.oldest is not None and one.oldest <= erasure.requested_at for one in lanes):
             return False
@@ -151,7 +170,11 @@ class ErasureWorker:
 
 
 async def scrub(records: Records, erasure: Erasure) -> None:
-    """May be repeated. raises: RecordsUnavailable"""
+    """Delete the person's items from dead letters and examples. Repeating this is safe.
+
+    Raises:
+        RecordsUnavailable: The records store failed.
+    """
     after = 0
     while letters := await _letters(records, erasure, after):
         found = await asyncio.to_thread(_scrubbed, letters, erasure)
@@ -185,11 +208,11 @@ def _scrubbed(letters: Sequence[Row[Any]], erasure: Erasure) -> list[tuple[Row[A
 
 
 def _replace(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
-    """The ledger no longer counts these items as dead letters."""
+    """Replace or delete a dead letter. The ledger then counts its deleted items as erased."""
     of_letter = _letter.id == letter.id
     counted = connection.scalar(select(_letter["items"]).where(of_letter).with_for_update())
     if counted is None:
-        return  # ingested or discarded meanwhile
+        return  # it was ingested or discarded meanwhile
     if left.body is None:
         connection.execute(delete(dead_letters).where(of_letter))
     else:
@@ -216,15 +239,15 @@ def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
 
 
 def scrubbed(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
-    """An accepted body without the items of these distinct ids. None when it has none of them.
+    """Return an accepted body without the items of these distinct ids, or None if it has none.
 
-    A body that cannot be read is deleted as a whole when it contains one of the ids.
+    A body that cannot be read is deleted as a whole if it contains one of the ids.
     """
     try:
         items = read_items(body)
         remaining = [item for item in items if distinct_id_of(item) not in distinct_ids]
     except Exception:
-        # Something in a dead letter fails, and may fail here too.
+        # What made this dead letter fail may fail here too.
         return Scrubbed(None, 0) if _names_one(body, distinct_ids) else None
     if len(remaining) == len(items):
         return None
@@ -234,7 +257,11 @@ def scrubbed(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
 def without_examples(
     examples: Sequence[Example], distinct_ids: Collection[str], upto: datetime
 ) -> list[Example]:
-    """upto: later ones stay"""
+    """Return the examples without those of these distinct ids.
+
+    Args:
+        upto: Examples received later than this are kept.
+    """
     return [
         one
         for one in examples
@@ -243,7 +270,7 @@ def without_examples(
 
 
 def _begins_one(beginning: str | None, distinct_ids: Collection[str]) -> bool:
-    """Examples contain only the beginning of long ids."""
+    """Return whether an example's distinct id is one of these, or the beginning of a long one."""
     if not beginning or len(beginning) < SHOWN_WHOLE:
         return beginning in distinct_ids
     return any(name.startswith(beginning) for name in distinct_ids)

@@ -31,19 +31,24 @@ BAD_UUID = INVALID + "the uuid of an event is not a valid UUID"
 
 
 def read_items(body: bytes) -> list[dict[str, Any]]:
-    """The items of an accepted body, as it lies in the accept log, in the order sent.
+    """Return the items of an accepted body, as the accept log holds it, in the order sent.
 
-    raises: InvalidPayload when it is nested too deeply for the stack it is read on
+    Raises:
+        InvalidPayload: The body is nested too deeply for the stack on which it is read.
     """
     items = items_of(loads(body))
     return items if isinstance(items, list) else []
 
 
 def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list[dict[str, Any]]]:
-    """As `read_items`, in lists of at most WINDOW_BYTES of JSON, or of one item.
+    """Yield the items of an accepted body in lists of at most WINDOW_BYTES of JSON, or of one item.
 
-    bytes_max: memory that one item may take as Python objects
-    raises:    InvalidPayload; DecodedTooLarge
+    Args:
+        bytes_max: Memory that one item may take as Python objects.
+
+    Raises:
+        InvalidPayload: The body cannot be read.
+        DecodedTooLarge: An item takes more than `bytes_max`.
     """
     if len(body) <= WINDOW_BYTES:
         yield read_items(body)
@@ -61,15 +66,16 @@ def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list
 class RequestOutline:
     """A request without the content of its items.
 
-    top:      an object, reduced to the names of `_OUTLINED`; [] for an array; any other value whole
-    batch_at: position of the array of items, if it is not contained in `top`
-    first:    the first item of that array, reduced to the names of `_OUTLINED` if it is an object
-    items:    number of items
-    fault:    as `fault_of`
-    is_empty: nothing was sent
-    is_clean: it is strictly valid JSON
-    item_bytes: estimated memory of the largest item as Python objects, of those that do not fit
-              into a window; 0 if all do
+    Attributes:
+        top: An object, reduced to the names of `_OUTLINED`; [] for an array; any other value whole.
+        batch_at: Position of the array of items, if it is not contained in `top`.
+        first: The first item of that array, reduced to the names of `_OUTLINED` if it is an object.
+        items: Number of items.
+        fault: Why the request is refused, as `fault_of` returns it; None if it is not.
+        is_empty: Whether nothing was sent.
+        is_clean: Whether it is strictly valid JSON.
+        item_bytes: Estimated memory of the largest item as Python objects, among those that do not
+            fit into a window; 0 if all do.
     """
 
     top: Any = None
@@ -82,7 +88,7 @@ class RequestOutline:
     item_bytes: int = 0
 
 
-# The fields of an object that matter for its request. Of `properties` only the key does.
+# The fields of an object that matter for its request. Of `properties`, only its presence matters.
 _OUTLINED = frozenset(
     {"$token", "token", "api_key", "project_id", "sent_at", "historical_migration"}
     | {"batch", "uuid", "properties"}
@@ -90,7 +96,11 @@ _OUTLINED = frozenset(
 
 
 def outline_of(body: bytes) -> RequestOutline:
-    """Read a body window by window. raises: InvalidPayload"""
+    """Read a body window by window.
+
+    Raises:
+        InvalidPayload: The body cannot be read as JSON.
+    """
     pieces = PullParser(body)
     rest = iter(pieces)
     outline = RequestOutline()
@@ -135,7 +145,7 @@ def _outline_object(outline: RequestOutline, pieces: PullParser, rest: Iterator[
             if key == "batch":
                 outline.batch_at = None
     outline.top = top
-    if outline.batch_at is not None and not outline.items:  # blanks alone
+    if outline.batch_at is not None and not outline.items:  # nothing but white space in the array
         outline.batch_at = None
 
 
@@ -144,7 +154,7 @@ def _outline_rest(outline: RequestOutline, pieces: PullParser) -> None:
     items = items_of(outline.top)
     if isinstance(items, list):
         outline.first, outline.items = next(iter(items), None), len(items)
-        if outline.first is outline.top:  # the whole is one item
+        if outline.first is outline.top:  # the whole body is one item
             outline.item_bytes = pieces.cost
     outline.fault = fault_of(items)
 
@@ -182,9 +192,12 @@ def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str
 
 
 def items_of(value: Any) -> Any:
-    """The items of a batch, an array or a single item; not a list if `batch` is something else.
+    """Return the items of a batch, an array or a single item.
 
-    source: capture.md 1.6
+    Returns:
+        A list, unless `batch` is something else.
+
+    Source: capture.md 1.6.
     """
     if isinstance(value, dict):
         return value.get("batch") or ([] if value.get("batch") == [] else [value])
@@ -192,7 +205,10 @@ def items_of(value: Any) -> Any:
 
 
 def fault_of(items: Any) -> str | None:
-    """Why a request with these items is refused, None if it is not. source: capture.md 1.7"""
+    """Return why a request with these items is refused, or None if it is not.
+
+    Source: capture.md 1.7.
+    """
     if not isinstance(items, list):
         return NOT_AN_OBJECT
     return next((fault for fault in map(item_fault, items) if fault), None)
@@ -211,9 +227,13 @@ def item_fault(item: Any) -> str | None:
 
 
 def parse_uuid(value: object) -> UUID | None:
-    """In any notation that Python reads: also in braces, as a URN, without dashes."""
+    """Parse a UUID in any notation that Python accepts: also in braces, as a URN or without dashes.
+
+    Returns:
+        None if the value is not a UUID.
+    """
     try:
-        return convert(value, UUID)  # a third of the price of UUID(value)
+        return convert(value, UUID)  # takes a third of the time of UUID(value)
     except ValidationError:
         pass
     try:
@@ -229,7 +249,7 @@ HREF_MAX = 2048
 
 
 def elements_chain(elements: list[Any]) -> str:
-    """`a.small:href="/x"nth-child="1"nth-of-type="2"text="Go";div:…`, innermost first."""
+    """Return `a.small:href="/x"nth-child="1"nth-of-type="2"text="Go";div:…`, innermost first."""
     return ";".join(_element(element) for element in elements if isinstance(element, dict))
 
 

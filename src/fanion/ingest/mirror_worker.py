@@ -1,5 +1,7 @@
-"""Sends to the event store's mirror what processes have committed and not sent: they ended, or it
-was out of reach."""
+"""Background worker that sends committed changes which never reached the event store's mirror.
+
+Their processes ended before sending them, or the event store was out of reach.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,9 +34,9 @@ from fanion.persons.state_store import PORTION_IDS, load_by_uuid, load_overrides
 from fanion.properties.size import ByteBudget
 from fanion.runtime.background import run_loop
 
-# A note that is found twice is one that its process has left.
+# A note that is still there after this long was left by its process.
 EVERY_S: Final = 5.0
-# Of the properties that are read at a time.
+# The limit for the properties read at a time.
 BYTES_MAX: Final = 256 * 2**20
 
 _encode = msgspec.json.Encoder().encode
@@ -43,19 +45,23 @@ Group = tuple[int, str]
 
 @dataclass(slots=True)
 class MirrorWorker:
+    """The worker that mirrors the changes left unsent by any process."""
+
     records: Records
     events: EventStore
     _found: frozenset[int] = field(default=frozenset())
 
     async def run(self) -> Never:
-        """Until cancelled."""
+        """Mirror pending changes regularly, until cancelled."""
         failures = EventStoreUnavailable, RecordsUnavailable
         await run_loop(self.look, EVERY_S, "changes_not_mirrored", failures)
 
     async def look(self) -> None:
-        """Send what was there at the last look already.
+        """Mirror changes that were already pending at the previous check.
 
-        raises: EventStoreUnavailable, RecordsUnavailable
+        Raises:
+            EventStoreUnavailable: The event store failed.
+            RecordsUnavailable: The records store failed.
         """
         async with self.records.read() as connection:
             found = await connection.run_sync(unmirrored_versions)
@@ -67,7 +73,7 @@ class MirrorWorker:
             structlog.get_logger().info("changes_mirrored", changes=len(left))
 
     async def _send(self, version: int) -> None:
-        """As the records are now, which may be newer than the note."""
+        """Send the records in their present state, which may be newer than the note."""
         async with self.records.read() as connection:
             note = await connection.run_sync(read_unmirrored, version)
         if note is None:
@@ -78,7 +84,7 @@ class MirrorWorker:
             for start in range(0, len(note.groups), PORTION_IDS):
                 await self._send_groups(note, note.groups[start : start + PORTION_IDS])
         except EventRejected:
-            # It would be refused each time; the next change of the person or group is sent anew.
+            # It would be refused each time. The next change of the person or group is sent again.
             structlog.get_logger().exception("change_not_mirrored", project=note.project_id)
         async with self.records.write() as connection:
             await connection.run_sync(forget_mirrored, [version])

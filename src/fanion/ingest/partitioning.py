@@ -1,5 +1,8 @@
-"""Which partition of the accept log an item goes to: all items of a distinct id to the same one, so
-that they are ingested in the order in which they were accepted."""
+"""The choice of an accept log partition for each item.
+
+All items of a distinct id go to the same partition, so that they are ingested in the order in
+which they were accepted.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,9 +35,9 @@ _decode_item = msgspec.json.Decoder(_Item).decode
 
 
 def cut(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
-    """One envelope for each partition that the items go to, in the order of their first items.
+    """Split an envelope into one for each partition, in the order of their first items.
 
-    An envelope whose items all go to one partition, or that cannot be read, stays as it is.
+    An envelope that cannot be read, or whose items all go to one partition, stays as it is.
     """
     of_project = crc32(f"{envelope.project_id}:".encode())
     try:
@@ -63,7 +66,11 @@ def _items(body: bytes) -> _Item | list[Raw]:
 
 
 def _partition(of_project: int, item: _Item, partitions: int) -> int:
-    """As `prepare.distinct_id_of` reads it. of_project: checksum that those of its ids go on"""
+    """Return the partition of an item, whose distinct id is found as in `prepare.distinct_id_of`.
+
+    Args:
+        of_project: Checksum of the project, which the distinct id's checksum continues.
+    """
     properties = item.properties.distinct_id if item.properties is not None else None
     given = item.given or properties or item.distinct_id or ""
     return _place(of_project, given, partitions)

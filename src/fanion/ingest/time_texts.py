@@ -1,14 +1,14 @@
 """Times as mail, browsers and servers write them, other than ISO 8601.
 
-Only what names its year, month and day beyond doubt is read: `01/02/2024` is not, nor is the name
-of a time zone that stands for several.
+Only a text that names its year, month and day beyond doubt is read. `01/02/2024` does not, nor
+does a time zone's name that stands for several zones.
 """
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 
-TEXT_CHARS_MAX = 100  # the longest that browsers write have 70
+TEXT_CHARS_MAX = 100  # the longest that browsers write has 70
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _LONG_MONTHS = (
@@ -20,7 +20,7 @@ _MONTH_NUMBERS = {
     **{name: number for number, name in enumerate(_MONTHS, 1)},
     "sept": 9,
 }
-# source: RFC 5322 section 4.3
+# RFC 5322 section 4.3
 _AMERICAN = {"edt": -4, "est": -5, "cdt": -5, "cst": -6, "mdt": -6, "mst": -7, "pdt": -7, "pst": -8}
 _ZONE_HOURS = dict.fromkeys(("z", "utc", "gmt", "ut"), 0) | _AMERICAN
 
@@ -51,13 +51,13 @@ _FORMS = tuple(
 
 
 def parse_time_text(text: str) -> datetime:
-    """Read a date with month names, or with slashes and the year in front, and its time.
+    """Parse a date with month names, or with slashes and the year in front, and its time.
 
     Returns:
-        An aware time in UTC; text without a zone is taken as UTC.
+        An aware time in UTC. Text without a zone is taken as UTC.
 
     Raises:
-        ValueError: The text is none of these forms, or no day of the calendar.
+        ValueError: The text has none of these forms, or names a day that does not exist.
 
     Source: RFC 5322 sections 3.3 and 4.3; RFC 9110 section 5.6.7; ECMA-262 section 21.4.4.41.
     """
@@ -86,7 +86,10 @@ def _moment(parts: Mapping[str, str | None]) -> datetime:
 
 
 def _year(text: str) -> int:
-    """Two digits are of 1950 to 2049. source: RFC 5322 section 4.3"""
+    """Return the year; two digits stand for 1950 to 2049.
+
+    Source: RFC 5322 section 4.3.
+    """
     number = int(text)
     if len(text) > 2:
         return number
@@ -102,7 +105,7 @@ def _hour(hour: int, half: str | None) -> int:
 
 
 def _offset(parts: Mapping[str, str | None]) -> timedelta:
-    """`GMT+0200` is two hours ahead, as browsers write it."""
+    """Return the offset from UTC. `GMT+0200` is two hours ahead, as browsers write it."""
     named = timedelta(hours=_ZONE_HOURS[(parts["zone"] or "z").lower()])
     minutes = _number(parts["zone_minute"])
     if minutes > 59:

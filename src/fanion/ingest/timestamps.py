@@ -12,31 +12,36 @@ from msgspec import Struct
 from fanion.ingest.time_texts import parse_time_text
 
 FUTURE_MAX = timedelta(hours=23)
-# The event store's times end here; its partitions are months.
+# The event store's times begin here, and its partitions are months.
 OLDEST = datetime(1900, 1, 1, tzinfo=UTC)
 
-# Fewer digits are seconds: 11 of them reach the year 5138, 12 are milliseconds since 1973.
+# Numbers with fewer digits are seconds: 11 digits reach the year 5138, 12 are milliseconds since
+# 1973.
 _SECONDS_DIGITS_MAX = 11
 _DATE_DIGITS = 8  # 20240301 is a day
-# A number from here on is of milliseconds: as above, whatever its notation.
+# Numbers from here on are milliseconds, in any notation, for the reason given for the digits.
 _MILLISECONDS_MIN = 10**_SECONDS_DIGITS_MAX
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _SHOWN_CHARS = 100
-# Of an unreadable time of sending, which is kept with each item of its request.
+# The length kept of an unreadable time of sending, which is stored with each item of its request.
 SENT_AT_CHARS_MAX = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class TimeFault(StrEnum):
-    """Why a time that was sent has no effect."""
+    """A reason why a time that was sent has no effect."""
 
     UNREADABLE = "unreadable"
     AHEAD = "ahead"  # too far in the future
-    SENT_AT_UNREADABLE = "sent_at_unreadable"  # of the request, so that no clock was corrected
+    SENT_AT_UNREADABLE = "sent_at_unreadable"  # that of the request, so no clock was corrected
 
 
 class IgnoredTime(Struct, frozen=True, array_like=True):
-    """A time that was sent and has no effect. given: the beginning of its text"""
+    """A time that was sent and has no effect.
+
+    Attributes:
+        given: The beginning of its text.
+    """
 
     fault: TimeFault
     given: str
@@ -48,9 +53,11 @@ def event_time(
     received_at: datetime,
     sent_at: datetime | None,
 ) -> datetime:
-    """The stored time of an item, aware, in UTC; unreadable times are the time of arrival.
+    """Return the time to store for an item, aware, in UTC.
 
-    source: capture.md section 2, row by row
+    If the item's own time is unreadable or too far ahead, this is the time of arrival.
+
+    Source: capture.md section 2, row by row.
     """
     try:
         moment = _claimed_time(item, properties, received_at, sent_at)
@@ -67,7 +74,7 @@ def ignored_times(
     received_at: datetime,
     sent_at: datetime | None,
 ) -> tuple[IgnoredTime, ...]:
-    """Why `event_time` is the time of arrival; () when the item has no other time."""
+    """Return why `event_time` is the time of arrival; () if the item has no time of its own."""
     given = item.get("timestamp") or item.get("offset")
     if not given:
         return ()
@@ -81,7 +88,11 @@ def ignored_times(
 
 
 def ignored_sent_at(given: object) -> IgnoredTime:
-    """given: as capture has kept it with the item, or whatever a client has sent there"""
+    """Return the fault of a request's unreadable time of sending.
+
+    Args:
+        given: The text that capture kept with the item, or whatever a client sent in its place.
+    """
     text = (given if isinstance(given, str) else repr(given))[:SENT_AT_CHARS_MAX]
     return IgnoredTime(TimeFault.SENT_AT_UNREADABLE, text)
 
@@ -103,15 +114,20 @@ def _claimed_time(
 
 
 def parse_timestamp(value: object) -> datetime:
-    """Read ISO 8601, with 'T' or a space, week and ordinal dates too, or what `parse_time_text`
-    knows; a number, as text or not, is of Unix seconds below 12 digits before the point, else of
-    milliseconds.
+    """Parse a timestamp: ISO 8601, a text that `parse_time_text` accepts, or a Unix time.
 
-    returns: aware, in UTC; text without a zone is taken as UTC
-    raises:  ValueError, OverflowError when no time can be read
+    ISO 8601 may have 'T' or a space, and week or ordinal dates. A number, as text or not, is a time
+    in Unix seconds if it has fewer than 12 digits before the point, else in milliseconds.
+
+    Returns:
+        An aware time in UTC. Text without a zone is taken as UTC.
+
+    Raises:
+        ValueError: No time can be read.
+        OverflowError: No time can be read.
     """
     if isinstance(value, str):
-        if value[:4].isdigit() and value[4:5] == "-":  # the ordinary date
+        if value[:4].isdigit() and value[4:5] == "-":  # the usual form of a date
             return _parse_text(value)
         text = value.strip()
         if not _NUMBER.fullmatch(text) or len(text) <= _DATE_DIGITS:
@@ -128,8 +144,9 @@ def parse_timestamp(value: object) -> datetime:
 class SentAt(Struct, frozen=True):
     """When a request was sent, by its client's clock.
 
-    moment:     aware, UTC; None when the client does not say so readably
-    unreadable: the beginning of what it says instead; "" if it says nothing
+    Attributes:
+        moment: Aware, in UTC; None if the client did not send a readable time.
+        unreadable: The beginning of what it sent instead; "" if it sent nothing.
     """
 
     moment: datetime | None = None
@@ -140,10 +157,10 @@ NOT_SAID = SentAt()
 
 
 def read_sent_at(*given: object) -> SentAt:
-    """Read the first of these values that is a time; null, false, 0 and "" say nothing."""
+    """Return the first of these values that is a time; null, false, 0 and "" are skipped."""
     unreadable = ""
     for value in given:
-        if isinstance(value, list | dict):  # of a large body their content is not known
+        if isinstance(value, list | dict):  # the content of those in a large body is not known
             unreadable = unreadable or ("[…]" if isinstance(value, list) else "{…}")
         elif value:
             try:
@@ -155,11 +172,17 @@ def read_sent_at(*given: object) -> SentAt:
 
 
 def parse_sent_at(value: object) -> datetime:
-    """The client's clock: a text as of `parse_timestamp`, or a number (text or not) of Unix
-    milliseconds; seconds when it is written in 11 characters or fewer.
+    """Parse the client's time of sending.
 
-    raises: ValueError, OverflowError
-    source: capture.md 1.2
+    It is a text as in `parse_timestamp` or a number (as text or not) of Unix milliseconds; of
+    seconds
+    if it is written in 11 characters or fewer.
+
+    Raises:
+        ValueError: No time can be read.
+        OverflowError: No time can be read.
+
+    Source: capture.md 1.2.
     """
     text = value if isinstance(value, str) else repr(value)
     if not _NUMBER.fullmatch(text):
@@ -174,7 +197,8 @@ def _parse_text(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         try:
-            moment = isoparse(text.strip())  # knows ordinal dates, and months and years alone
+            # It knows ordinal dates, and months and years on their own.
+            moment = isoparse(text.strip())
         except ValueError:
             return parse_time_text(text)
     if moment.tzinfo is UTC:

@@ -1,8 +1,9 @@
-"""Parses a capture request into typed values, before anything is stored.
+"""The parsing of a capture request into typed values, before anything is stored.
 
-An ordinary body is parsed shallowly: only what the response depends on, without properties, and its
-bytes go to the accept log unchanged. Any other body is decoded in full. A large body is outlined
-window by window; if it must be rewritten, that is done after its key has been verified.
+An ordinary body is parsed shallowly: only the parts on which the response depends, without
+properties. Its bytes go to the accept log unchanged. Any other body is decoded in full. A large
+body is outlined window by window; if it must be rewritten, that is done after its key has been
+verified.
 """
 
 from collections.abc import Mapping
@@ -40,22 +41,23 @@ from fanion.wire.incremental_json import DECODED_BYTES_MAX
 ENGAGE_EVENT = "$identify"
 _PERSONAL_KEY = "phx_"
 _TOKEN_KEYS = ("$token", "token", "api_key")
-# With its name, and with characters that JSON escapes.
+# The size of this field with its name, and with characters that JSON escapes.
 MARK_BYTES_MAX = len(UNREADABLE_SENT_AT) + 6 * SENT_AT_CHARS_MAX + 6
 
 
 class Capture(Struct, frozen=True):
     """A parsed capture request.
 
-    token:       the project key as given; "" when there is none
-    project:     `project_id` as given, for requests whose token is a personal key
-    sent_at:     by the client's clock
-    historical:  it is part of an import
-    items_json:  clean JSON for the accept log: one item, an array or an object with `batch`
-    items:       number of items; with 0 nothing is appended to the log
-    refusal:     to be raised after the token has been verified: the items are invalid, or one takes
-                 more memory than ingestion has for it
-    is_single:   the body is one item
+    Attributes:
+        token: The project key as given; "" if there is none.
+        project: `project_id` as given, for requests whose token is a personal key.
+        sent_at: The time of sending by the client's clock.
+        historical: Whether it is part of an import.
+        items_json: Clean JSON for the accept log: one item, an array or an object with `batch`.
+        items: Number of items; with 0, nothing is appended to the log.
+        refusal: To be raised after the token has been verified: the items are invalid, or one takes
+            more memory than ingestion has for it.
+        is_single: Whether the body is one item.
     """
 
     token: str
@@ -69,9 +71,12 @@ class Capture(Struct, frozen=True):
 
 
 class LargeCapture(Struct, frozen=True):
-    """capture:    as sent
-    is_engage:  the path is `/engage/`
-    item_bytes: memory for rewriting it, as Python objects; None if that is not needed
+    """A large capture request whose items may have to be rewritten.
+
+    Attributes:
+        capture: The request as sent.
+        is_engage: Whether the path is `/engage/`.
+        item_bytes: Memory for rewriting it, as Python objects; None if no rewriting is needed.
     """
 
     capture: Capture
@@ -82,7 +87,11 @@ class LargeCapture(Struct, frozen=True):
 def read_small(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> Capture | None:
-    """As `read_capture`, on the event loop; None for bodies that may take longer."""
+    """Read a small request on the event loop, as `read_capture` does.
+
+    Returns:
+        None for a body that may take longer.
+    """
     query = parse_query(request.query)
     form = decode_small_request(request, query, bytes_max)
     return None if form is None else _read_form(form, query, is_engage=is_engage)
@@ -91,8 +100,13 @@ def read_small(
 def read_large(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> LargeCapture:
-    """As `read_capture`, without holding decoded values. raises: InvalidPayload, NoData,
-    BodyTooLarge"""
+    """Read a request as `read_capture` does, but without holding decoded values.
+
+    Raises:
+        InvalidPayload: The body is not valid.
+        NoData: Nothing was sent.
+        BodyTooLarge: The body exceeds `bytes_max`.
+    """
     query = parse_query(request.query)
     form = decode_request(request, query, bytes_max)
     if len(form.json) <= READ_ON_LOOP_BYTES_MAX:
@@ -114,9 +128,10 @@ def read_large(
 
 
 def rewrite(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Capture:
-    """The capture to be logged, in strictly valid JSON and without secrets.
+    """Return the capture to log, in strictly valid JSON and without secrets.
 
-    raises: DecodedTooLarge for an item
+    Raises:
+        DecodedTooLarge: An item takes more than `item_bytes_max`.
     """
     capture = large.capture
     is_secret = capture.project or capture.token.startswith(_PERSONAL_KEY)
@@ -135,11 +150,17 @@ def rewrite(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Cap
 def read_capture(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> Capture:
-    """Read the request of any capture path but v1, of any size.
+    """Read a request of any size, of any capture path except v1.
 
-    is_engage: the path is `/engage/`, whose objects are person updates
-    raises: InvalidPayload, NoData, BodyTooLarge
-    source: capture.md 1.2 to 1.7
+    Args:
+        is_engage: Whether the path is `/engage/`, whose objects are person updates.
+
+    Raises:
+        InvalidPayload: The body is not valid.
+        NoData: Nothing was sent.
+        BodyTooLarge: The body exceeds `bytes_max`.
+
+    Source: capture.md 1.2 to 1.7.
     """
     query = parse_query(request.query)
     return _read_form(decode_request(request, query, bytes_max), query, is_engage=is_engage)
@@ -192,7 +213,7 @@ _decode_shallow_array = msgspec.json.Decoder(list[_KeyItem]).decode
 
 
 def read_shallow(raw: bytes, query: Mapping[str, str]) -> Capture | None:
-    """Parse what the response depends on; None for a body that must be read in full."""
+    """Parse what the response depends on; return None for a body that must be read in full."""
     try:
         if raw[:1] == b"{":
             first = with_stack_to_spare(_decode_shallow_object, raw)
@@ -248,7 +269,12 @@ def _read_in_full(form: DecodedForm, query: Mapping[str, str], is_engage: bool) 
 
 
 def _require_container(value: Any) -> None:
-    """Null and an empty text count as no data. raises: InvalidPayload, NoData"""
+    """Require an object or an array. Null and an empty text count as no data.
+
+    Raises:
+        NoData: The value is null or "".
+        InvalidPayload: The value is anything else.
+    """
     if value is None or value == "":
         raise NoData
     if not isinstance(value, dict | list):
@@ -265,9 +291,9 @@ def _outline_in_full(value: Any, items: Any) -> RequestOutline:
 
 
 def _capture_of(form: DecodedForm, query: Mapping[str, str], outline: RequestOutline) -> Capture:
-    """Everything but the items."""
+    """Return the capture with its body as sent."""
     top = outline.top if isinstance(outline.top, dict) else {}
-    # Fields of the request stand in the object, or in the first item of an array.
+    # The fields of the request are in the object, or in the first item of an array.
     is_array = isinstance(outline.top, list)
     first = outline.first if is_array and isinstance(outline.first, dict) else top
     token = form.fields.get("api_key") or form.fields.get("token")
@@ -286,7 +312,10 @@ def _capture_of(form: DecodedForm, query: Mapping[str, str], outline: RequestOut
 
 
 def _key_of(first: Mapping[str, Any], within: Any) -> Any:
-    """The first key found; with `batch`, the first item is searched too. source: capture.md 1.4"""
+    """Return the first key found. With `batch`, the first item is searched too.
+
+    Source: capture.md 1.4.
+    """
     for place in (first, within):
         if not isinstance(place, dict):
             continue
@@ -305,7 +334,7 @@ def mark_unreadable(items: list[dict[str, Any]], sent_at: SentAt) -> None:
 
 
 def _remove_key(places: list[dict[str, Any]], token: str) -> None:
-    """A personal key is a secret: it must not be stored in the log or in properties."""
+    """Remove a personal key, a secret that must not be stored in the log or in properties."""
     for place in places:
         for name in _TOKEN_KEYS:
             place.pop(name, None)

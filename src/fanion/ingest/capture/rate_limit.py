@@ -11,15 +11,18 @@ PROJECTS_MAX = 10_000
 
 
 class RateLimiter(Protocol):
-    """Limits projects, in this process or in the one that counts for all processes."""
+    """A rate limiter of projects, in this process or in the one that counts for all processes."""
 
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
-        """As `ProjectRateLimits.wait_s`."""
+        """Take what a request needs; see `ProjectRateLimits.wait_s`."""
 
 
 class ProjectRateLimits:
-    """A request that finds anything in the bucket is accepted whole and may overdraw it, so that
-    no batch is too large to be sent at all; the rate holds over time."""
+    """The rate limits of projects in this process.
+
+    A request is accepted whole if there is anything in the bucket, and may overdraw it, so that no
+    batch is too large to be sent at all. The rate holds over time.
+    """
 
     def __init__(self, projects_max: int = PROJECTS_MAX) -> None:
         self._items: TokenBuckets[int] = TokenBuckets(projects_max)
@@ -31,10 +34,14 @@ class ProjectRateLimits:
     def wait_s(
         self, project_id: int, settings: IngestionSettings, items: int, size: int, now: float
     ) -> int:
-        """Take what a request needs and return 0, or take nothing and return the whole seconds
-        until it may be repeated.
+        """Take what a request needs and return 0, or take nothing and return how long to wait.
 
-        size: bytes; now: seconds of a monotonic clock
+        Args:
+            size: Bytes of the items.
+            now: Seconds of a monotonic clock.
+
+        Returns:
+            Whole seconds until the request may be repeated.
         """
         of_items, of_bytes = self._items.of(project_id), self._bytes.of(project_id)
         items_per_s, bytes_per_s = settings.items_per_second, settings.bytes_per_second

@@ -1,4 +1,4 @@
-"""Capture v1, `POST /i/v1/analytics/events`: another envelope, and a result per event."""
+"""Capture v1, `POST /i/v1/analytics/events`, with its own envelope and a result for each event."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,15 +22,15 @@ from fanion.wire.decoding import (
     with_stack_to_spare,
 )
 
-# Of one event in the response, without its uuid, which the request contains as well.
+# The size of one event's result in the response, without its uuid, which the request has too.
 RESULT_BYTES = 100
 _ANSWER_START = b'{"results":{'
-# Added to each event of a batch; names and versions of libraries are a tenth of this.
+# Added to each event of a batch. Names and versions of libraries have a tenth of this.
 SDK_INFO_CHARS_MAX = 200
 
 _JSON = "application/json"
 
-# options and top-level fields of an event, with the properties that they stand for
+# Options and top-level fields of an event, with the properties that they stand for.
 _PROPERTY_OF_OPTION = {
     "process_person_profile": "$process_person_profile",
     "disable_skew_correction": "$ignore_sent_at",
@@ -51,14 +51,23 @@ _OK = Result("ok")
 
 
 class CaptureV1(Struct, frozen=True):
-    """capture: only the events that are not dropped; results: by event uuid"""
+    """A parsed v1 request.
+
+    Attributes:
+        capture: Only the events that are not dropped.
+        results: The results by event uuid.
+    """
 
     capture: Capture
     results: Mapping[str, Result]
 
 
 class LargeV1(Struct, frozen=True):
-    """bytes_to_read: estimate for reading the items, in addition to the body and a window"""
+    """A large v1 request whose items have not been read yet.
+
+    Attributes:
+        bytes_to_read: Estimated memory for reading the items, besides the body and a window.
+    """
 
     json: bytes
     historical: bool
@@ -66,15 +75,24 @@ class LargeV1(Struct, frozen=True):
 
 
 def read_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV1:
-    """Read a request of any size. raises: InvalidPayload, NoData, BodyTooLarge.
+    """Read a request of any size.
 
-    source: sdk-wire.md 3.8
+    Raises:
+        InvalidPayload: The body is not valid.
+        NoData: Nothing was sent.
+        BodyTooLarge: The body exceeds `bytes_max`.
+
+    Source: sdk-wire.md 3.8.
     """
     return _read_form(request, _decode_form(request, bytes_max))
 
 
 def read_small_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV1 | None:
-    """As `read_v1`, on the event loop; None for bodies that may take longer."""
+    """Read a small request on the event loop, as `read_v1` does.
+
+    Returns:
+        None for a body that may take longer.
+    """
     encoding = request.headers.get("content-encoding") or ""
     query = parse_query(request.query)
     form = decode_small(request.body, _JSON, encoding, query, bytes_max)
@@ -82,7 +100,13 @@ def read_small_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV
 
 
 def read_large_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> LargeV1:
-    """Everything but the items, window by window. raises: as `read_v1`"""
+    """Read everything except the items, window by window.
+
+    Raises:
+        InvalidPayload: The body is not valid.
+        NoData: Nothing was sent.
+        BodyTooLarge: The body exceeds `bytes_max`.
+    """
     raw = _decode_form(request, bytes_max).json
     outline = outline_of(raw)
     _require_batch(outline.top)
@@ -92,7 +116,11 @@ def read_large_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> LargeV1:
 
 
 def read_items_v1(request: Request, large: LargeV1) -> tuple[Capture, bytes]:
-    """The capture and the response body. raises: DecodedTooLarge for an item"""
+    """Return the capture and the response body.
+
+    Raises:
+        DecodedTooLarge: An item takes too much memory.
+    """
     items_json, results_json, count = bytearray(), bytearray(), 0
     library, sent_at = _library_of(request), _sent_at(request)
     for batch in iter_items(large.json):
@@ -137,7 +165,7 @@ def _require_batch(body: Any) -> list[Any]:
 def _read_items(
     batch: Iterable[Any], library: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]], dict[str, Result]]:
-    """The items that are not dropped, and the result of each."""
+    """Return the items that are not dropped, and the result of each item."""
     results: dict[str, Result] = {}
     items: list[dict[str, Any]] = []
     for item in batch:
@@ -165,7 +193,7 @@ def _sent_at(request: Request) -> SentAt:
 
 
 def bearer_token(request: Request) -> str:
-    """ "" if there is none; a key without a scheme is accepted too"""
+    """Return the key, also if it is sent without a scheme; "" if there is none."""
     given: str = (request.headers.get("authorization") or "").strip()
     names_a_scheme = " " in given or given.lower() == "bearer"
     return bearer_key(given) or ("" if names_a_scheme else given)
@@ -176,7 +204,7 @@ def v1_answer(results: Mapping[str, Result]) -> bytes:
 
 
 def v1_error(error: AppError) -> bytes:
-    """The common error body with the additional fields that clients of this protocol read."""
+    """Return the common error body and the additional fields read by clients of this protocol."""
     own = {"error": error.code, "error_description": error.detail}
     return msgspec.json.encode({**error.fields(), **own})
 
@@ -193,7 +221,7 @@ def _fault(item: Any) -> str | None:
 
 
 def _plain_item(item: dict[str, Any], library: Mapping[str, str]) -> dict[str, Any]:
-    """The event as other capture paths send it; existing properties win."""
+    """Return the event in the shape of the other capture paths. Its existing properties win."""
     options = item.pop("options", None)
     given: dict[str, Any] = dict(library)
     if isinstance(options, dict):
@@ -210,7 +238,7 @@ def _renamed(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
 
 
 def _library_of(request: Request) -> dict[str, str]:
-    """`PostHog-Sdk-Info: posthog-python/7.22.0`"""
+    """Return the properties of a header such as `PostHog-Sdk-Info: posthog-python/7.22.0`."""
     sdk_info: str = request.headers.get("posthog-sdk-info") or ""
     name, _, version = sdk_info[:SDK_INFO_CHARS_MAX].partition("/")
     named = {"$lib": name.strip(), "$lib_version": version.strip()}

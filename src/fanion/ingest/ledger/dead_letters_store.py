@@ -1,4 +1,4 @@
-"""Dead letters: requests that were accepted and could not be ingested, with their error."""
+"""Dead letters in the records: requests that were accepted and could not be ingested."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from fanion.db.schema.tables import dead_letters
 from fanion.ingest.ledger.model import DISCARDED, Tally, dead_letter_of, joined, moved
 from fanion.ingest.ledger.store import write_tally
 
-# Per read; the next one follows within seconds.
+# The limit of one read; the next one follows within seconds.
 RETRIES_MAX = 20
-DROPS_MAX = 500  # a transaction
+DROPS_MAX = 500  # in one transaction
 
 _letter = dead_letters.c
 _SHOWN = (
@@ -39,12 +39,17 @@ _MARKED = (
 
 
 class LetterGone(Exception):
-    """The dead letter was discarded or ingested meanwhile."""
+    """The error when a dead letter was discarded or ingested meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """log_id: its place in the accept log; items: as counted in the ledger"""
+    """A dead letter without its body.
+
+    Attributes:
+        log_id: Its id in the accept log.
+        items: Number of its items, as counted in the ledger.
+    """
 
     id: int
     project_id: int
@@ -60,7 +65,11 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class MarkedLetter:
-    """entry: the envelope with the id that it had in the log, from which event ids derive"""
+    """A dead letter to be retried.
+
+    Attributes:
+        entry: The envelope with its id in the log, from which event ids derive.
+    """
 
     id: int
     items: int
@@ -69,7 +78,7 @@ class MarkedLetter:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Selects dead letters. None: of any project, with any id"""
+    """A selection of dead letters. None stands for any project, or for any id."""
 
     project_id: int | None = None
     ids: Sequence[int] | None = None
@@ -90,7 +99,7 @@ class DeadLetters:
     async def page(
         self, chosen: DeadLetterFilter, limit: int, offset: int
     ) -> tuple[list[DeadLetter], int]:
-        """The newest first, with the number of all of them."""
+        """Return a page of the newest letters first, and the number of all letters."""
         conditions = chosen.conditions()
         count = select(func.count()).select_from(dead_letters).where(*conditions)
         statement = select(*_SHOWN).where(*conditions).order_by(_letter.id.desc())
@@ -99,12 +108,12 @@ class DeadLetters:
         return [DeadLetter(*row) for row in rows], total
 
     async def body(self, chosen: DeadLetterFilter) -> bytes | None:
-        """Of the selected one, as it was accepted."""
+        """Return the accepted body of the selected letter."""
         rows = await self.records.fetch(select(_letter.body).where(*chosen.conditions()).limit(1))
         return bytes(rows[0].body) if rows else None
 
     async def mark(self, chosen: DeadLetterFilter, now: datetime) -> int:
-        """Mark them to be retried by the server that ingests; returns their number."""
+        """Mark letters for a retry by the server that ingests; return their number."""
         async with self.records.write() as connection:
             marked = await connection.execute(
                 update(dead_letters).where(*chosen.conditions()).values(retry_requested_at=now)
@@ -112,20 +121,20 @@ class DeadLetters:
             return marked.rowcount
 
     async def drop(self, chosen: DeadLetterFilter) -> int:
-        """Discard them, which the ledger counts; returns their number."""
+        """Discard letters, which the ledger counts; return their number."""
         dropped = 0
         while some := await self._drop_some(chosen):
             dropped += some
         return dropped
 
     async def marks(self) -> frozenset[tuple[int, datetime]]:
-        """The letters that are to be retried, and when this was asked for."""
+        """Return the letters to be retried, and when the retry was requested."""
         columns = select(_letter.id, _letter.retry_requested_at)
         rows = await self.records.fetch(columns.where(_letter.retry_requested_at.is_not(None)))
         return frozenset((row.id, row.retry_requested_at) for row in rows)
 
     async def marked(self) -> AsyncGenerator[MarkedLetter]:
-        """Those to be retried, at most RETRIES_MAX; one body at a time is in memory."""
+        """Yield the letters to be retried, at most RETRIES_MAX. Only one body is in memory."""
         for [letter_id] in await self.records.fetch(_MARKED):
             wanted = select(dead_letters).where(
                 _letter.id == letter_id, _letter.retry_requested_at.is_not(None)
@@ -134,8 +143,13 @@ class DeadLetters:
                 yield _marked(row)
 
     async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[LogEntry, int]]) -> None:
-        """Replace it by letters of its pieces, each with its number of items, also marked. The
-        ledger counts the same items. raises: LetterGone"""
+        """Replace a letter by letters of its pieces, each with its number of items, also marked.
+
+        The ledger counts the same items as before.
+
+        Raises:
+            LetterGone: The letter was discarded or ingested meanwhile.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_split, letter, pieces)
 
@@ -161,7 +175,7 @@ class DeadLetters:
 def insert_dead_letter(
     connection: Connection, entry: LogEntry, items: int, error: str, now: datetime
 ) -> None:
-    """To be called in the transaction that advances past the entry."""
+    """Add a dead letter, in the transaction that advances past the entry."""
     envelope = entry.envelope
     connection.execute(
         dead_letters.insert().values(
@@ -182,9 +196,13 @@ def insert_dead_letter(
 
 
 def delete_retried(connection: Connection, letter: MarkedLetter) -> Tally:
-    """To be called in the transaction that writes its events. raises: LetterGone
+    """Delete a letter in the transaction that writes its events.
 
-    returns: for the ledger, that it is no longer a dead letter
+    Returns:
+        The tally by which the ledger no longer counts its items as a dead letter.
+
+    Raises:
+        LetterGone: The letter was discarded or ingested meanwhile.
     """
     gone = connection.execute(
         delete(dead_letters).where(_letter.id == letter.id, _letter.retry_requested_at.is_not(None))

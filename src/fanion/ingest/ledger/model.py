@@ -1,8 +1,8 @@
 """Outcomes of the items of a batch: counts for the ledger, and the newest examples.
 
-Besides items, the ledger counts changes that stored events asked for and that were skipped: of a
-person or a group, group types, times. They are not part of sums of items, which count the event as
-stored.
+Besides items, the ledger counts changes that stored events requested and that were skipped:
+changes of persons and groups, group types, and times. They are not part of sums of items, in
+which the event counts as stored.
 """
 
 from collections import Counter, deque
@@ -21,14 +21,15 @@ from fanion.properties.size import PROPERTIES_BYTES_MAX
 # Outcomes in addition to those of Drop.
 STORED = "stored"
 DEAD_LETTER = "dead_letter"
-DISCARDED = "discarded"  # a dead letter that an operator dropped
+DISCARDED = "discarded"  # a dead letter that an operator discarded
 
 
 class SkipReason(StrEnum):
-    """Why a change that a stored event asked for was skipped. Counted by event, MERGE_LEFT_OUT by
-    property.
+    """A reason why a change that a stored event requested was skipped.
 
-    source: docs/operations.md, "Limits"; capture.md sections 2 and 5
+    Changes are counted by event, MERGE_LEFT_OUT by property.
+
+    Source: docs/operations.md, "Limits"; capture.md sections 2 and 5.
     """
 
     PERSON_TOO_LARGE = "person_too_large"
@@ -70,7 +71,7 @@ MEANING: Mapping[str, str] = {
     " timestamp was not corrected by the client's clock. The event is stored.",
 }
 
-EXAMPLES_MAX = 10  # of a project and outcome
+EXAMPLES_MAX = 10  # for each project and outcome
 EXAMPLE_BYTES_MAX = 2048
 _NAME_BYTES, _UUID_BYTES, _DETAIL_BYTES = 400, 64, 1000
 _KEYS_MAX = 40
@@ -82,9 +83,9 @@ Item = Mapping[str, Any]
 
 
 class Example(Struct, frozen=True):
-    """One item that was not stored; within EXAMPLE_BYTES_MAX, without values of properties.
+    """One item that was not stored, within EXAMPLE_BYTES_MAX, without values of properties.
 
-    event, distinct_id, uuid: as sent, as text; None when there was none
+    The event, distinct id and uuid are as sent, as text; None if they were not sent.
     """
 
     event: str | None
@@ -95,8 +96,11 @@ class Example(Struct, frozen=True):
 
 
 class Tally(Struct, frozen=True):
-    """counts:   items by project, minute of acceptance and outcome
-    examples: by project and outcome, newest first
+    """Counts and examples to add to the ledger.
+
+    Attributes:
+        counts: Items by project, minute of acceptance and outcome.
+        examples: The newest first, by project and outcome.
     """
 
     counts: Counter[tuple[int, int, str]] = field(default_factory=Counter)
@@ -104,10 +108,11 @@ class Tally(Struct, frozen=True):
 
 
 class LedgerCount(Struct, frozen=True):
-    """Number of items of a project, accepted in one minute, that had an outcome.
+    """The number of a project's items that were accepted in one minute and had one outcome.
 
-    minute:  since the Unix epoch
-    outcome: a Drop, a SkipReason, or one of those above
+    Attributes:
+        minute: Since the Unix epoch.
+        outcome: A Drop, a SkipReason, or one of the outcomes of this module.
     """
 
     project_id: int
@@ -117,7 +122,7 @@ class LedgerCount(Struct, frozen=True):
 
 
 def minute_of(moment: datetime) -> int:
-    """Whole minutes since the Unix epoch."""
+    """Return the whole minutes since the Unix epoch."""
     return (moment - _EPOCH) // _MINUTE
 
 
@@ -126,7 +131,7 @@ def time_of(minute: int) -> datetime:
 
 
 class Dropped:
-    """Collects the items of a batch that are not stored; only the last few become examples."""
+    """A collector of a batch's items that are not stored. Only the last few become examples."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[int, int, str]] = Counter()
@@ -135,7 +140,11 @@ class Dropped:
     def add(
         self, project_id: int, received_at: datetime, outcome: str, item: Item, sender: str
     ) -> None:
-        """sender: the user agent of the request"""
+        """Count an item that is not stored.
+
+        Args:
+            sender: The user agent of the request.
+        """
         self._counts[project_id, minute_of(received_at), outcome] += 1
         newest = self._newest.get((project_id, outcome))
         if newest is None:
@@ -153,14 +162,18 @@ class Dropped:
 def count_of(
     outcome: str, received: Mapping[int, Iterable[datetime]]
 ) -> Counter[tuple[int, int, str]]:
-    """received: by project, when each of the items was accepted"""
+    """Count items with the same outcome by project and minute.
+
+    Args:
+        received: For each project, when each of its items was accepted.
+    """
     counts: Counter[tuple[int, int, str]] = Counter()
     start = end = _EPOCH
     place = (0, 0, outcome)
     for project_id, moments in received.items():
         start = end
-        for moment, items in Counter(moments).items():  # many came in one request
-            if not start <= moment < end:  # mostly it is the minute of the one before
+        for moment, items in Counter(moments).items():  # many arrived in one request
+            if not start <= moment < end:  # mostly it is the previous one's minute
                 place = (project_id, minute_of(moment), outcome)
                 start = time_of(place[1])
                 end = start + _MINUTE
@@ -169,7 +182,7 @@ def count_of(
 
 
 def joined(*tallies: Tally) -> Tally:
-    """The later ones have the newer examples."""
+    """Add up tallies. Later ones must have the newer examples."""
     counts: Counter[tuple[int, int, str]] = Counter()
     examples: dict[tuple[int, str], list[Example]] = {}
     for tally in tallies:
@@ -185,7 +198,7 @@ def newest_of(newer: Sequence[Example], older: Sequence[Example]) -> list[Exampl
 
 
 def dead_letter_of(project_id: int, received_at: datetime, items: int, error: str) -> Tally:
-    """A request that could not be ingested, with all its items."""
+    """Return the tally of a request that could not be ingested, with all its items."""
     example = Example(None, None, None, received_at, _cut(error, _DETAIL_BYTES))
     return Tally(
         Counter({(project_id, minute_of(received_at), DEAD_LETTER): items}),
@@ -194,7 +207,11 @@ def dead_letter_of(project_id: int, received_at: datetime, items: int, error: st
 
 
 def moved(project_id: int, received_at: datetime, items: int, outcome: str | None) -> Tally:
-    """A former dead letter. outcome: what it counts as now, None when that is counted elsewhere"""
+    """Return the tally by which items no longer count as a dead letter.
+
+    Args:
+        outcome: Their new outcome; None if that is counted elsewhere.
+    """
     minute = minute_of(received_at)
     counts = Counter({(project_id, minute, DEAD_LETTER): -items})
     if outcome is not None:
@@ -203,8 +220,10 @@ def moved(project_id: int, received_at: datetime, items: int, outcome: str | Non
 
 
 def example_of(item: Item, received_at: datetime, sender: str) -> Example:
-    """The detail names the sender and the fields of the item, never values of properties, which a
-    project may not want to be stored."""
+    """Return an example of an item, whose detail names the sender and the item's fields.
+
+    It never has values of properties, which a project may not want to be stored.
+    """
     given = item.get("properties")
     properties: Item = given if isinstance(given, dict) else {}
     distinct_id = item.get("$distinct_id") or properties.get("distinct_id")
@@ -220,8 +239,10 @@ def example_of(item: Item, received_at: datetime, sender: str) -> Example:
 class SkippedChange(Struct, frozen=True, gc=False):
     """A change that was skipped.
 
-    whose: the person, group or other object concerned, as text
-    count: as counted by the ledger; names: some of the properties concerned
+    Attributes:
+        whose: The person, group or other object concerned, as text.
+        count: What the ledger counts for it.
+        names: Some of the properties concerned.
     """
 
     kind: SkipReason
@@ -232,7 +253,7 @@ class SkippedChange(Struct, frozen=True, gc=False):
 
 
 def tally_of(project_id: int, skipped: Iterable[SkippedChange]) -> Tally:
-    """skipped: in the order of their events"""
+    """Return the tally of skipped changes, which must be in the order of their events."""
     counts: Counter[tuple[int, int, str]] = Counter()
     newest: dict[SkipReason, deque[SkippedChange]] = {}
     for one in skipped:

@@ -39,16 +39,16 @@ from fanion.ingest.ledger.model import (
 from fanion.ingest.pipeline.prepare import Drop
 from fanion.runtime.background import run_loop
 
-# A busy project has some 4,000 rows a day by minute and 70 by hour: 2,000 projects keep to
+# A busy project has some 4,000 rows a day by minute and 70 by hour, so 2,000 projects stay within
 # ten million rows.
 MINUTES_KEPT = timedelta(days=1)
 HOURS_KEPT = timedelta(days=30)
 ROLL_UP_EVERY_S = 600.0
-ROLL_UP_ROWS = 5_000  # a transaction; ingestion waits for one of them at most
+ROLL_UP_ROWS = 5_000  # rows in one transaction; ingestion waits for at most one of them
 
-_HOUR = 60  # minutes
+_HOUR = 60  # in minutes
 NO_SLOT = 0
-# Of the advisory locks of examples, one for each project.
+# The class of the advisory locks of examples, one for each project.
 _EXAMPLES_LOCK = 1_179_602_498
 _TRY_LOCK = text("""
 SELECT project, PG_TRY_ADVISORY_XACT_LOCK(:class, HASHINT8(project)) AS is_locked
@@ -60,10 +60,11 @@ _KEY = tuple_(_row.project_id, _row.minute, _row.outcome)
 
 
 def write_tally(connection: Connection, tally: Tally, slot: int = NO_SLOT) -> None:
-    """To be called in the transaction that writes the batch, to be committed with it.
+    """Add a tally to the ledger, in the transaction that writes the batch.
 
-    slot: a partition that this server alone holds: batches of several servers in one project do not
-          wait for each other
+    Args:
+        slot: A partition that only this server holds, so that batches of several servers in one
+            project do not wait for each other.
     """
     _add(connection, tally.counts, slot)
     if tally.examples:
@@ -76,7 +77,7 @@ def _add(
     own = {} if slot == NO_SLOT else {"slot": slot}
     rows = [
         {"project_id": project_id, "minute": minute, "outcome": outcome, "items": items, **own}
-        # In one order, so that two servers cannot deadlock.
+        # Rows have one order, so that two servers cannot deadlock.
         for (project_id, minute, outcome), items in sorted(counts.items())
         if items
     ]
@@ -119,8 +120,10 @@ def _put_examples(
 
 
 def _not_locked(connection: Connection, projects: Sequence[int]) -> Collection[int]:
-    """Those whose examples no other server is writing just now: these have newer ones in a moment,
-    and nothing waits for examples."""
+    """Return the projects whose examples no other server is writing now.
+
+    The others will have newer examples in a moment, and nothing waits for examples.
+    """
     if connection.dialect.name == "sqlite":
         return projects
     locked = connection.execute(_TRY_LOCK, {"class": _EXAMPLES_LOCK, "projects": list(projects)})
@@ -144,16 +147,22 @@ def read_examples(stored: Any) -> list[Example]:
 
 
 def shown_examples(examples: Sequence[Example]) -> Any:
-    """As they are stored."""
+    """Return examples in their stored form."""
     return to_builtins(examples)
 
 
 class Ledger:
-    """now: the time of day; rows_max: that one transaction rolls up"""
+    """The ledger of all projects."""
 
     def __init__(
         self, records: Records, now: Callable[[], datetime], rows_max: int = ROLL_UP_ROWS
     ) -> None:
+        """Create the ledger's interface.
+
+        Args:
+            now: The time of day.
+            rows_max: Rows that one transaction rolls up.
+        """
         self._records = records
         self._now = now
         self._rows_max = rows_max
@@ -161,7 +170,11 @@ class Ledger:
     async def counts(
         self, start: datetime, end: datetime, project_id: int | None = None
     ) -> list[LedgerCount]:
-        """Of the minutes in [start, end), in their order; project_id: None for all projects."""
+        """Return the counts from the minute of `start` to that of `end`, inclusive, in order.
+
+        Args:
+            project_id: None for all projects.
+        """
         found = union_all(
             *(
                 _counted(table, start, end, project_id)
@@ -179,21 +192,24 @@ class Ledger:
         return [LedgerCount(*row) for row in rows]
 
     async def examples(self, project_id: int) -> dict[str, list[Example]]:
-        """The newest ones by outcome, however old."""
+        """Return the newest examples by outcome, however old they are."""
         rows = await self._records.fetch(
             select(_example.outcome, _example.examples).where(_example.project_id == project_id)
         )
         return {row.outcome: read_examples(row.examples) for row in rows}
 
     async def run(self) -> Never:
-        """Roll the ledger up, until cancelled."""
+        """Roll the ledger up regularly, until cancelled."""
         await run_loop(self.roll_up, ROLL_UP_EVERY_S, "ledger_not_rolled_up", (RecordsUnavailable,))
 
     async def roll_up(self) -> None:
-        """Add up what several servers have counted of minutes that are over, sum up minutes older
-        than MINUTES_KEPT by hour, and delete hours older than HOURS_KEPT.
+        """Sum up old counts and delete those older than HOURS_KEPT.
 
-        raises: RecordsUnavailable
+        The counts of several servers are added up once their minute is over, and minutes older than
+        MINUTES_KEPT are summed up by hour.
+
+        Raises:
+            RecordsUnavailable: The records store failed.
         """
         while await self._some(_add_up_some, minute_of(self._now())):
             pass
@@ -205,13 +221,12 @@ class Ledger:
             pass
 
     async def _some(self, work: Callable[[Connection, int, int], int], before: int) -> bool:
-        """Whether more may be left."""
+        """Do some of the work; return whether more may be left."""
         async with self._records.write() as connection:
             return await connection.run_sync(work, before, self._rows_max) == self._rows_max
 
 
 def _end(moment: datetime) -> int:
-    """The current minute is included."""
     return minute_of(moment) + 1
 
 
@@ -230,7 +245,10 @@ def _counted(
 
 
 def _add_up_some(connection: Connection, before: int, rows_max: int) -> int:
-    """Into the ledger. A row that a batch is being counted in is left to the next round."""
+    """Move counts of several servers into the ledger.
+
+    A row that a batch is being counted in is left to the next round.
+    """
     count = ingestion_counts.c
     key = tuple_(*ingestion_counts.primary_key)
     chosen = (
@@ -252,7 +270,10 @@ def _add_up_some(connection: Connection, before: int, rows_max: int) -> int:
 
 
 def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:
-    """Rows are deleted first: of two concurrent servers, each adds up what it has deleted."""
+    """Sum up minutes by hour.
+
+    Rows are deleted first, so that each of two concurrent servers adds up what it has deleted.
+    """
     chosen = select(_row.project_id, _row.minute, _row.outcome).where(
         _row.minute < before, _row.minute % _HOUR != 0
     )
@@ -279,8 +300,10 @@ def _forget_some(connection: Connection, before: int, rows_max: int) -> int:
 
 
 class Totals(Struct, kw_only=True):
-    """Numbers of items. `accepted` is the sum of the others: it counts all that was answered with
-    200 and has been ingested."""
+    """Numbers of items. `accepted` is the sum of the others.
+
+    It counts all items that were answered with 200 and have been ingested.
+    """
 
     accepted: int = 0
     stored: int = 0
@@ -299,7 +322,7 @@ class Minute(Struct, kw_only=True):
 
 
 class Reason(Struct, frozen=True):
-    """Why `items` were not stored, or why stored ones did not change their person or group."""
+    """A reason why items were not stored, or why stored ones changed no person or group."""
 
     reason: str
     meaning: str
@@ -318,7 +341,7 @@ def totals_of(counts: Iterable[LedgerCount]) -> Totals:
 
 
 def minutes_of(counts: Iterable[LedgerCount]) -> list[Minute]:
-    """counts: in the order of their minutes"""
+    """Return the totals of each minute. The counts must be in the order of their minutes."""
     by_minute: dict[int, list[LedgerCount]] = {}
     for one in counts:
         if one.outcome not in _CHANGES:
@@ -327,12 +350,12 @@ def minutes_of(counts: Iterable[LedgerCount]) -> list[Minute]:
 
 
 def reasons_of(counts: Iterable[LedgerCount]) -> list[Reason]:
-    """All outcomes except stored, the most frequent first."""
+    """Return all outcomes except stored, the most frequent first."""
     return _summed(one for one in counts if one.outcome != STORED and one.outcome not in _CHANGES)
 
 
 def skipped_changes_of(counts: Iterable[LedgerCount]) -> list[Reason]:
-    """Skipped changes of stored events, the most frequent first."""
+    """Return the skipped changes of stored events, the most frequent first."""
     return _summed(one for one in counts if one.outcome in _CHANGES)
 
 
