@@ -142,7 +142,7 @@ def parse_timestamp(value: object) -> datetime:
 
 
 class SentAt(Struct, frozen=True):
-    """When a request was sent, by its client's clock.
+    """The time at which a request was sent, by its client's clock.
 
     Attributes:
         moment: Aware, in UTC; None if the client did not send a readable time.

@@ -1,6 +1,6 @@
 """The capture endpoints. 200 means that the items are safe on disk, not that they are ingested.
 
-source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1
+Source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -35,14 +35,14 @@ from fanion.server.response import Response
 from fanion.wire.decoding import parse_query
 from fanion.wire.offload import Decoding
 
-# A capture request with this header stores no client address with its events, except one that an
-# event has itself: for copies, whose sender is not the client. Any client may send it, since any
-# may send a `$ip` of its choice. Limits ignore it: they count by the real address.
+# A capture request with this header stores no client address with its events, unless an event has
+# one itself. It is meant for copies, whose sender is not the client. Any client may send it, since
+# any may send a `$ip` of its choice. Limits ignore it: they count by the real address.
 ADDRESS_HEADER = "fanion-client-address"
 NO_ADDRESS = "none"
-# Of a header that is quoted in an error.
+# The length shown of a header value that an error quotes.
 SHOWN_CHARS_MAX = 40
-# A larger body takes more than a few milliseconds of the event loop to read.
+# Reading a larger body takes more than a few milliseconds of the event loop.
 FAST_PATH_BYTES_MAX = 128 * 1024
 RETRY_AFTER_S = 5
 
@@ -52,7 +52,11 @@ ACCEPTED = Response(200, b'{"status":1}')
 
 
 def not_stored(error: Exception) -> Unavailable:
-    """error: LogFull or OSError of an append"""
+    """Return the answer to a request whose append failed.
+
+    Args:
+        error: LogFull or OSError.
+    """
     if isinstance(error, LogFull):
         return Unavailable(
             "The ingestion backlog is full. Please retry.",
@@ -64,6 +68,8 @@ def not_stored(error: Exception) -> Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class CaptureEndpoints:
+    """The capture endpoints of all protocols, with their dependencies."""
+
     projects: Projects
     authentication: Authentication
     log: Appender
@@ -75,12 +81,12 @@ class CaptureEndpoints:
     decoding: Decoding = field(default_factory=Decoding)
 
     async def post(self, request: Request) -> Response:
-        """Every path but those below: what the body holds does not depend on the path."""
+        """Capture events on an ordinary path. How the body is read does not depend on the path."""
         await _or_later(self._capture(request))
         return ACCEPTED
 
     def find_fast_endpoint(self, query: str, headers: Headers) -> FastEndpoint | None:
-        """As `post`, for ordinary bodies."""
+        """Return an endpoint for ordinary bodies with this head; None if only `post` can answer."""
         try:
             fields, address_of = parse_query(query), self._address_of(headers)
         except InvalidPayload:
@@ -99,12 +105,12 @@ class CaptureEndpoints:
         )
 
     async def engage(self, request: Request) -> Response:
-        """Person updates of old browser clients."""
+        """Capture person updates of old browser clients."""
         await _or_later(self._capture(request, is_engage=True))
         return ACCEPTED
 
     async def v1(self, request: Request) -> Response:
-        """The newest capture protocol, with an answer and an error shape of its own."""
+        """Capture events in the newest protocol, with an answer and an error shape of its own."""
         known = request.headers.get("posthog-request-id")
         echoed = (("posthog-request-id", known),) if known else ()
         try:
@@ -114,7 +120,7 @@ class CaptureEndpoints:
         return Response(200, answer, echoed)
 
     async def discard(self, _: Request) -> Response:
-        """Endpoints of products that this server does not have; their clients expect success."""
+        """Discard data of products that this server does not have. Clients expect success."""
         return ACCEPTED
 
     async def _capture(self, request: Request, *, is_engage: bool = False) -> None:
@@ -136,7 +142,10 @@ class CaptureEndpoints:
             await self._store(request, capture, project)
 
     async def _capture_v1(self, request: Request) -> bytes:
-        """The answer. The key is in a header: a body is read only when it is valid."""
+        """Capture a v1 request and return the answer.
+
+        The key is in a header, so the body is read only after the key has been verified.
+        """
         project = await self._project(request, bearer_token(request), None)
         await request.read(self.body_bytes_max)
         small = read_small_v1(request, self.body_bytes_max)
@@ -175,7 +184,11 @@ class CaptureEndpoints:
         self.accepted.count += capture.items
 
     def _address_of(self, headers: Headers) -> Callable[[str], str]:
-        """A function from the peer to the address stored with events. raises: InvalidPayload"""
+        """Return a function from the peer's address to the address stored with events.
+
+        Raises:
+            InvalidPayload: ADDRESS_HEADER has a value that is not allowed.
+        """
         said = headers.get(ADDRESS_HEADER)
         if said is None:
             return self.proxies.address_finder(headers)
@@ -185,14 +198,20 @@ class CaptureEndpoints:
         return _no_address
 
     async def _require_rate(self, project: Project, capture: Capture, now: datetime) -> None:
-        """raises: Throttled when the project exceeds its rate limits"""
+        """Raise Throttled if the project exceeds its rate limits."""
         size = len(capture.items_json)
         wait_s = await self.limits.take(project, capture.items, size, now.timestamp())
         if wait_s:
             raise Throttled(wait_s)
 
     async def _project(self, request: Request, token: str, project_id: Any) -> Project:
-        """project_id: as given. source: capture.md section 1.5"""
+        """Return the project of a token.
+
+        Args:
+            project_id: The `project_id` of the request, as given.
+
+        Source: capture.md section 1.5.
+        """
         known = self.projects.known.get(token)
         if known is not None:
             return known
@@ -204,14 +223,14 @@ class CaptureEndpoints:
 
 
 async def _or_later(capturing: Awaitable[T]) -> T:
-    """Await a capture, and answer 503 with `Retry-After` where a limit asks its client to wait.
+    """Await a capture; answer 503 with `Retry-After` if a limit asks its client to wait.
 
-    Every official client that sends anything again does so after 503. After 429 those for Go and
-    Rust in capture v1, for Java, and posthog-js drop the events; Rust in the older protocol sends
-    again only because of `Retry-After`.
+    Every official client that retries at all does so after 503. After 429, the clients for Go and
+    Rust in capture v1, for Java, and posthog-js drop the events; the one for Rust in the older
+    protocol retries only because of `Retry-After`.
 
     Raises:
-        Unavailable: In place of Throttled.
+        Unavailable: Instead of Throttled.
     """
     try:
         return await capturing
@@ -222,7 +241,7 @@ async def _or_later(capturing: Awaitable[T]) -> T:
 
 
 def user_agent_of(headers: Headers) -> str:
-    """As stored with each envelope."""
+    """Return the user agent to store with each envelope."""
     return (headers.get("user-agent") or "")[:USER_AGENT_CHARS_MAX]
 
 
@@ -234,7 +253,7 @@ def _no_address(_: str) -> str:
 
 
 class _Completion:
-    """Answers a capture once it is durable; an `accept_log.port.Completion`."""
+    """The completion of an append, which answers the capture once it is durable."""
 
     __slots__ = ("_accepted", "_items", "_reply")
 
@@ -257,10 +276,11 @@ class _Completion:
 
 @dataclass(frozen=True, slots=True)
 class FastCapture:
-    """A `FastEndpoint` for all captures with the same head; waits for nothing but the accept log.
+    """A `FastEndpoint` for all captures with the same head. It waits only for the accept log.
 
-    query:      its fields
-    address_of: from the peer to the client's address
+    Attributes:
+        query: The fields of the query string.
+        address_of: Returns the client's address for the peer's.
     """
 
     projects: Projects

@@ -31,7 +31,7 @@ from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 
 SPAN = timedelta(hours=1)
-BODY_CHARS_MAX = 1_000_000  # of a dead letter's body in an answer
+BODY_CHARS_MAX = 1_000_000  # characters of a dead letter's body in an answer
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -59,7 +59,7 @@ class SkippedChangesBody(Struct, kw_only=True):
 
 
 class Waiting(Struct, kw_only=True):
-    """What this server has accepted, for all projects, and not ingested yet."""
+    """Requests that this server has accepted, for all projects, and not ingested yet."""
 
     requests: int
     bytes: int
@@ -111,7 +111,11 @@ class Affected(Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class IngestionReports:
-    """backlog: of all lanes of this server's log. raises: OSError"""
+    """The sources of ingestion reports.
+
+    Attributes:
+        backlog: Returns the backlog of each lane of this server's log; may raise OSError.
+    """
 
     ledger: Ledger
     letters: DeadLetters
@@ -143,8 +147,12 @@ class IngestionApi(Controller):
         start: Annotated[str | None, QueryParameter(name="from")] = None,
         end: Annotated[str | None, QueryParameter(name="to")] = None,
     ) -> IngestionReport:
-        """For the last hour, or `from` and `to`: dates, or relative ones such as `-4h`. `accepted`
-        is the sum of all other counts except `waiting`."""
+        """Report the last hour, or the time between `from` and `to`.
+
+        Both are dates, or relative ones such as `-4h`. `accepted` is the sum of all other counts
+        except
+        `waiting`.
+        """
         now: datetime = request.app.state.now()
         until = _time(end, "to", now) or now
         since = _time(start, "from", now) or until - SPAN
@@ -172,7 +180,7 @@ class IngestionApi(Controller):
         ingestion: NamedDependency[IngestionReports],
         turns: NamedDependency[Turns],
     ) -> Paged[DeadLetterBody]:
-        """Requests that were accepted but could not be ingested, newest first."""
+        """List requests that were accepted but could not be ingested, newest first."""
         page, chosen = request.page, DeadLetterFilter(request.project.id)
         async with turns.turn(request.project.id):
             found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
@@ -182,7 +190,7 @@ class IngestionApi(Controller):
     async def retry_all(
         self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
     ) -> Affected:
-        """Within seconds; those that fail again stay, with their new error."""
+        """Retry all dead letters within seconds. Those that fail again stay, with a new error."""
         chosen = DeadLetterFilter(request.project.id)
         return Affected(dead_letters=await ingestion.letters.mark(chosen, request.app.state.now()))
 
@@ -206,12 +214,12 @@ class IngestionApi(Controller):
         ingestion: NamedDependency[IngestionReports],
         turns: NamedDependency[Turns],
     ) -> DeadLetterContent:
-        """The body of the request, with its events."""
+        """Return the body of the request, with its events."""
         async with turns.turn(request.project.id):
             body = await ingestion.letters.body(_one(request, letter_id))
         if body is None:
             raise NotFound
-        # A character is at most four bytes.
+        # A character has at most four bytes.
         text = body[: 4 * BODY_CHARS_MAX + 4].decode(errors="replace")
         return DeadLetterContent(body=text[:BODY_CHARS_MAX], is_cut=len(text) > BODY_CHARS_MAX)
 
@@ -222,7 +230,7 @@ class IngestionApi(Controller):
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
     ) -> Affected:
-        """Within seconds. Its events get the ids of the first attempt."""
+        """Retry the dead letter within seconds. Its events get the ids of the first attempt."""
         now = request.app.state.now()
         marked = await ingestion.letters.mark(_one(request, letter_id), now)
         if not marked:
@@ -236,7 +244,7 @@ class IngestionApi(Controller):
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
     ) -> None:
-        """Its events are lost, and counted as `discarded`."""
+        """Discard the dead letter. Its events are lost, and counted as `discarded`."""
         if not await ingestion.letters.drop(_one(request, letter_id)):
             raise NotFound
 

@@ -1,5 +1,7 @@
-"""Which worker ingests which partitions of the accept log: equal shares, and the batches that a
-dead worker had claimed are repeated whole."""
+"""The assignment of the accept log's partitions to workers.
+
+Each worker gets an equal share. Batches that a dead worker had claimed are repeated whole.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +11,10 @@ from dataclasses import dataclass, field
 class Holding:
     """A partition and its lease.
 
-    holder:     the worker that had it last; "" after it was released
-    is_alive:   the holder is
-    is_claimed: entries of it belong to a batch that was claimed and is not completed
+    Attributes:
+        holder: The worker that had it last; "" after it was released.
+        is_alive: Whether the holder is alive.
+        is_claimed: Whether entries of it belong to a batch that was claimed and is not completed.
     """
 
     partition: int
@@ -23,22 +26,27 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker ingests. epochs: by partition; version: grows with each change"""
+    """The partitions that a worker ingests.
+
+    Attributes:
+        version: Grows with each change.
+        epochs: The epoch of the lease of each partition.
+    """
 
     version: int = 0
     epochs: Mapping[int, int] = field(default_factory=dict)
 
 
 def share(partitions: int, workers: int) -> int:
-    """The most that each of the living workers takes."""
+    """Return the largest number of partitions that one living worker takes."""
     return -(-partitions // max(1, workers))
 
 
 def to_take(holdings: Sequence[Holding], worker: str, workers: int) -> list[int]:
-    """The partitions that a worker should take now.
+    """Return the partitions that a worker should take now.
 
-    Those of a batch that a dead worker had claimed are taken together, even if they are more than
-    its share: only the whole batch can be repeated as it was.
+    The partitions of a batch that a dead worker had claimed are taken together, even if they exceed
+    the worker's share: only the whole batch can be repeated as it was.
     """
     own = sum(one.holder == worker for one in holdings)
     room = share(len(holdings), workers) - own
@@ -52,6 +60,6 @@ def to_take(holdings: Sequence[Holding], worker: str, workers: int) -> list[int]
 
 
 def to_keep(holdings: Sequence[Holding], worker: str, workers: int) -> list[Holding]:
-    """The partitions of a worker that are not above its share."""
+    """Return the partitions of a worker, up to its share."""
     own = [one for one in holdings if one.holder == worker]
     return own[: share(len(holdings), workers)]

@@ -1,6 +1,6 @@
-"""A batch of envelopes: how much memory it may take, what it is prepared to, what it leaves out.
+"""A batch of envelopes: its memory budget, its prepared events and what it leaves out.
 
-The size of a body says little of the memory that its items take, which is therefore estimated.
+The size of a body says little about the memory that its items take, which is therefore estimated.
 """
 
 import builtins
@@ -34,8 +34,11 @@ RulesOf = Callable[[int], IngestionSettings]
 
 
 class ProjectSamples(Struct, frozen=True, array_like=True):
-    """types: group type → index, including all that the events of the project name
-    seen:  event → sample properties that represent all its occurrences
+    """The group types and sample properties of a project's events in a batch.
+
+    Attributes:
+        types: Group type → index, including all types that the events name.
+        seen: Event → sample properties that represent all its occurrences.
     """
 
     types: dict[str, int]
@@ -44,13 +47,15 @@ class ProjectSamples(Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class PreparerResult:
-    """Work done by the preparer process. Valid only if every event is stored and the group types
-    match. The events have no properties then.
+    """The work of the preparer process on a batch, whose events then have no properties.
 
-    projects: by id
-    requests: project and number of received events of each, in the order of arrival
-    drafts:   of the events of all requests
-    entries:  of which the events were prepared, one for each request
+    It is valid only if every event is stored and the group types match.
+
+    Attributes:
+        projects: The samples by project id.
+        requests: For each request in the order of arrival, its project and number of events.
+        drafts: The encoded columns of the events of all requests.
+        entries: The entries from which the events were prepared, one for each request.
     """
 
     projects: Mapping[int, ProjectSamples]
@@ -61,10 +66,14 @@ class PreparerResult:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """arrived: events by project, in the order of arrival; dropped: items by reason
-    start:   as of the entry, for a piece of an envelope
-    named:   ids given by clients, by project
-    tally:   of the dropped items
+    """A batch whose items have been prepared or dropped.
+
+    Attributes:
+        arrived: The events by project, in the order of arrival.
+        named: The event ids given by clients, by project.
+        dropped: The number of items by reason.
+        tally: The tally of the dropped items.
+        start: The `start` of the entry, for a piece of an envelope.
     """
 
     first: int
@@ -81,16 +90,18 @@ class PreparedBatch:
         return sum(map(len, self.arrived.values()))
 
     def names(self, project_id: int) -> Collection[str]:
-        """Of the events of a project."""
+        """Return the names of a project's events."""
         if self.preparer_result is not None:
             return self.preparer_result.projects[project_id].seen
         return {one.prepared.name for one in self.arrived[project_id]}
 
     def ledger(self, stored: Mapping[int, Sequence[datetime]]) -> Tally:
-        """The tally of all items.
+        """Return the tally of all items.
 
-        stored: by project, times of acceptance of the stored ones; all others that arrived were
-                left out because their person was deleted
+        Args:
+            stored: By project, the times of acceptance of the stored events. All others that
+                arrived
+                were left out because their person was deleted.
         """
         counts = count_of(STORED, stored)
         if sum(counts.values()) < self.events:
@@ -104,13 +115,13 @@ class PreparedBatch:
         return joined(self.tally, Tally(counts))
 
     def named_days(self, project_id: int) -> list[date]:
-        """The days, in UTC, of the events with ids given by clients."""
+        """Return the days, in UTC, of the events with ids given by clients."""
         events = self.arrived[project_id]
         return sorted({one.prepared.timestamp.date() for one in events if one.is_named})
 
 
 class Preparation:
-    """Prepares the envelopes of a batch, one after another."""
+    """The preparation of the envelopes of a batch, one after another."""
 
     def __init__(self, rules_of: RulesOf, geoip: GeoIp | None = None) -> None:
         self._rules_of = rules_of
@@ -119,7 +130,7 @@ class Preparation:
         self.counts: Counter[Drop] = Counter()
 
     def arrived(self, entry: LogEntry) -> list[ReceivedEvent]:
-        """The events of an envelope that are not dropped."""
+        """Return the events of an envelope that are not dropped."""
         envelope = entry.envelope
         context = Context(
             envelope.project_id,
@@ -149,14 +160,14 @@ class Preparation:
         )
 
     def tally(self) -> Tally:
-        """Of what was dropped."""
+        """Return the tally of the dropped items."""
         return self._dropped.tally()
 
 
 def prepare_batch(
     entries: Sequence[LogEntry], rules_of: RulesOf, geoip: GeoIp | None = None
 ) -> PreparedBatch:
-    """entries: at least one, in the order of their ids"""
+    """Prepare entries, at least one, in the order of their ids."""
     preparation = Preparation(rules_of, geoip)
     arrived: dict[int, list[ReceivedEvent]] = {}
     for entry in entries:
@@ -180,7 +191,7 @@ def named_ids(arrived: Mapping[int, Sequence[ReceivedEvent]]) -> dict[int, list[
 
 
 def count_items(body: bytes) -> int:
-    """Number of items that the ledger counts for a body: 1 if it cannot be read."""
+    """Return the number of items that the ledger counts for a body: 1 if it cannot be read."""
     try:
         return len(read_items(body)) or 1
     except (AppError, ValueError, RecursionError):
@@ -192,9 +203,10 @@ def without_duplicates(
 ) -> PreparedBatch:
     """Leave out events that are already stored, and repetitions within the batch.
 
-    stored: by project, ids of this batch that the event store has, with their time of acceptance:
-            one with the same time as in this batch is no repetition, but was stored by an earlier
-            attempt at this batch that failed
+    Args:
+        stored: By project, the ids of this batch that the event store has, with their time of
+            acceptance. An event with the same time as in this batch is no repetition: an earlier,
+            failed attempt at this batch stored it.
     """
     if not any(map(len, stored.values())) and all(
         len(set(uuids)) == len(uuids) for uuids in batch.named.values()
@@ -237,31 +249,35 @@ def _as_sent(prepared: PreparedEvent) -> dict[str, Any]:
 # each, relative to this estimate: events of 30 bytes 1.1, ordinary ones 1.0, dropped items 0.3,
 # lists of lists 0.9, numbers 2.6.
 TEXT_FACTOR, OBJECT_BYTES, LIST_BYTES = 8, 700, 64
-# With GeoIP each event and its person get 13 more properties.
+# With GeoIP, each event and its person get 13 more properties.
 LOCATED_OBJECT_BYTES = 4_000
-# 190,000 of the smallest events. Batches of ordinary ones, of 200 bytes and more, reach their limit
-# of 16 MiB of text first.
+# 190,000 of the smallest events. Batches of ordinary events, of 200 bytes and more, reach their
+# limit of 16 MiB of text first.
 EXPANDED_BYTES_MAX = 256 * 2**20
 
 
 class Budget(Struct, frozen=True):
-    """Limit on the memory of a batch. bytes: as estimated; object_bytes: for each object"""
+    """A limit on the memory of a batch.
+
+    Attributes:
+        bytes: The limit, for the estimated memory.
+        object_bytes: The estimate for each JSON object.
+    """
 
     bytes: int = EXPANDED_BYTES_MAX
     object_bytes: int = OBJECT_BYTES
 
     def cost(self, body: builtins.bytes) -> int:
-        """Estimated memory that the events of a body take while they are ingested, in bytes. Takes
-        0.7 ms per MB."""
+        """Return the estimated bytes that a body's events take during ingestion; 0.7 ms per MB."""
         objects, lists = body.count(b"{"), body.count(b"[")
         return len(body) * TEXT_FACTOR + objects * self.object_bytes + lists * LIST_BYTES
 
     def exceeds(self, entries: Sequence[LogEntry]) -> bool:
-        """Whether their total cost is higher."""
+        """Return whether the total cost of these entries is higher than the budget."""
         return sum(self.cost(entry.envelope.body) for entry in entries) > self.bytes
 
     def surely_takes(self, entries: Sequence[LogEntry]) -> bool:
-        """Whether the length of the bodies alone proves that they do not exceed it."""
+        """Return whether the length of the bodies alone proves that they are within the budget."""
         size = sum(len(entry.envelope.body) for entry in entries)
         return size <= self.bytes // (TEXT_FACTOR + self.object_bytes)
 
@@ -270,7 +286,7 @@ class Budget(Struct, frozen=True):
 
 
 def within(entries: Sequence[LogEntry], budget: Budget) -> Sequence[LogEntry]:
-    """The first entries whose total cost is within the budget, at least one."""
+    """Return the first entries whose total cost is within the budget, at least one."""
     size = 0
     for number, entry in enumerate(entries):
         size += budget.cost(entry.envelope.body)
@@ -284,10 +300,10 @@ class _Batch(Struct, gc=False):
 
 
 def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
-    """Divide the items from `start` on into pieces that are within the budget or have one item. A
-    piece does not depend on those before it, so that dividing can be resumed after any of them.
+    """Divide the items from `start` on into pieces that are within the budget or have one item.
 
-    An envelope that is not a list of items, or cannot be read, is one piece.
+    A piece does not depend on those before it, so that dividing can be resumed after any piece. An
+    envelope that is not a list of items, or cannot be read, is one piece.
     """
     items = _raw_items(entry.envelope.body)
     if not items:
@@ -303,7 +319,7 @@ def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
 
 
 def named_before(entry: LogEntry, start: int) -> set[UUID]:
-    """Ids given by the client to the items before `start`."""
+    """Return the ids that the client gave to the items before `start`."""
     return set() if start == 0 else ids_of((_raw_items(entry.envelope.body) or [])[:start])
 
 
@@ -313,8 +329,10 @@ def ids_of(items: Collection[Raw]) -> set[UUID]:
 
 
 def with_ids(piece: LogEntry) -> LogEntry:
-    """Add to each item the id that it would have been given in its whole envelope. A body that
-    cannot be read stays as it is."""
+    """Add to each item the id that it would get in its whole envelope.
+
+    A body that cannot be read stays as it is.
+    """
     envelope = piece.envelope
     context = Context(envelope.project_id, piece.id, envelope.received_at)
     try:

@@ -1,4 +1,4 @@
-"""Stores a prepared batch: its events, then in one records transaction all that depends on them."""
+"""The storing of a prepared batch: its events, then one records transaction for the rest."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -27,23 +27,26 @@ from fanion.persons.conflicts_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.failure_log import FailureLog
 
-# How often other servers may change persons of a batch while it is stored. Then it is halved: each
-# half has fewer persons and takes less time.
+# How often other servers may change persons of a batch while it is stored. After that the batch is
+# halved: each half has fewer persons and takes less time.
 CONFLICTS_MAX = 3
 
 
 class Contended(Exception):
-    """Other servers kept changing persons of a batch while it was being stored."""
+    """The error when other servers kept changing persons of a batch while it was being stored."""
 
 
 class BatchWriter:
-    """Writes the batches of one lane.
+    """A writer for the batches of one lane.
 
-    lock: shared by all lanes of this process, whose batches would otherwise conflict often
-    bus:  notified of projects with new group types
-    require_current: raises NotLeaseHolder when another process may have taken the batch
-    feed: of the streams of live events; None for a lane that is not shown there
-    mirrored: versions of changes that the mirror has, and whose notes are to be deleted
+    Args:
+        lock: Shared by all lanes of this process, whose batches would otherwise often conflict.
+        bus: Notified of projects with new group types.
+        require_current: Raises NotLeaseHolder if another process may have taken the batch.
+        feed: The feed of the streams of live events; None for a lane that is not shown there.
+
+    Attributes:
+        mirrored: Versions of changes that the mirror has, and whose notes are to be deleted.
     """
 
     def __init__(
@@ -70,7 +73,8 @@ class BatchWriter:
         self._bus = bus
         self._feed = feed
         self.mirrored: list[int] = []
-        self._is_above_mirror = False  # of a backup, the event store may be the newer one
+        # After a backup was restored, the event store may be the newer one.
+        self._is_above_mirror = False
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._unmirrored = FailureLog("changes_not_mirrored")
 
@@ -82,11 +86,20 @@ class BatchWriter:
         *,
         divisible: bool = False,
     ) -> bool:
-        """Retried while a store fails. False when the batch must be prepared again, because the
-        preparer's work does not match the stores.
+        """Write a batch, retrying while a store fails.
 
-        span, progress: as of `IngestStore.write`
-        raises: NotLeaseHolder; Contended when the batch should be halved
+        Args:
+            span: As in `IngestStore.write`.
+            progress: As in `IngestStore.write`.
+
+        Returns:
+            False if the batch must be prepared again, because the preparer's work does not match
+                the
+            stores.
+
+        Raises:
+            NotLeaseHolder: Another server may have taken the batch.
+            Contended: The batch is divisible and should be halved.
         """
         conflicts = 0
 
@@ -104,10 +117,17 @@ class BatchWriter:
         return await self._retry.call(attempt)
 
     async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, span: Span) -> None:
-        """Write a dead letter as a batch of its own; no position moves. Not retried.
+        """Write a dead letter as a batch of its own, without retrying. No position moves.
 
-        span:   as of `IngestStore.settle`
-        raises: NotLeaseHolder, LetterGone, PersonsChanged, failures of stores
+        Args:
+            span: As in `IngestStore.settle`.
+
+        Raises:
+            NotLeaseHolder: Another server may have taken the partition.
+            LetterGone: The letter was discarded or ingested meanwhile.
+            PersonsChanged: Other servers kept changing its persons.
+            RecordsUnavailable: The records store failed.
+            EventStoreUnavailable: The event store failed.
         """
         for conflicts in range(CONFLICTS_MAX):
             try:
@@ -116,7 +136,7 @@ class BatchWriter:
                 return
             except PersonsChanged:
                 if conflicts == CONFLICTS_MAX - 1:
-                    raise  # retried with the next dead letters
+                    raise  # the letter is retried with the next dead letters
 
     @asynccontextmanager
     async def _exclusive(self) -> AsyncGenerator[None]:
@@ -124,15 +144,19 @@ class BatchWriter:
             try:
                 yield
             except BaseException:
-                # The batch has changed persons in memory, and these changes were not written.
+                # The batch has changed persons in memory, but these changes were not written.
                 self._store.recent.clear()
                 raise
 
     async def _write(
         self, batch: PreparedBatch, span: Span, progress: EnvelopeProgress | None, conflicts: int
     ) -> bool:
-        """conflicts: how often other servers changed persons meanwhile. Events may belong to other
-        persons now, so that their blocks must not be deduplicated against the stored ones."""
+        """Attempt to write a batch once.
+
+        Args:
+            conflicts: How often other servers changed persons meanwhile. Events may belong to other
+                persons now, so their blocks must not be deduplicated against the stored ones.
+        """
         started, now = perf_counter(), self._now()
         await self._store.claim(span, now, self.mirrored)
         self.mirrored.clear()
@@ -198,7 +222,7 @@ class BatchWriter:
         return [await self._store.changes(one) for one in resolved]
 
     async def _mirror(self, written: Sequence[BatchChanges], mirrored: Batch) -> None:
-        """Tell the event store what is committed. What fails is left to the loop `mirror`."""
+        """Mirror committed changes in the event store. On failure this is left to MirrorWorker."""
         if not (mirrored.persons or mirrored.overrides or mirrored.groups):
             return
         try:
@@ -210,7 +234,7 @@ class BatchWriter:
         self.mirrored += [part.version for part in written]
 
     async def forget_mirrored(self) -> None:
-        """Delete the notes of what is mirrored, when no batch follows that does so."""
+        """Delete the notes of mirrored changes, when no batch follows that would do so."""
         if self.mirrored:
             await self._retry.call(self._store.forget_mirrored, self.mirrored)
             self.mirrored.clear()

@@ -1,6 +1,7 @@
-"""From the accept log to the stores: each envelope once and in order, across crashes and failures.
+"""The way from the accept log to the stores, across crashes and failures.
 
-Dead letters that an operator marked are ingested between the batches.
+Each envelope is ingested once and in order. Dead letters that an operator marked are ingested
+between the batches.
 """
 
 import asyncio
@@ -44,25 +45,27 @@ from fanion.projects.cache import Projects
 from fanion.runtime.change_bus import ChangeBus
 from fanion.runtime.failure_log import FailureLog
 
-STAND_BY_S = 1.0  # between attempts of a standby server to take over
-LOOK_EVERY_S = 1.0  # after dead letters, and to renew the lease
-FORGET_S = 0.1  # for the next batch, whose claim deletes notes of what is mirrored
-FIRST = (0, 1)  # partitions; a log has one of them
+STAND_BY_S = 1.0  # between a standby server's attempts to take over
+LOOK_EVERY_S = 1.0  # how often dead letters are looked for and the lease is renewed
+FORGET_S = 0.1  # time to wait for the next batch, whose claim deletes the notes of mirrored changes
+FIRST = (0, 1)  # the first partition; a log has one of these two
 
 
 class Reassigned(Exception):
-    """Between two batches: this process is to ingest other partitions."""
+    """The signal, between two batches, that this process must ingest other partitions."""
 
 
 class Consumer:
     """The consumer of one lane of the log, in all partitions that this process holds.
 
-    membership: shared by both lanes
-    positions:  of the last completed entries, by partition; empty while another server ingests
-    projects, geoip, preparer: as for BatchReader
-    turn, bus:                as for BatchWriter
-    live:                     is shown what is stored; None for imports
-    clock:                    steady, in seconds
+    Args:
+        turn: The lock of BatchWriter.
+        membership: Shared by both lanes.
+        live: Shown the stored events; None for imports.
+        clock: A steady clock, in seconds.
+
+    Attributes:
+        positions: The last completed entry by partition; empty while another server ingests.
     """
 
     def __init__(
@@ -142,7 +145,10 @@ class Consumer:
 
     @property
     def is_leading(self) -> bool:
-        """Of the servers that ingest one alone is: it does what is to be done once."""
+        """Return whether this server holds the first partition.
+
+        Exactly one ingesting server does. It runs the jobs that must run once.
+        """
         return min(self.positions, default=None) in FIRST
 
     @property
@@ -150,7 +156,7 @@ class Consumer:
         return 0 in self.positions or 0 < self._membership.partitions == len(self.positions)
 
     async def run(self) -> None:
-        """Ingest until `stop`; the current batch is completed."""
+        """Ingest until `stop`. The current batch is completed."""
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             async with self._membership.joined(self._store.consumer):
@@ -161,7 +167,8 @@ class Consumer:
                     except Reassigned:
                         continue
                     except NotLeaseHolder:
-                        # Another server may store what this one does not know until it recalls.
+                        # Another server may now store events that this one knows only after it has
+                        # recalled them.
                         self.positions, self._recalled = {}, frozenset()
                         await self._wait({stopping}, STAND_BY_S)
         finally:
@@ -172,7 +179,12 @@ class Consumer:
         self._stopping.set()
 
     async def _follow(self, stopping: asyncio.Task[bool]) -> None:
-        """Ingest batch after batch. raises: NotLeaseHolder, Reassigned"""
+        """Ingest batch after batch.
+
+        Raises:
+            NotLeaseHolder: Another server has taken over.
+            Reassigned: This process must ingest other partitions.
+        """
         self.reader.start(self.positions)
         try:
             while True:
@@ -202,7 +214,7 @@ class Consumer:
             self.reader.stop()
 
     async def _wait(self, events: set[asyncio.Task[Any]], seconds: float) -> None:
-        """For one of the events, or another assignment."""
+        """Wait for one of the events, or for another assignment."""
         changed = asyncio.create_task(self._membership.changed_from(self._assignment.version))
         try:
             await asyncio.wait(
@@ -212,9 +224,10 @@ class Consumer:
             changed.cancel()
 
     async def _renew(self) -> None:
-        """Renew the lease of a log without partitions where other servers might take it over.
+        """Renew the lease of a log without partitions if other servers might take it over.
 
-        raises: NotLeaseHolder
+        Raises:
+            NotLeaseHolder: Another server has taken over.
         """
         is_single = 0 in self.positions
         if is_single and self._is_shared and (now := self._now()) >= self._renew_at:
@@ -230,14 +243,19 @@ class Consumer:
             await asyncio.wait({stopping}, timeout=rest_s)
 
     async def _resume(self) -> None:
-        """Take up what is assigned to this process, and repeat the batch that was claimed but not
-        completed when the previous holder died. raises: NotLeaseHolder"""
+        """Take up the assigned partitions, and repeat the batch that the previous holder claimed.
+
+        A batch is repeated if it was not completed when its holder died.
+
+        Raises:
+            NotLeaseHolder: Other servers hold the partitions.
+        """
         held = await self._acquire()
         await self._recall(held)
         self._store.recent.clear()
         self._large.resume(held)
         self.positions = {part: one.at for part, one in held.items()}
-        await self._trim(self.positions)  # the previous holder may not have come to it
+        await self._trim(self.positions)  # the previous holder may have died before trimming
         claimed = {part: one.claimed for part, one in held.items() if one.claimed > one.at}
         while waiting := {part: at for part, at in claimed.items() if self.positions[part] < at}:
             after = {part: self.positions[part] for part in waiting}
@@ -249,7 +267,11 @@ class Consumer:
         self._membership.follow(self._store.consumer, self._assignment)
 
     async def _acquire(self) -> Mapping[int, Position]:
-        """By partition. raises: NotLeaseHolder"""
+        """Return the position of each partition assigned to this process.
+
+        Raises:
+            NotLeaseHolder: Other servers hold the partitions.
+        """
         self._assignment = assignment = self._membership.assignment
         if self._is_shared and self._membership.is_divided:
             if assignment.epochs:
@@ -261,7 +283,7 @@ class Consumer:
         return {0: await self._retry.call(lambda: self._store.acquire(self._now()))}
 
     async def _recall(self, held: Mapping[int, Position]) -> None:
-        """Load what other servers have stored in partitions that were not held before."""
+        """Load the ids that other servers have stored in partitions that were not held before."""
         if not self._recalled.issuperset(held):
             await self._deduplicator.recall(self._now())
         self._recalled = frozenset(held)
@@ -271,7 +293,7 @@ class Consumer:
         entries: Sequence[LogEntry],
         prepared: PreparedBatch | None,
     ) -> None:
-        """Returns when every entry is stored or has become a dead letter."""
+        """Ingest entries until each one is stored or has become a dead letter."""
         if first := self._large.first_started(entries):
             await self._ingest(entries[:first], None)
             await self._ingest(entries[first:], None)
@@ -306,7 +328,11 @@ class Consumer:
         await self._done(entries)
 
     def _span(self, upto: Positions) -> Span:
-        """From the positions on. upto: of partitions that this process holds"""
+        """Return the span from the present positions to these.
+
+        Args:
+            upto: Partitions that this process holds.
+        """
         after = {partition: self.positions[partition] for partition in upto}
         return Span(after, upto, self._assignment.epochs)
 

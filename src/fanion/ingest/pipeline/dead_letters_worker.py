@@ -1,4 +1,4 @@
-"""Ingests dead letters that an operator marked."""
+"""The ingestion of dead letters that an operator marked."""
 
 from collections.abc import Callable
 from contextlib import aclosing
@@ -23,11 +23,13 @@ EVERY_S = 1.0  # one read through an index
 
 
 class DeadLetterRetries:
-    """Ingests marked dead letters between the batches of a consumer.
+    """The retries of marked dead letters between the batches of a consumer.
 
-    reader, writer, deduplicator: the consumer's
-    failures:                     counts failures of stores
-    clock:                        steady, in seconds
+    The reader, writer and deduplicator are the consumer's.
+
+    Args:
+        failures: Counts failures of stores.
+        clock: A steady clock, in seconds.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class DeadLetterRetries:
         self._waits = FailureLog("retries_wait")
 
     async def run_due(self, span: Span) -> None:
-        """Ingest the marked dead letters, once per EVERY_S. They stay marked when a
-        store fails.
+        """Ingest the marked dead letters, once per EVERY_S. They stay marked if a store fails.
 
-        span:   of a partition that this server holds, without entries
-        raises: NotLeaseHolder
+        Args:
+            span: A partition that this server holds, without entries.
+
+        Raises:
+            NotLeaseHolder: Another server has taken the partition.
         """
         if self._clock() < self._look_at:
             return
@@ -88,7 +92,10 @@ class DeadLetterRetries:
             self._log.info("dead_letter_ingested", log_id=letter.entry.id, events=batch.events)
 
     async def _ingest(self, letter: MarkedLetter, span: Span) -> PreparedBatch:
-        """Look all ids up: the letter may be old, and its client may have sent it again."""
+        """Ingest a letter, looking up all its ids.
+
+        The letter may be old, and its client may have sent it again.
+        """
         batch = await self._reader.prepare([letter.entry])
         named = batch.named.items()
         stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
@@ -98,7 +105,7 @@ class DeadLetterRetries:
         return batch
 
     async def _split(self, letter: MarkedLetter) -> bool:
-        """Divide a letter that would take too much memory; its pieces are ingested next time."""
+        """Divide a letter that would take too much memory. Its pieces are ingested next time."""
         found = await self._reader.pieces_of_letter(letter.entry)
         if len(found) < 2:
             return False
@@ -114,12 +121,12 @@ class DeadLetterRetries:
 
 
 def first_error(error: Exception) -> Exception:
-    """The first leaf of nested exception groups."""
+    """Return the first leaf of nested exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def error_text(error: Exception) -> str:
-    """The text stored with a dead letter."""
+    """Return the text stored with a dead letter."""
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Finds events of a batch that are stored already: clients retry with the same event ids."""
+"""The search for a batch's events that are already stored: clients retry with the same ids."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,14 @@ from fanion.ingest.pipeline.retry import StoreRetry
 # Clients retry for minutes.
 REMEMBERED = timedelta(hours=2)
 REMEMBERED_MAX = 2_000_000
-# Days of one batch of an import; one in order of time spans few. Without days all is read.
+# The limit of days searched for one batch of an import. A batch in order of time spans few; a
+# search without days would read everything.
 IMPORTED_DAYS_MAX = 400
 
-# Of one generation; there are two, so that the last four million ids are always known. With these
-# sizes the false positive rate is 1 in 500; the event store then decides.
+# The number of ids in one generation. There are two, so that the last four million ids are always
+# known. With these sizes the false positive rate is 1 in 500; the event store then decides.
 IDS_MAX = 4_000_000
-_BITS = 26  # 8 MB a generation
+_BITS = 26  # 8 MB for each generation
 _MASK = np.uint64((1 << _BITS) - 1)
 _SHIFTS = np.array([0, 19, 38], dtype=np.uint64)
 _ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)
@@ -30,9 +31,10 @@ _Places = NDArray[np.uint64]
 
 
 class Deduplicator:
-    """Deduplicates one lane. A Bloom filter of recent ids saves most queries of the event store.
+    """The deduplication of one lane. A Bloom filter of recent ids saves most event store queries.
 
-    historical: an import may be repeated after months, so that all its ids are looked up
+    Args:
+        historical: Whether to look up all ids, because an import may be repeated after months.
     """
 
     def __init__(self, events: EventStore, retry: StoreRetry, *, historical: bool) -> None:
@@ -47,12 +49,12 @@ class Deduplicator:
         self._recent.add(await self._retry.call(self._events.recent_ids, since, REMEMBERED_MAX))
 
     async def remember(self, batch: PreparedBatch) -> None:
-        """Add the ids of a batch that is stored."""
+        """Add the ids of a stored batch."""
         for uuids in batch.named.values():
             await asyncio.to_thread(self._recent.add, uuids)
 
     async def without_stored(self, batch: PreparedBatch) -> PreparedBatch:
-        """The batch without events that are already stored."""
+        """Return the batch without events that are already stored."""
         stored: dict[int, dict[UUID, datetime]] = {}
         for project_id, uuids in batch.named.items():
             known = await self._imported(batch, project_id) if self._historical else {}
@@ -67,7 +69,10 @@ class Deduplicator:
         return await self._retry.call(self._events.existing, project_id, uuids)
 
     async def _imported(self, batch: PreparedBatch, project_id: int) -> Mapping[UUID, datetime]:
-        """A repeated event has the same time, so that only the batch's days are searched."""
+        """Return the batch's ids that are stored on the days of its events.
+
+        Only these days are searched, because a repeated event has the same time.
+        """
         days = batch.named_days(project_id)
         if not 0 < len(days) <= IMPORTED_DAYS_MAX:
             return {}
@@ -76,8 +81,10 @@ class Deduplicator:
 
 
 class BloomFilter:
-    """A Bloom filter in two generations, for whole batches: 0.6 µs an id, a loop in Python
-    takes 8."""
+    """A Bloom filter in two generations, for whole batches.
+
+    It takes 0.6 µs for each id; a loop in Python takes 8.
+    """
 
     def __init__(self, ids_max: int = IDS_MAX) -> None:
         self._ids_max = ids_max
@@ -85,7 +92,7 @@ class BloomFilter:
         self._new = self._old = np.zeros(1 << (_BITS - 3), dtype=np.uint8)
 
     def find(self, uuids: Sequence[UUID]) -> list[UUID]:
-        """Those that may have been added; all others were not."""
+        """Return the ids that may have been added. All others were not."""
         if not uuids:
             return []
         places = _places(uuids)
@@ -105,7 +112,7 @@ class BloomFilter:
 
 
 def _places(uuids: Sequence[UUID]) -> _Places:
-    """Three bits for each id, from both halves: ids of one moment share their first half."""
+    """Return three bits for each id, from both halves, since ids of one moment share the first."""
     halves = np.frombuffer(b"".join([uuid.bytes for uuid in uuids]), dtype="<u8").reshape(-1, 2)
     mixed = halves * _ODD
     mixed = (mixed[:, 0] >> np.uint64(29)) ^ mixed[:, 1] ^ (mixed[:, 1] >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""Writes what a batch sends to the event store: its events, and its mirror of persons."""
+"""The writing of a batch to the event store: its events, and its changes of the mirror."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -14,10 +14,11 @@ from fanion.ingest.pipeline.store import BatchChanges
 
 
 class Insertion:
-    """Inserts batches of rows one after another, while later ones are being encoded.
+    """The insertion of batches of rows one after another, while later ones are being encoded.
 
-    token: the same for the same batch, so that the engine recognises a repeated insert
-    require_current: raises NotLeaseHolder when another process may have taken the batch
+    Args:
+        token: The same for the same batch, so that the engine recognises a repeated insert.
+        require_current: Raises NotLeaseHolder if another process may have taken the batch.
     """
 
     def __init__(self, events: EventStore, token: str, require_current: Callable[[], None]) -> None:
@@ -27,7 +28,13 @@ class Insertion:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def put(self, batch: Batch) -> None:
-        """Queue an insert; waits while more than one is pending. raises: as `stored`"""
+        """Queue an insert, waiting while more than one is pending.
+
+        Raises:
+            EventRejected: The event store refuses an earlier insert.
+            EventStoreUnavailable: The event store failed at an earlier insert.
+            NotLeaseHolder: Another process may have taken the batch.
+        """
         number, before = len(self._tasks), self._tasks[-1] if self._tasks else None
         if number > 1:
             await self._tasks[-2]
@@ -36,13 +43,16 @@ class Insertion:
     async def stored(self) -> None:
         """Wait until everything is on disk.
 
-        raises: EventRejected, EventStoreUnavailable, NotLeaseHolder
+        Raises:
+            EventRejected: The event store refuses the rows.
+            EventStoreUnavailable: The event store failed.
+            NotLeaseHolder: Another process may have taken the batch.
         """
         for task in self._tasks:
             await task
 
     async def cancel(self) -> None:
-        """Inserts that have started still run to their end in their thread."""
+        """Cancel the inserts. Those that have started still run to their end in their thread."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -58,7 +68,10 @@ class Insertion:
 async def insertion(
     events: EventStore, token: str, require_current: Callable[[], None]
 ) -> AsyncGenerator[Insertion]:
-    """The body awaits `stored`; when it fails, no further insert is started."""
+    """Yield an insertion, whose `stored` the body must await.
+
+    If the body fails, no further insert is started.
+    """
     inserting = Insertion(events, token, require_current)
     try:
         yield inserting
@@ -74,11 +87,12 @@ def insert_token(
     resolutions: Sequence[Resolution],
     conflicts: int,
 ) -> str:
-    """The deduplication token, the same for the same batch.
+    """Return the deduplication token, the same for the same batch.
 
-    Log positions alone are not enough: a new log counts from 1 again, and its first events would be
-    taken for repetitions. Other parts tell apart a batch with fewer events, because a person was
-    deleted meanwhile, and one encoded by the preparer or after a conflict, which has other blocks.
+    Log positions are not enough: a new log counts from 1 again, and its first events would be taken
+    for repetitions. Other parts distinguish a batch that has fewer events, because a person was
+    deleted meanwhile, and one that was encoded by the preparer or after a conflict, which has other
+    blocks.
     """
     events = sum(len(one.arrived) for one in resolutions)
     first = next((one for one in resolutions if one.arrived), None)
@@ -108,7 +122,10 @@ def event_blocks(
 
 
 def mirror_batch(encoder: EventEncoder, written: Sequence[BatchChanges]) -> Batch:
-    """Persons, merges and groups as the event store mirrors them, for cohorts and insights."""
+    """Return the rows of persons, merges and groups for the mirror.
+
+    Cohorts and insights read them there.
+    """
     persons = [row for part in written for row in person_rows(part.resolved)]
     overrides = [
         Override(part.resolved.project_id, old, new, part.version)

@@ -1,4 +1,4 @@
-"""Stores an envelope that is too large for one batch, in pieces one after another."""
+"""The storing of an envelope that is too large for one batch, in pieces one after another."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,13 +24,17 @@ from fanion.ingest.pipeline.position_store import (
 )
 from fanion.ingest.pipeline.reader import BatchReader
 
-# Stores an envelope or a piece of one, because of its error; progress: as of `IngestStore.write`.
+# Stores an envelope or a piece of one as a dead letter because of its error. The progress is as in
+# `IngestStore.write`.
 StoreDeadLetter = Callable[[LogEntry, Exception, EnvelopeProgress | None], Awaitable[None]]
 
 
 class LargeEnvelopeWriter:
-    """Each piece is written in a transaction of its own, which records the progress in the
-    envelope: whoever holds the partition next continues there."""
+    """A writer for envelopes that are too large for one batch.
+
+    Each piece is written in a transaction of its own, which records the progress in the envelope.
+    The partition's next holder continues from there.
+    """
 
     def __init__(
         self,
@@ -46,24 +50,28 @@ class LargeEnvelopeWriter:
         self._progress: dict[int, EnvelopeProgress] = {}  # by partition
 
     def resume(self, held: Mapping[int, Position]) -> None:
-        """Take up the partitions that this process holds now."""
+        """Load the progress in the partitions that this process holds now."""
         self._progress = {part: one.progress for part, one in held.items() if one.progress}
 
     def first_started(self, entries: Sequence[LogEntry]) -> int | None:
-        """Index of an entry some of whose items are stored, if there is one."""
+        """Return the index of the first entry of which some items are stored, or None."""
         if not self._progress:
             return None
         return next((n for n, entry in enumerate(entries) if self._started(entry)), None)
 
     async def needs_pieces(self, entry: LogEntry, *, is_unchecked: bool) -> bool:
-        """An envelope that was started in pieces is continued so, whatever the limit is by now. One
-        that was prepared whole is small enough."""
+        """Return whether an entry must be written in pieces.
+
+        An envelope that was started in pieces is continued in pieces, whatever the limit is now.
+        One that
+        was prepared whole is small enough.
+        """
         if self._started(entry):
             return True
         return is_unchecked and await self._reader.is_too_large(entry)
 
     async def write(self, entry: LogEntry, span: Span) -> None:
-        """span: of this entry alone"""
+        """Write an entry in pieces, with a span that has only this entry."""
         start = self._started(entry)
         earlier = await asyncio.to_thread(named_before, entry, start)
         coming = await asyncio.to_thread(pieces, entry, start, self._reader.budget)
@@ -81,7 +89,7 @@ class LargeEnvelopeWriter:
             self._set_progress(entry, after)
 
     def _started(self, entry: LogEntry) -> int:
-        """How many items of an entry are stored."""
+        """Return how many items of an entry are stored."""
         progress = self._progress.get(entry.partition)
         return progress.items if progress is not None and progress.entry_id == entry.id else 0
 
@@ -92,8 +100,13 @@ class LargeEnvelopeWriter:
             self._progress[entry.partition] = progress
 
     async def _new_in_piece(self, piece: LogEntry, earlier: set[UUID]) -> PreparedBatch:
-        """earlier: ids of items in previous pieces; those of this one are added. The event store
-        cannot tell which piece of an envelope an event came with."""
+        """Prepare a piece without repeated items.
+
+        The event store cannot tell which piece of an envelope an event came with.
+
+        Args:
+            earlier: The ids of items in previous pieces. Those of this piece are added.
+        """
         batch = await self._reader.prepare([piece])
         again = {
             key: dict.fromkeys(earlier.intersection(n), LONG_AGO) for key, n in batch.named.items()

@@ -1,6 +1,6 @@
-"""Hands stored events to the streams of live events, where their project has readers.
+"""The feed of stored events for streams of live events of projects that have readers.
 
-Without readers a batch costs one look at a dict.
+Without readers, a batch costs one lookup in a dict.
 """
 
 import asyncio
@@ -25,8 +25,11 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Of one filter. numbers: places of events among those of the project
-    earlier: number of fitting events before them
+    """The events chosen for one filter.
+
+    Attributes:
+        numbers: The indices of events among those of the project.
+        earlier: The number of matching events before them.
     """
 
     filter: LiveFilter
@@ -36,8 +39,12 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class LiveFeed:
-    """reader:   prepares events again that another process has prepared
-    shows_all: whether this server stores all events; otherwise it reads them from the event store
+    """The feed of the events that this server stores.
+
+    Attributes:
+        reader: Prepares events again that the preparer process has prepared.
+        shows_all: Returns whether this server stores all events. Otherwise the streams read them
+            from the event store.
     """
 
     live: LiveEvents
@@ -47,10 +54,12 @@ class LiveFeed:
     async def show(
         self, batch: PreparedBatch, stored: Iterable[tuple[Resolved, Mapping[str, int]]]
     ) -> None:
-        """stored: the events of each project that were stored just now, with the types of its
-        groups (type → index)
+        """Show the events just stored.
 
-        Never raises: the batch is stored, whatever becomes of the streams.
+        This never raises: the batch is stored, whatever becomes of the streams.
+
+        Args:
+            stored: The events of each project, with the types of its groups (type → index).
         """
         if not self.shows_all():
             return
@@ -80,14 +89,17 @@ class LiveFeed:
     async def _with_properties(
         self, batch: PreparedBatch, resolved: Resolved, numbers: Sequence[int]
     ) -> Mapping[int, ReceivedEvent]:
-        """By number. Events that the preparer process has prepared come without properties."""
+        """Return the events by number, with properties.
+
+        Events that the preparer process has prepared come without properties.
+        """
         arrived = {number: resolved.arrived[number] for number in numbers}
         if batch.preparer_result is None or not numbers:
             return arrived
         entries = entries_of(batch, resolved.project_id, numbers)
         again = await self.reader.prepare(entries)
         whole = {one.prepared.uuid: one for one in again.arrived.get(resolved.project_id, ())}
-        # Without those that rules of the project have dropped since.
+        # Events that the project's rules have dropped since are left out.
         return {
             number: whole[one.prepared.uuid]
             for number, one in arrived.items()
@@ -96,7 +108,7 @@ class LiveFeed:
 
 
 def choose(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Chosen]:
-    """The last events that fit each filter, as many as a ring holds."""
+    """Return the last events that match each filter, as many as a ring holds."""
     found: list[Chosen] = []
     for one in filters:
         numbers: Sequence[int] = range(len(resolved.arrived))
@@ -117,9 +129,11 @@ def choose(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Chosen]:
 
 
 def entries_of(batch: PreparedBatch, project_id: int, numbers: Sequence[int]) -> Sequence[LogEntry]:
-    """The envelopes with these events of the project, of a batch that the preparer has prepared.
+    """Return the envelopes that contain these events of the project.
 
-    numbers: ascending
+    Args:
+        batch: A batch that the preparer process has prepared.
+        numbers: The indices of the events, ascending.
     """
     assert batch.preparer_result is not None
     found: list[LogEntry] = []
@@ -144,7 +158,6 @@ def _live_events(
     arrived: Mapping[int, ReceivedEvent],
     types: Mapping[str, int],
 ) -> dict[int, LiveEvent]:
-    """By number."""
     return {
         number: _live_event(f"{batch.last}-{batch.start + number}", resolved, one, types)
         for number, one in arrived.items()
@@ -162,6 +175,6 @@ def _live_event(
 
 
 def _owner(resolved: Resolved, distinct_id: str) -> UUID:
-    """The person that the events of a distinct id belong to after the batch, or would get."""
+    """Return the person that owns the distinct id's events after the batch, or would own them."""
     person = resolved.owners.get(distinct_id)
     return person_uuid(resolved.project_id, distinct_id) if person is None else person.uuid

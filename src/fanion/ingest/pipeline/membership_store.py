@@ -1,5 +1,7 @@
-"""The workers that ingest an accept log with partitions, and the leases of the partitions. All
-times are of the database's clock."""
+"""The workers that ingest a partitioned accept log, and the leases of the partitions.
+
+All times are by the database's clock.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,10 +11,10 @@ from sqlalchemy import Connection, text
 from fanion.db.engine import Records
 from fanion.ingest.pipeline.assignment import Holding, to_take
 
-# A worker that has not renewed for so long is taken to be dead.
+# A worker that has not renewed its membership for this long is taken to be dead.
 LOST_S = 6
-FORGOTTEN_S = 3_600  # a dead one without partitions
-# Of the advisory lock under which partitions are taken, by one worker at a time.
+FORGOTTEN_S = 3_600  # for a dead worker without partitions
+# The advisory lock under which partitions are taken, by one worker at a time.
 _LOCK_CLASS, _LOCK = 1_179_602_497, 2
 
 _RENEW = text("""
@@ -25,7 +27,7 @@ DELETE FROM log_workers
       WHERE renewed_at < CLOCK_TIMESTAMP() - INTERVAL '{FORGOTTEN_S} s'
         AND id NOT IN (SELECT holder FROM log_positions)
 """)
-# Every entry of the log that has no partitions is ingested, and it takes no more.
+# True once every entry of the log without partitions is ingested, and it takes no more.
 _IS_DIVIDED = text("""
 SELECT EXISTS (SELECT FROM log_positions WHERE partition > 0)
    AND NOT EXISTS (
@@ -65,7 +67,7 @@ UPDATE log_positions SET epoch = epoch + 1, holder = :worker WHERE partition = A
 _RELEASE = text("""
 UPDATE log_positions SET holder = '' WHERE holder = :worker AND partition = ANY(:partitions)
 """)
-# What is claimed keeps its holder, so that the batch is recognised.
+# Claimed partitions keep their holder, so that the batch is recognised.
 _LEAVE = (
     text("""
     UPDATE log_positions
@@ -89,13 +91,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class MembershipStore:
-    """worker: names this process"""
+    """The membership of one worker.
+
+    Attributes:
+        worker: The name of this process.
+    """
 
     records: Records
     worker: str
 
     async def is_divided(self) -> bool:
-        """Whether the log has partitions, and what it held before is ingested."""
+        """Return whether the log has partitions and everything from before is ingested."""
         return bool((await self.records.fetch(_IS_DIVIDED))[0][0])
 
     async def renew(self) -> None:
@@ -108,8 +114,13 @@ class MembershipStore:
             return await connection.run_sync(_group)
 
     async def take(self) -> bool:
-        """Take free partitions. Whether there may be more for this worker, before it has repeated
-        a batch that it took."""
+        """Take free partitions.
+
+        Returns:
+            Whether there may be more that this worker can take before it repeats a batch that it
+                took
+            over.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_take, self.worker)
 

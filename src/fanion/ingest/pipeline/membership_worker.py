@@ -1,4 +1,4 @@
-"""Keeps this process a member of the workers that ingest an accept log with partitions."""
+"""The membership of this process in the workers that ingest a partitioned accept log."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -16,18 +16,19 @@ from fanion.ingest.pipeline.position_store import NotLeaseHolder
 from fanion.runtime.background import run_loop
 
 RENEW_EVERY_S = 2.0
-LOOK_EVERY_S = 0.4  # a partition that was released is taken within a second
-# Before others may take this worker to be dead: an insert that is sent by then is not too late.
+LOOK_EVERY_S = 0.4  # a released partition is taken within a second
+# Time left before others may take this worker to be dead; an insert sent by then is not too late.
 LATE_S = 1.0
 # A batch takes seconds. A worker whose batch takes longer waits for a store that others may reach.
 STUCK_S = 30.0
 
 
 class Membership:
-    """Balances the partitions with other workers, between batches.
+    """The balancing of the partitions among workers, between batches.
 
-    is_divided: whether the log has partitions, and what it held before is ingested
-    partitions: their number
+    Attributes:
+        is_divided: Whether the log has partitions and everything from before is ingested.
+        partitions: Their number.
     """
 
     def __init__(self, store: MembershipStore, clock: Callable[[], float] = monotonic) -> None:
@@ -44,7 +45,7 @@ class Membership:
 
     @asynccontextmanager
     async def joined(self, lane: str) -> AsyncGenerator[None]:
-        """While a lane is consumed. The partitions are released when none is any more."""
+        """Be a member while a lane is consumed. When no lane is, the partitions are released."""
         self._lanes[lane] = 0
         if self._task is None and self._store.records.dialect == "postgresql":
             self._task = asyncio.create_task(self._run())
@@ -56,12 +57,15 @@ class Membership:
                 await self._leave(self._task)
 
     def follow(self, lane: str, assignment: Assignment) -> None:
-        """A lane has given up what it consumed before, and repeated what was claimed."""
+        """Record that a lane follows an assignment.
+
+        It has given up what it consumed before, and repeated the claimed batches.
+        """
         self._lanes[lane] = assignment.version
 
     @contextmanager
     def working(self, lane: str) -> Iterator[None]:
-        """While a batch of a lane is ingested."""
+        """Mark a lane as ingesting a batch."""
         self._working[lane] = self._clock()
         try:
             yield
@@ -69,14 +73,16 @@ class Membership:
             del self._working[lane]
 
     def require_current(self) -> None:
-        """No insert of a batch that another worker may be repeating, because this process was
-        paused or cut off. raises: NotLeaseHolder"""
+        """Raise NotLeaseHolder if another worker may be repeating this one's batch.
+
+        That can be after this process was paused or cut off. Nothing may be inserted then.
+        """
         silent_s = self._clock() - self._renewed_at
         if self.is_divided and silent_s > LOST_S - LATE_S:
             raise NotLeaseHolder(f"the membership was renewed {silent_s:.1f} s ago")
 
     async def changed_from(self, version: int) -> None:
-        """Wait for another assignment."""
+        """Wait until the assignment has another version."""
         while self.assignment.version == version:
             self._changed.clear()
             await self._changed.wait()
@@ -85,8 +91,13 @@ class Membership:
         await run_loop(self.look, LOOK_EVERY_S, "log_membership_not_renewed", (RecordsUnavailable,))
 
     async def look(self) -> None:
-        """Renew the membership, and take or give up partitions; neither while a batch is stuck, so
-        that other workers take over. raises: RecordsUnavailable"""
+        """Renew the membership, and take or give up partitions.
+
+        Neither is done while a batch is stuck, so that other workers take over.
+
+        Raises:
+            RecordsUnavailable: The records store failed.
+        """
         if not self.is_divided:
             self.is_divided = await self._store.is_divided()
             if not self.is_divided:

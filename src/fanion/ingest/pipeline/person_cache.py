@@ -6,23 +6,27 @@ from weakref import WeakValueDictionary
 
 from fanion.persons.merge import PersonState
 
-# Least recently used persons are evicted, of the least recently used project.
+# The least recently used persons of the least recently used project are evicted.
 DISTINCT_IDS_MAX = 150_000
-# Of properties as JSON, which take two to three times as much in memory.
+# The limit of the properties as JSON, which take two to three times as much in memory.
 BYTES_MAX = 128 * 2**20
 
 
 class PersonCache:
-    """This process evicts persons that it changes elsewhere, and clears the cache when changes
-    applied to cached persons could not be written. Changes by other servers show in the version."""
+    """A cache of persons by project and distinct id.
+
+    This process evicts persons that it changes elsewhere, and clears the cache if changes applied
+    to
+    cached persons could not be written. The version shows whether another server changed a person.
+    """
 
     def __init__(
         self, distinct_ids_max: int = DISTINCT_IDS_MAX, bytes_max: int = BYTES_MAX
     ) -> None:
         self._distinct_ids_max = distinct_ids_max
         self._bytes_max = bytes_max
-        # By project and distinct id, both in the order of last use, with the
-        # size of the properties; a person counts for each distinct id under which it is cached.
+        # By project and distinct id, both in the order of last use, with the size of the
+        # properties. A person counts for each distinct id under which it is cached.
         self._persons: dict[int, dict[str, tuple[PersonState, int]]] = {}
         self._count = self._bytes = 0
         # One state for each person, whichever distinct id leads to it.
@@ -32,14 +36,17 @@ class PersonCache:
     def find(
         self, project_id: int, distinct_ids: Sequence[str]
     ) -> tuple[dict[str, PersonState], list[str]]:
-        """The cached persons, and the distinct ids that must be read."""
+        """Return the cached persons, and the distinct ids that must be read."""
         persons = self._persons.get(project_id, {})
         known = {name: persons[name][0] for name in distinct_ids if name in persons}
         return known, [name for name in distinct_ids if name not in known]
 
     def canonical(self, read: Mapping[str, PersonState]) -> dict[str, PersonState]:
-        """The states just read, replaced by the cached state of the same person unless that has
-        another version because another server has changed the person."""
+        """Replace states just read by the cached states of the same persons.
+
+        A cached state with another version is not used, because another server has changed the
+        person.
+        """
         found: dict[str, PersonState] = {}
         for name, person in read.items():
             known = None if person.id is None else self._by_id.get(person.id)
@@ -48,7 +55,7 @@ class PersonCache:
         return found
 
     def put(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
-        """owners: by distinct id, as written to the store"""
+        """Add persons by distinct id, as written to the store."""
         persons = self._persons.pop(project_id, {})
         self._persons[project_id] = persons
         self._count -= len(persons)
@@ -77,7 +84,7 @@ class PersonCache:
         self._bytes -= size
 
     def evict_person(self, project_id: int, person_id: int, distinct_ids: Iterable[str]) -> None:
-        """A person was changed outside ingestion. distinct_ids: all that it has"""
+        """Evict a person that was changed outside ingestion, under all its distinct ids."""
         persons = self._persons.get(project_id, {})
         for distinct_id in distinct_ids:
             if distinct_id in persons:
@@ -90,10 +97,13 @@ class PersonCache:
         persons: Mapping[str, PersonState],
         changed: Collection[tuple[int | None, int]],
     ) -> None:
-        """Evict persons that another server has changed. An entry under a further distinct id is
-        evicted when that id is looked up.
+        """Evict persons that another server has changed.
 
-        persons: as returned by `find`; changed: ids with their outdated versions
+        An entry under another distinct id of the person is evicted when that id is looked up.
+
+        Args:
+            persons: As returned by `find`.
+            changed: Ids with their outdated versions.
         """
         remembered = self._persons.get(project_id, {})
         for name, person in persons.items():
@@ -103,7 +113,11 @@ class PersonCache:
                     del self._by_id[person.id]
 
     def clear_if_deleted(self, floors: Mapping[int, int]) -> None:
-        """floors: by project, a number that changes whenever any server deletes a person"""
+        """Clear the cache if a person was deleted.
+
+        Args:
+            floors: By project, a number that changes whenever any server deletes a person.
+        """
         if any(self._floors.get(project_id) != floor for project_id, floor in floors.items()):
             self.clear()
             self._floors.update(floors)

@@ -1,5 +1,8 @@
-"""The committed position of each lane in each partition of the accept log, and the lease under
-which a worker moves it: without partitions one for both lanes, else one for each partition."""
+"""The committed position of each lane in each partition of the accept log, and its lease.
+
+A worker moves a position only under a lease: one for both lanes of a log without partitions, else
+one for each partition.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,18 +17,18 @@ from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.tables import log_positions
 
-# Of a log without partitions. A server that has not renewed its lease for so long is taken to be
-# dead; another one continues.
+# For a log without partitions. A server that has not renewed its lease for this long is taken to be
+# dead, and another one continues.
 LEASE_DURATION = timedelta(seconds=15)
 RENEW_EVERY = LEASE_DURATION / 3  # while idle; each batch renews it too
 LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
 LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-# `held_until` is never null: a lease that is released expires at once.
+# `held_until` is never null: a released lease expires at once.
 _claimed = log_positions.c.claimed
 _LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
 
-# Each row is a fence: it moves only under the lease's epoch, and from the position assumed.
+# Each row is a fence: it moves only under the lease's epoch, and from the assumed position.
 _MOVE = text("""
 UPDATE log_positions AS held
    SET position = moved.position, claimed = GREATEST(held.claimed, moved.claimed)
@@ -35,7 +38,7 @@ UPDATE log_positions AS held
  WHERE held.consumer = moved.consumer AND held.epoch = moved.epoch
    AND held.position = moved.assumed
 """)
-# An entry is in its table at least until it is ingested.
+# An entry stays in its table at least until it is ingested.
 _IS_WAITING = text("""
 SELECT EXISTS (
          SELECT
@@ -56,21 +59,21 @@ SELECT EXISTS (
 
 
 class NotLeaseHolder(Exception):
-    """Another server holds the lease of the lanes, or of a partition."""
+    """The error when another server holds the lease of the lanes, or of a partition."""
 
 
-# Suffix of a consumer's second row, for an envelope that is ingested in pieces: its `position` is
-# the envelope's id, its `claimed` the number of items that are stored.
+# The suffix of a consumer's second row, for an envelope that is ingested in pieces. Its `position`
+# is the envelope's id, its `claimed` the number of items that are stored.
 PROGRESS_SUFFIX = ":progress"
 
 
 def consumer_of(lane: str, partition: int) -> str:
-    """The name of the row that holds a position."""
+    """Return the name of the row that holds a position."""
     return f"{lane}/{partition}" if partition else lane
 
 
 async def ingested_upto(records: Records) -> int:
-    """The last position in the log that any consumer has completed or claimed."""
+    """Return the last id in the log that any consumer has completed or claimed."""
     rows = await records.fetch(
         select(log_positions.c.position, log_positions.c.claimed).where(
             log_positions.c.consumer.not_like(f"%{PROGRESS_SUFFIX}")
@@ -80,7 +83,7 @@ async def ingested_upto(records: Records) -> int:
 
 
 async def is_ingested(records: Records, entry_id: int, lane: str = LIVE) -> bool:
-    """Whether everything in a lane up to that id is ingested."""
+    """Return whether everything in a lane up to this id is ingested."""
     if records.dialect == "postgresql":
         asked = {"lane": lane, "historical": lane == HISTORICAL, "upto": entry_id}
         [row] = await records.fetch(_IS_WAITING, asked)
@@ -90,7 +93,7 @@ async def is_ingested(records: Records, entry_id: int, lane: str = LIVE) -> bool
 
 
 async def claimed_positions(records: Records) -> dict[str, int]:
-    """By consumer, the last entry of the batch that it has begun last."""
+    """Return, for each consumer, the last entry of the batch that it began last."""
     rows = await records.fetch(
         select(log_positions.c.consumer, log_positions.c.claimed).where(
             log_positions.c.consumer.not_like(f"%{PROGRESS_SUFFIX}")
@@ -100,13 +103,16 @@ async def claimed_positions(records: Records) -> dict[str, int]:
 
 
 async def not_yet_at(records: Records, claimed: Mapping[str, int]) -> list[str]:
-    """Those of the consumers that have not committed everything up to there."""
+    """Return the consumers that have not committed everything up to these positions."""
     rows = await records.fetch(select(log_positions.c.consumer, log_positions.c.position))
     return [row.consumer for row in rows if row.position < claimed.get(row.consumer, 0)]
 
 
 async def committed_positions(records: Records, lane: str) -> Positions:
-    """Of all partitions, with that of a log without partitions, which may not be ingested whole."""
+    """Return every partition's committed position.
+
+    The position of the log without partitions is included, which may still hold entries.
+    """
     rows = await records.fetch(
         select(log_positions.c.consumer, log_positions.c.partition, log_positions.c.position)
     )
@@ -119,7 +125,12 @@ async def committed_positions(records: Records, lane: str) -> Positions:
 
 
 async def lane_backlogs(records: Records, log: AcceptLog) -> list[Backlog]:
-    """What waits in each lane. raises: RecordsUnavailable, OSError"""
+    """Return the backlog of each lane.
+
+    Raises:
+        RecordsUnavailable: The records store failed.
+        OSError: The accept log failed.
+    """
     return [
         await log.backlog(await committed_positions(records, lane), historical=lane == HISTORICAL)
         for lane in LANES
@@ -128,7 +139,11 @@ async def lane_backlogs(records: Records, log: AcceptLog) -> list[Backlog]:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeProgress:
-    """items: how many of the envelope are stored, while others are not"""
+    """The progress in an envelope that is ingested in pieces.
+
+    Attributes:
+        items: How many items of the envelope are stored.
+    """
 
     entry_id: int
     items: int
@@ -136,8 +151,12 @@ class EnvelopeProgress:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """at: the last completed id; claimed: the last id of all that was begun, or the same
-    progress: in the next envelope, if some of its items are stored
+    """The position of a lane in a partition.
+
+    Attributes:
+        at: The last completed id.
+        claimed: The last id that was begun; equal to `at` if none was begun since.
+        progress: In the next envelope, if some of its items are stored.
     """
 
     at: int
@@ -147,9 +166,10 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The entries of a batch: of each partition those behind `after`, up to `upto`.
+    """The entries of a batch: in each partition those behind `after`, up to `upto`.
 
-    epochs: of the leases of the partitions; none of a log without partitions
+    Attributes:
+        epochs: The epochs of the partitions' leases; empty for a log without partitions.
     """
 
     after: Positions
@@ -168,14 +188,15 @@ class PositionHolder:
 
     @property
     def slot(self) -> int:
-        """A partition that this server alone holds."""
+        """Return a partition that only this server holds."""
         return min(self.span.after)
 
 
 def acquire(connection: Connection, lane: str, holder: str, now: datetime) -> Position:
-    """Acquire the lease of both lanes of a log without partitions: one of them may be idle.
+    """Acquire the lease of both lanes of a log without partitions, since one of them may be idle.
 
-    raises: NotLeaseHolder
+    Raises:
+        NotLeaseHolder: Another server holds the lease.
     """
     rows = _locked(connection)
     if len(rows) < len(LANES):
@@ -192,7 +213,11 @@ def acquire(connection: Connection, lane: str, holder: str, now: datetime) -> Po
 
 
 def read_held(connection: Connection, lane: str, epochs: Mapping[int, int]) -> dict[int, Position]:
-    """The positions in these partitions. raises: NotLeaseHolder when an epoch is over"""
+    """Return the positions in these partitions.
+
+    Raises:
+        NotLeaseHolder: The epoch of a partition is over.
+    """
     consumers = [consumer_of(lane, partition) for partition in epochs]
     rows = connection.execute(
         select(log_positions).where(log_positions.c.consumer.in_(consumers))
@@ -234,7 +259,7 @@ def _begin(connection: Connection) -> dict[str, Row[Any]]:
 
 
 def _locked(connection: Connection) -> dict[str, Row[Any]]:
-    """The rows of the lanes, locked until this transaction ends."""
+    """Return the rows of the lanes, locked until this transaction ends."""
     wanted = (
         select(log_positions)
         .where(log_positions.c.consumer.in_(LANES))
@@ -257,10 +282,14 @@ def release(connection: Connection, lane: str, holder: str, now: datetime) -> No
 def advance(
     connection: Connection, holder: PositionHolder, done: Positions, claimed: Positions
 ) -> None:
-    """Only for the lease holder, and only from the positions that it assumes: otherwise another
-    server has continued from there, and what this batch would write is written already.
+    """Move the positions of a span to `done`, with the entries up to `claimed` begun.
 
-    What was claimed stays so when a batch is halved: an attempt may have stored events of it all.
+    This requires the lease and the assumed positions. Otherwise another server has continued from
+    there, and has written already what this batch would write. Entries stay claimed when a batch is
+    halved, because an attempt may have stored events of all of them.
+
+    Raises:
+        NotLeaseHolder: Another server has taken a partition.
     """
     assumed = holder.span.after
     if 0 in assumed:
@@ -298,21 +327,29 @@ def _advance_single(
 
 
 def renew(connection: Connection, lane: str, holder: str, now: datetime) -> None:
-    """Renew the lease of a log without partitions, at whatever position it is."""
+    """Renew the lease of a log without partitions, at whatever position it is.
+
+    Raises:
+        NotLeaseHolder: Another server holds the lease.
+    """
     mine = _of(lane).where(_LEASE.is_held_by(holder))
     if connection.execute(mine.values(**_LEASE.taken(now + LEASE_DURATION))).rowcount != 1:
         raise NotLeaseHolder("another server holds the lease")
 
 
 def require_held(connection: Connection, holder: PositionHolder) -> None:
-    """Lock the rows of a span without entries: only their holder may change persons."""
+    """Lock the rows of a span without entries: only their holder may change persons.
+
+    Raises:
+        NotLeaseHolder: Another server has taken a partition.
+    """
     advance(connection, holder, holder.span.after, holder.span.after)
 
 
 def complete(
     connection: Connection, holder: PositionHolder, progress: EnvelopeProgress | None
 ) -> None:
-    """Advance over what this transaction stores: the span, or a part of its only envelope."""
+    """Advance over what this transaction stores: the span, or part of its only envelope."""
     if progress is None:
         advance(connection, holder, holder.span.upto, holder.span.upto)
         return

@@ -1,4 +1,4 @@
-"""Normalises an item as sent into the event to be stored, or drops it with a reason.
+"""The normalisation of a sent item into the event to store, or into a reason to drop it.
 
 `prepare` does all steps in order. Functions that few items need are not called for the others.
 """
@@ -31,10 +31,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Context:
-    """What the items of one envelope share. Times are aware, in UTC.
+    """The data that the items of one envelope share. Times are aware, in UTC.
 
-    entry_id: the envelope's place in the accept log
-    geoip:    `$geoip_…` properties of an address; {} when it is unknown
+    Attributes:
+        entry_id: The envelope's id in the accept log.
+        geoip: Returns the `$geoip_…` properties of an address; {} if it is unknown.
     """
 
     project_id: int
@@ -67,13 +68,19 @@ class Context:
         return milliseconds << 80 | 7 << 76 | high << 64 | 2 << 62 | low
 
     def make_uuid(self, index: int) -> UUID:
-        """The id of the item at `index` if it has none: a UUID of version 7, ordered by arrival,
-        and the same whenever the envelope is ingested again."""
+        """Return the id of the item at `index`, if it has none of its own.
+
+        It is a UUID of version 7, ordered by arrival, and the same whenever the envelope is
+        ingested again.
+        """
         return uuid_of(self._first_uuid | index % (1 << _INDEX_BITS))
 
 
 class Drop(StrEnum):
-    """Why an item is not stored. source: capture.md 1.8"""
+    """A reason why an item is not stored.
+
+    Source: capture.md 1.8.
+    """
 
     NO_NAME = "no_name"
     NO_DISTINCT_ID = "no_distinct_id"
@@ -85,19 +92,20 @@ class Drop(StrEnum):
 
 
 class PreparedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """An event to be stored, with its effects on persons (a `persons.merge.PersonCommand`) and
-    groups.
+    """An event to be stored, with its effects on groups and on persons (`merge.PersonCommand`).
 
-    timestamp:      aware, UTC
-    properties:     to be stored; `$group_<index>` is added once the types are known
-    update:         None if the event does not change its person
-    merge:          None if it does not merge persons
-    groups:         type → key
-    group_identify: None if it does not change a group
-    makes_person:   False for events without a person profile
-    ignored_times:  times sent by the client that have no effect
+    It is sent to another process as an array, whose last fields are omitted if they have their
+    defaults.
 
-    Sent to another process as an array, whose last fields are omitted if they have their defaults.
+    Attributes:
+        timestamp: Aware, in UTC.
+        properties: To be stored; `$group_<index>` is added once the types are known.
+        update: None if the event does not change its person.
+        merge: None if it does not merge persons.
+        groups: Group type → key.
+        group_identify: None if it does not change a group.
+        makes_person: False for events without a person profile.
+        ignored_times: Times sent by the client that have no effect.
     """
 
     name: str
@@ -116,7 +124,8 @@ class PreparedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class ReceivedEvent(msgspec.Struct, frozen=True, gc=False):
     """A prepared event with the time at which its envelope was accepted.
 
-    is_named: its id was given by the client, so that repetitions can be recognised
+    Attributes:
+        is_named: Whether the client gave its id, so that repetitions can be recognised.
     """
 
     prepared: PreparedEvent
@@ -137,16 +146,17 @@ _OTHER_ID = {
 # An event that changes its person has at least one of these.
 _UPDATING = frozenset(["$set", "$set_once", "$unset", *AUTOMATIC])
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_NO_GROUPS: Mapping[str, str] = {}  # plain, so that it can be sent to another process
+_NO_GROUPS: Mapping[str, str] = {}  # a plain dict, so that it can be sent to another process
 
 _encode = msgspec.json.Encoder().encode
 
 
 def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> PreparedEvent | Drop:
-    """Normalise one item of an envelope; never raises for what a client sent.
+    """Normalise one item of an envelope. Never raises because of what a client sent.
 
-    item:  with `properties` an object, null or missing; it is not changed
-    index: its place in the envelope
+    Args:
+        item: Its `properties` are an object, null or missing. It is not changed.
+        index: Its place in the envelope.
     """
     properties: dict[str, Any] = dict(item.get("properties") or _NOTHING)
     name = item.get("event")
@@ -181,7 +191,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     update = merge = group_identify = None
     groups = _NO_GROUPS
     is_group_identify = name == _GROUP_IDENTIFY
-    if not makes_person or is_group_identify:  # what these set would not be of the person
+    if not makes_person or is_group_identify:  # what they set would not belong to the person
         _remove_update(properties)
     elif place or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
         update = _update(name, item, properties, place, context)
@@ -208,7 +218,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
 
 
 def distinct_id_of(item: Mapping[str, Any]) -> str:
-    """The distinct id under which an item is stored; "" if it has none."""
+    """Return the distinct id under which an item is stored; "" if it has none."""
     properties = item.get("properties") or _NOTHING
     given = item.get("$distinct_id") or properties.get("distinct_id") or item.get("distinct_id")
     return stored_distinct_id(given) if given else ""
@@ -221,7 +231,10 @@ def _is_unwanted(properties: Mapping[str, Any], context: Context) -> bool:
 
 
 def _makes_person(properties: dict[str, Any]) -> bool:
-    """Only the boolean false counts. source: capture.md 4.1"""
+    """Return whether the event has a person profile. Only the boolean false means that it has none.
+
+    Source: capture.md 4.1.
+    """
     if properties["$process_person_profile"] is True:
         del properties["$process_person_profile"]
         return True
@@ -229,8 +242,10 @@ def _makes_person(properties: dict[str, Any]) -> bool:
 
 
 def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
-    """GeoIP properties of the address, which are also added to the event. A client's own `$ip`
-    stays; the address is looked up before it is discarded."""
+    """Add GeoIP properties of the address to the event, and return them.
+
+    A client's own `$ip` is kept. The address is looked up before it is discarded.
+    """
     address = properties.get("$ip") or context.client_ip
     place = _NOTHING
     if context.geoip and address and properties.get("$geoip_disable") is not True:
@@ -265,7 +280,10 @@ def _update(
     place: Mapping[str, Any],
     context: Context,
 ) -> PersonUpdate | None:
-    """Explicit values override automatic ones; nulls in `$set_once` are ignored."""
+    """Return the update of the person.
+
+    Explicit values override automatic ones; nulls in `$set_once` are ignored.
+    """
     explicit = _explicit("$set", item, properties, context)
     explicit_once = _explicit("$set_once", item, properties, context)
     to_set, set_once = automatic_properties(event, properties)
@@ -292,7 +310,6 @@ def _merge(event: str, properties: Mapping[str, Any]) -> Merge | None:
 
 
 def _name(value: object) -> str:
-    """Values other than text become their JSON text; databases reject NUL."""
     text = value if type(value) is str else _encode(value).decode()
     return text[:NAME_MAX].replace("\0", "\ufffd")
 
@@ -300,8 +317,10 @@ def _name(value: object) -> str:
 def _explicit(
     name: str, item: Mapping[str, Any], properties: dict[str, Any], context: Context
 ) -> Mapping[str, Any]:
-    """Merge the object `name` of the properties with that of the item, which wins; the result is
-    stored in the properties."""
+    """Merge the object `name` of the properties with that of the item, which wins.
+
+    The result is stored in the properties.
+    """
     if name not in properties and name not in item:
         return _NOTHING
     merged: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Client of the preparer process, which is started on demand."""
+"""The client of the preparer process, which it starts on demand."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,10 @@ from fanion.projects.model import IngestionSettings
 
 
 class Preparer:
-    """Starts the process with the first call, and again after it has ended.
+    """The preparer process. The first call starts it, and later ones after it has ended.
 
-    geoip_db: the path of the database, or ""
+    Args:
+        geoip_db: The path of the database, or "".
     """
 
     def __init__(self, geoip_db: str = "") -> None:
@@ -33,11 +34,19 @@ class Preparer:
         rules: Mapping[int, IngestionSettings],
         types: Mapping[int, Mapping[str, int]],
     ) -> PreparedBatch | None:
-        """None when the caller must prepare the batch: the process is not ready yet or has ended,
-        or the batch names group types that are not in `types`.
+        """Prepare a batch in the process.
 
-        rules and types (group type → index): by project
-        raises: OSError when the process cannot be started
+        Args:
+            rules: The rules by project.
+            types: Group type → index, by project.
+
+        Returns:
+            None if the caller must prepare the batch: the process is not ready yet or has ended, or
+                the
+            batch names group types that are not in `types`.
+
+        Raises:
+            OSError: The process cannot be started.
         """
         async with self._turn:
             if self._channel is None or not self._child.is_running:
@@ -51,7 +60,7 @@ class Preparer:
                 await self._end()
                 return None
             except BaseException:
-                await self._end()  # its response must not be taken for that to the next request
+                await self._end()  # its response must not be taken for the one to the next request
                 raise
 
     async def close(self) -> None:
@@ -64,7 +73,6 @@ class Preparer:
             self._channel, self._is_ready = BlockingChannel(await self._child.start()), False
 
     def _is_process_ready(self, channel: BlockingChannel) -> bool:
-        """raises: OSError when the process has ended"""
         if not self._is_ready:
             channel.set_timeout(0)
             try:
@@ -77,7 +85,7 @@ class Preparer:
         return True
 
     async def _end(self) -> None:
-        """Kill it: the process has nothing that is not in the accept log."""
+        """Kill the process; it holds nothing that is not in the accept log."""
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.shutdown()  # wakes a waiting thread
@@ -91,7 +99,6 @@ def _ask(
     rules: Mapping[int, IngestionSettings],
     types: Mapping[int, Mapping[str, int]],
 ) -> PreparedBatch | None:
-    """raises: OSError"""
     channel.send(encode_request(entries, rules, types))
     response = channel.receive()
     if response is None:

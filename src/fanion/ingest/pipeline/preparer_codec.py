@@ -1,6 +1,6 @@
-"""Messages between the server and its preparer process.
+"""The messages between the server and its preparer process.
 
-A response contains the events without properties, and their encoded columns except for the persons.
+A response has the events without properties, and their encoded columns except the persons.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ _DEFAULTS: tuple[object, ...] = (True, None, None, {}, None, ())
 
 
 class _Request(msgspec.Struct, array_like=True):
-    """rules and types (group type → index): by project"""
+    """A request; the rules and the group types (type → index) are by project."""
 
     entries: list[LogEntry]
     rules: dict[int, IngestionSettings]
@@ -48,7 +48,7 @@ class _Request(msgspec.Struct, array_like=True):
 
 
 class _Envelope(msgspec.Struct, array_like=True, gc=False):
-    """The events of one envelope; named: which of them have a UUID given by the client."""
+    """The events of one envelope. `named` says which of them have a UUID given by the client."""
 
     project_id: int
     received_at: datetime
@@ -79,8 +79,14 @@ def encode_request(
 
 
 def respond(request: bytes, geoip: GeoIp | None) -> bytes:
-    """Empty if the events name group types that are not in the request. raises: the error of an
-    event that cannot be prepared or encoded"""
+    """Prepare the batch of a request and return the response.
+
+    Returns:
+        Empty if the events name group types that are not in the request.
+
+    Raises:
+        Exception: The error of an event that cannot be prepared or encoded.
+    """
     asked = _decode_request(request)
     preparation = Preparation(asked.rules.__getitem__, geoip)
     samples: dict[int, PropertySamples] = {}
@@ -109,7 +115,7 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
 
 
 def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBatch:
-    """The prepared batch of these entries, which were in the request."""
+    """Return the prepared batch of the entries that were in the request."""
     decoded = _decode_response(response)
     arrived: dict[int, list[ReceivedEvent]] = {}
     for envelope in decoded.envelopes:
@@ -135,7 +141,7 @@ def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBat
 
 
 def _envelope(entry: LogEntry, arrived: Sequence[ReceivedEvent]) -> object:
-    """As _Envelope; its events have no properties."""
+    """Return the fields of an _Envelope, whose events have no properties."""
     envelope = entry.envelope
     rows = [_row(one.prepared) for one in arrived]
     return envelope.project_id, envelope.received_at, rows, [one.is_named for one in arrived]
@@ -155,8 +161,10 @@ def _row(one: PreparedEvent) -> tuple[object, ...]:
 
 
 class _BlockCutter:
-    """Divides the events of a request into blocks of about equal size. The total number of events
-    is estimated from the envelopes read so far."""
+    """The division of a request's events into blocks of about equal size.
+
+    The total number of events is estimated from the envelopes read so far.
+    """
 
     def __init__(self, entries: Sequence[LogEntry]) -> None:
         self._bytes = sum(len(entry.envelope.body) for entry in entries)
@@ -195,8 +203,12 @@ class _BlockCutter:
 
 
 class PropertySamples:
-    """The properties of each event name of a project, each with a value from which its type can be
-    detected. Of frequent events, one occurrence in ONE_IN is sampled."""
+    """Samples of the properties of each event name of a project.
+
+    Each property has a value from which its type can be detected. Of frequent events, one
+    occurrence
+    in ONE_IN is sampled.
+    """
 
     def __init__(self) -> None:
         self.found: dict[str, list[dict[str, Any]]] = {}

@@ -1,6 +1,6 @@
-"""The preparer process: prepares full batches while ingestion catches up.
+"""The preparer process, which prepares full batches while ingestion catches up.
 
-More than half of the work on an event needs nothing but the event, and runs here in a second
+More than half of the work on an event needs only the event, and runs here in a second
 interpreter. The process ends with the server, or after being idle, because it holds as much memory
 as its largest batch took.
 """
@@ -19,8 +19,13 @@ IDLE_S = 10.0
 
 
 def serve(channel: BlockingChannel, geoip: GeoIp | None) -> None:
-    """Send an empty frame when ready, then one response per request: an empty one for a batch that
-    the server must prepare itself. raises: OSError when the server ends, or when idle"""
+    """Send an empty frame when ready, then one response for each request.
+
+    A response is empty for a batch that the server must prepare itself.
+
+    Raises:
+        OSError: The server has ended, or the process was idle for IDLE_S.
+    """
     channel.send(b"")
     channel.set_timeout(IDLE_S)
     while (request := channel.receive()) is not None:

@@ -1,6 +1,6 @@
-"""Reads the next batches of one lane, and prepares them while the previous one is being stored.
+"""The reading of one lane's next batches, prepared while the previous one is being stored.
 
-Throttles ingestion while the request rate is high, so that requests keep the interpreter.
+Ingestion is throttled while the request rate is high, so that requests keep the interpreter.
 """
 
 import asyncio
@@ -27,26 +27,26 @@ from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.projects.cache import Projects
 from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
 
-# Requests per second of all kinds, above which ingestion is throttled.
+# Requests per second of all kinds above which ingestion is throttled.
 BUSY_REQUESTS_PER_S = 1_000
-# Multiple of the duration of a batch for which ingestion then pauses. With 32 clients that send
+# The pause of throttled ingestion as a multiple of a batch's duration. With 32 clients that send
 # batches of 100 continuously, 440,000 events a second are accepted with pauses, 175,000 without.
 REST_FACTOR = 6.0
-# No throttling once the oldest event has waited this long.
+# Ingestion is not throttled once the oldest event has waited this long.
 LAG_MAX_S = 10.0
-# A batch is not interrupted, so that batches are short, about a second, while many requests arrive;
-# larger ones create fewer parts, which saves a seventh of the total cost of an event.
+# A batch is not interrupted, so batches are short, about a second, while many requests arrive.
+# Larger ones create fewer parts, which saves a seventh of the total cost of an event.
 BATCH_BYTES_MAX = 16 * 1024 * 1024
 BUSY_BATCH_BYTES_MAX = 4 * 1024 * 1024
-# For requests with single events: larger batches would only cost memory.
+# The limit for requests with single events, for which larger batches would only cost memory.
 BATCH_ENVELOPES_MAX = 5_000
-# Every insert creates a part that the event store must merge; ten a second are harmless.
+# Every insert creates a part that the event store must merge. Ten a second are harmless.
 LINGER_S = 0.1
-# Under load inserts are larger and fewer: each one syncs several files to the disk, for which
-# responses to capture requests wait too.
+# Under load inserts are larger and fewer: each one syncs several files to the disk, and responses
+# to capture requests wait for that too.
 BUSY_ENVELOPES = 200
 BUSY_LINGER_S = 0.5
-# While one is stored, the next is ready and the preparer process works on the one after it.
+# While one batch is stored, the next is ready and the preparer process works on the one after it.
 BATCHES_AHEAD = 2
 
 Taken = tuple[Sequence[LogEntry], PreparedBatch | None]
@@ -54,8 +54,12 @@ Taken = tuple[Sequence[LogEntry], PreparedBatch | None]
 
 @dataclass(slots=True)
 class Throttle:
-    """answered: requests so far; at: seconds of a steady clock
-    batch_bytes_max: of the bodies of the next batch
+    """The throttling of ingestion by the rate of requests.
+
+    Attributes:
+        answered: The number of requests so far.
+        at: When that was, in seconds of a steady clock.
+        batch_bytes_max: The limit for the bodies of the next batch.
     """
 
     answered: int
@@ -64,7 +68,14 @@ class Throttle:
     batch_bytes_max: int = BATCH_BYTES_MAX
 
     def rest_s(self, answered: int, at: float, batch_s: float, lag_s: float) -> float:
-        """Pause after a batch that took `batch_s` and whose oldest event is `lag_s` old."""
+        """Return the pause after a batch.
+
+        Args:
+            answered: The number of requests so far.
+            at: When that was, in seconds of a steady clock.
+            batch_s: How long the batch took.
+            lag_s: How old its oldest event is.
+        """
         rate = (answered - self.answered) / max(at - self.at, 1e-3)
         self.answered, self.at = answered, at
         self.is_busy = rate >= BUSY_REQUESTS_PER_S
@@ -75,10 +86,15 @@ class Throttle:
 
 
 class BatchReader:
-    """preparer: prepares full batches; without one all are prepared in this process
-    linger_s: how long after a batch the next small one begins
-    budget:   of a batch
-    types:    of groups (type → index) by project, as far as they are known
+    """The reader of one lane's batches.
+
+    Args:
+        preparer: Prepares full batches. Without one, all are prepared in this process.
+
+    Attributes:
+        linger_s: How long after a batch the next small one begins.
+        budget: The limit on the memory of a batch.
+        types: Group type → index by project, as far as they are known.
     """
 
     def __init__(
@@ -106,7 +122,7 @@ class BatchReader:
         self._batches: deque[asyncio.Task[Taken]] = deque()
         self._upto: Positions = {}  # the last entries of these batches
         self._idle = asyncio.Event()
-        # Set while the event store works, which does not need the interpreter: only then the next
+        # Set while the event store works, which does not need the interpreter. Only then the next
         # batch is prepared.
         self._may_prepare = asyncio.Event()
         self._stored_at = 0.0
@@ -115,7 +131,7 @@ class BatchReader:
         self.types: Mapping[int, Mapping[str, int]] = {}
 
     def start(self, positions: Positions) -> None:
-        """Start behind these positions of the log; nothing is being stored."""
+        """Start behind these positions of the log, when nothing is being stored."""
         self._may_prepare.set()
         self._idle.set()
         self._upto = positions
@@ -128,11 +144,14 @@ class BatchReader:
 
     @property
     def next(self) -> "asyncio.Task[Taken]":
-        """Done when the next batch is ready; it is not prepared if that failed."""
+        """Return the task of the next batch. It is done when the batch is ready.
+
+        The batch is not prepared if preparing it failed.
+        """
         return self._batches[0]
 
     def take(self) -> Taken:
-        """The next batch, which is ready, to be stored now."""
+        """Return the next batch, which must be ready, to be stored now."""
         self._idle.clear()
         self._may_prepare.clear()
         entries, prepared = self._batches.popleft().result()
@@ -147,13 +166,13 @@ class BatchReader:
         self._may_prepare.set()
 
     def resume(self) -> None:
-        """The current batch is stored."""
+        """Continue after the current batch has been stored."""
         self._stored_at = self._clock()
         self._may_prepare.set()
         self._idle.set()
 
     async def read(self, after: Positions, upto: Positions | None = None) -> Sequence[LogEntry]:
-        """As much as one batch may hold."""
+        """Read as much as one batch may hold."""
         entries = await self._retry.call(
             self._accepted.read,
             after,
@@ -167,22 +186,32 @@ class BatchReader:
         return await asyncio.to_thread(within, entries, self.budget)
 
     async def is_too_large(self, entry: LogEntry) -> bool:
-        """Whether it must be ingested in pieces."""
+        """Return whether an entry must be ingested in pieces."""
         return await _exceed([entry], self.budget)
 
     async def pieces_of_letter(self, entry: LogEntry) -> list[tuple[LogEntry, int]]:
-        """Pieces whose items have ids, with their number of items; empty if it is small enough."""
+        """Return the pieces of a dead letter, with their number of items.
+
+        The items of the pieces have ids.
+
+        Returns:
+            An empty list if the letter is small enough.
+        """
         if not await self.is_too_large(entry):
             return []
         return await asyncio.to_thread(_letter_pieces, entry, self.budget)
 
     async def prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch:
-        """Prepare in this process. raises: the error of an envelope that cannot be prepared"""
+        """Prepare entries in this process.
+
+        Raises:
+            Exception: The error of an envelope that cannot be prepared.
+        """
         rules = await self._rules(entries)
         return await asyncio.to_thread(prepare_batch, entries, rules.__getitem__, self._geoip)
 
     def _begin(self) -> None:
-        """Read what follows the batches that have been read."""
+        """Start reading the entries that follow the batches read so far."""
         task = asyncio.create_task(self._next_batch(self._upto))
         task.add_done_callback(lambda _: self._read_ahead())
         self._batches.append(task)
@@ -199,7 +228,7 @@ class BatchReader:
             self._begin()
 
     async def _next_batch(self, after: Positions) -> Taken:
-        """A full batch is prepared while the previous one is stored."""
+        """Wait for the next batch. A full one is prepared while the previous one is stored."""
         while True:
             entries = await self.read(after)
             if entries and not await self._is_full(entries):
@@ -210,7 +239,7 @@ class BatchReader:
             await self._retry.call(self._accepted.appended, after, historical=self._historical)
 
     async def _linger(self, after: Positions, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
-        """A small batch waits for the previous one, and grows meanwhile."""
+        """Let a small batch grow while the previous one is being stored."""
         linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
         if self._idle.is_set() and self._clock() >= self._stored_at + linger_s:
             return entries
@@ -219,8 +248,10 @@ class BatchReader:
         return await self.read(after)
 
     async def _try_prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
-        """None for a batch with an envelope that cannot be prepared, which the consumer then finds,
-        and for an envelope that must be ingested in pieces."""
+        """Prepare a batch, or return None if the consumer must deal with it.
+
+        It then finds the envelope that cannot be prepared, or ingests a large envelope in pieces.
+        """
         if len(entries) == 1 and await self.is_too_large(entries[0]):
             return None
         try:
@@ -232,8 +263,12 @@ class BatchReader:
             return None
 
     async def _ask_preparer(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
-        """By the preparer process, for full batches. Not while many requests arrive: it would use
-        a processor that they need, which cost a sixth of single captures."""
+        """Let the preparer process prepare a full batch.
+
+        It is not used while many requests arrive: it would take a processor that they need, which
+        cost a
+        sixth of the rate of single captures.
+        """
         if self._preparer is None or self._throttle.is_busy:
             return None
         if not self._events.encoder.has_drafts or not await self._is_full(entries):
@@ -244,7 +279,7 @@ class BatchReader:
         projects = {entry.envelope.project_id for entry in entries}
         found = await self._retry.call(self._projects.by_ids, projects)
         rules = {project_id: project.ingestion for project_id, project in found.items()}
-        return dict.fromkeys(projects, DEFAULT_INGESTION) | rules  # a deleted project has none
+        return dict.fromkeys(projects, DEFAULT_INGESTION) | rules  # a deleted project has no rules
 
     async def _is_full(self, entries: Sequence[LogEntry]) -> bool:
         if len(entries) >= BATCH_ENVELOPES_MAX:
@@ -256,7 +291,7 @@ class BatchReader:
 
 
 def behind(positions: Positions, entries: Sequence[LogEntry]) -> dict[int, int]:
-    """The positions behind these entries, which are in the order of their ids."""
+    """Return the positions behind these entries, which are in the order of their ids."""
     return {**positions, **{entry.partition: entry.id for entry in entries}}
 
 

@@ -1,4 +1,4 @@
-"""Resolves one project's part of a batch: events with their persons, and what to write."""
+"""The resolution of one project's part of a batch: its events' persons, and what to write."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,10 +36,10 @@ _encode = msgspec.json.Encoder().encode
 def without_erased(
     arrived: Sequence[ReceivedEvent], erasures: Iterable[Erasure]
 ) -> Sequence[ReceivedEvent]:
-    """The events that may be stored after these erasures.
+    """Return the events that may be stored after these erasures.
 
-    Events of a person that was deleted with its events are left out; those of a person that was
-    deleted alone create no person. No person is merged with a deleted one.
+    Events of a person that was deleted with its events are left out. Events of a person that was
+    deleted without them create no person. No person is merged with a deleted one.
     """
     for erasure in erasures:
         arrived = [
@@ -64,10 +64,14 @@ def _apply_erasure(erasure: Erasure, arrived: ReceivedEvent) -> ReceivedEvent | 
 
 @dataclass(frozen=True, slots=True)
 class ProjectState:
-    """What is stored about everything that the events name.
+    """The stored state of all persons, groups and properties that the events name.
 
-    persons: by distinct id; types: group type → index; groups: by index and key
-    version_floor, erasures: of persons that were deleted
+    Attributes:
+        persons: By distinct id.
+        types: Group type → index.
+        groups: By index and key.
+        version_floor: The version above which new persons start; it rises with every deletion.
+        erasures: The deletions that may concern the events.
     """
 
     persons: Mapping[str, PersonState]
@@ -80,15 +84,19 @@ class ProjectState:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """arrived: the events that are stored
-    persons and groups: to be written
-    owners:     the persons of all named distinct ids, after the batch
-    expected_groups: versions of all stored groups that the events describe
-    names:      of the events stored
-    properties: that are not stored yet
-    erased:     number of events left out because their person was deleted
-    version_floor: of persons that were deleted
-    skipped:    changes that the events asked for and that were not made
+    """The changes that one project's part of a batch makes.
+
+    Attributes:
+        arrived: The events that are stored.
+        persons: The persons to write.
+        owners: The persons of all named distinct ids, after the batch.
+        groups: The groups to write.
+        expected_groups: The versions of all stored groups that the events describe.
+        names: The names of the stored events.
+        properties: The properties that are not stored yet.
+        erased: The number of events left out because their person was deleted.
+        version_floor: The version above which new persons start; it rises with every deletion.
+        skipped: The requested changes that were not made.
     """
 
     project_id: int
@@ -105,26 +113,26 @@ class Resolved:
 
     @property
     def newest_version(self) -> int:
-        """The highest version of all that is replaced."""
+        """Return the highest version of everything that is replaced."""
         persons, groups = self.persons.expected.values(), self.expected_groups.values()
         return max(self.version_floor, max(persons, default=0), max(groups, default=0))
 
     @property
     def has_versions(self) -> bool:
-        """Whether something is to be written that has a version."""
+        """Return whether anything with a version is to be written."""
         changes = self.persons
         return bool(changes.created or changes.updated or changes.merged or self.groups)
 
 
 def give_version(resolved: Resolved, version: int) -> None:
-    """version: to write; higher than those of all persons and groups that it replaces"""
+    """Set the version to write, which exceeds those of all persons and groups that it replaces."""
     resolved.persons.give_version(version)
     for group in resolved.groups.values():
         group.version = version
 
 
 def person_rows(resolved: Resolved) -> list[PersonRow]:
-    """Created, changed and merged persons as rows of the event store's mirror."""
+    """Return the created, changed and merged persons as rows of the event store's mirror."""
     changes = resolved.persons
     rows = [(person, False) for person in (*changes.created, *changes.updated)]
     rows += [(merged.person, True) for merged in changes.merged]
@@ -144,7 +152,7 @@ def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> Perso
 
 
 def group_rows(resolved: Resolved) -> list[GroupRow]:
-    """Created and changed groups as rows of the event store's mirror."""
+    """Return the created and changed groups as rows of the event store's mirror."""
     return [
         group_row(resolved.project_id, index, key, group)
         for (index, key), group in resolved.groups.items()
@@ -152,7 +160,7 @@ def group_rows(resolved: Resolved) -> list[GroupRow]:
 
 
 def named_types(arrived: Iterable[ReceivedEvent]) -> list[str]:
-    """Group types in the order in which the events name them."""
+    """Return the group types in the order in which the events name them."""
     names: dict[str, None] = {}
     for event in arrived:
         prepared = event.prepared
@@ -164,7 +172,7 @@ def named_types(arrived: Iterable[ReceivedEvent]) -> list[str]:
 
 
 def distinct_ids(arrived: Sequence[ReceivedEvent]) -> list[str]:
-    """Of all persons that the events name, each once."""
+    """Return the distinct ids of all persons that the events name, each once."""
     ids = dict.fromkeys([one.prepared.distinct_id for one in arrived])
     merges = [one.prepared.merge for one in arrived]
     ids.update(dict.fromkeys([merge.other_id for merge in merges if merge is not None]))
@@ -174,7 +182,7 @@ def distinct_ids(arrived: Sequence[ReceivedEvent]) -> list[str]:
 def identified_groups(
     arrived: Iterable[ReceivedEvent], types: Mapping[str, int]
 ) -> set[tuple[int, str]]:
-    """The groups, by index and key, that the events describe."""
+    """Return the groups, by index and key, that the events describe."""
     identifies = (event.prepared.group_identify for event in arrived)
     return {
         (types[one.group_type], one.group_key)
@@ -184,12 +192,14 @@ def identified_groups(
 
 
 class Resolution:
-    """One project's part of a batch, whose events are resolved lazily and in order. Deterministic.
+    """One project's part of a batch, whose events are resolved lazily and in order.
 
-    samples: of a batch that the preparer process has prepared
-    arrived: the events that are stored
-    types:   of groups (type → index), the new ones included
-    new_types: those to be written before an event that carries their indices is stored
+    The result is deterministic.
+
+    Attributes:
+        arrived: The events that are stored.
+        types: Group type → index, including the new types.
+        new_types: The types to write before an event that carries their indices is stored.
     """
 
     def __init__(
@@ -212,25 +222,25 @@ class Resolution:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the preparer's work is valid against what is stored."""
+        """Return whether the preparer's work is valid for what is stored."""
         if self._samples is None:
             return True
         is_whole = not self._erased and all(map(is_, self._given, self.arrived))
         return is_whole and self._samples.types.items() <= self._known.types.items()
 
     def events(self) -> Iterator[Event]:
-        """To be iterated once, instead of `persons`."""
+        """Yield the events. To be iterated once, instead of calling `persons`."""
         for one in self.arrived:
             person = self._population.apply(one.prepared)
             yield stored_event(self.project_id, one, person, self.types)
 
     def persons(self) -> list[UUID]:
-        """The persons of the events, when the preparer has encoded their other columns."""
+        """Return the persons of the events when the preparer has encoded their other columns."""
         apply = self._population.apply
         return [apply(one.prepared) for one in self.arrived]
 
     def outcome(self) -> Resolved:
-        """To be called once, after all events."""
+        """Return the changes. To be called once, after all events."""
         samples = self._samples
         by_name = properties_by_name(self.arrived) if samples is None else samples.seen
         changes = self._population.changes()
@@ -256,7 +266,11 @@ class Resolution:
 def stored_event(
     project_id: int, arrived: ReceivedEvent, person: UUID, types: Mapping[str, int]
 ) -> Event:
-    """types: group type → index, of those at least that the event names"""
+    """Return the event to store.
+
+    Args:
+        types: Group type → index, at least of the types that the event names.
+    """
     prepared = arrived.prepared
     properties: dict[str, Any] = prepared.properties
     if prepared.groups:
@@ -275,7 +289,7 @@ def stored_event(
 
 
 def properties_by_name(arrived: Iterable[ReceivedEvent]) -> dict[str, list[Mapping[str, Any]]]:
-    """Of all occurrences of each event."""
+    """Return the properties of all occurrences of each event."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for one in arrived:
         prepared = one.prepared
@@ -291,7 +305,7 @@ def _changed_groups(
     types: Mapping[str, int],
     stored: Mapping[tuple[int, str], GroupState],
 ) -> tuple[Mapping[tuple[int, str], GroupState], list[SkippedChange]]:
-    """Groups to be written, and changes that were skipped."""
+    """Return the groups to write, and the changes that were skipped."""
     current = dict(stored)
     changed: dict[tuple[int, str], GroupState] = {}
     skipped: list[SkippedChange] = []

@@ -1,4 +1,4 @@
-"""Retries with backoff while a store is unavailable: accepted events wait in the log."""
+"""Retries with backoff while a store is unavailable and accepted events wait in the log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from fanion.runtime.background import Backoff
 from fanion.runtime.failure_log import FailureLog
 
 RETRY_FIRST_S = 0.2
-# A store that is away refuses at once, so that asking again costs little; and what waits is
+# A store that is down refuses at once, so that asking again costs little. Waiting events are
 # ingested within this time after it is back.
 RETRY_MAX_S = 0.5
 
@@ -29,7 +29,7 @@ class StoreRetry:
     async def call(
         self, work: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Repeat `work` with backoff while stores fail; other errors are raised."""
+        """Repeat `work` with backoff while stores fail. Other errors are raised."""
         backoff, log = Backoff(RETRY_FIRST_S, RETRY_MAX_S), FailureLog("ingestion_waits")
         while True:
             try:

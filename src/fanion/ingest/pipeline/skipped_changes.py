@@ -1,4 +1,4 @@
-"""Changes that stored events ask for and that are not made, for the ledger."""
+"""Changes that stored events request and that are not made, for the ledger."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -19,9 +19,11 @@ _OF_TIME = {
 def skipped_changes(
     arrived: Sequence[ReceivedEvent], types: Mapping[str, int], changes: Changes
 ) -> list[SkippedChange]:
-    """All but those of groups, which `skipped_group` tells of one by one.
+    """Return all skipped changes except those of groups, for which `skipped_group` exists.
 
-    types: of groups, by name; changes: of persons
+    Args:
+        types: The group types by name.
+        changes: The changes of persons.
     """
     return [
         *_skipped_persons(arrived, changes),
@@ -39,7 +41,10 @@ def skipped_group(event: ReceivedEvent, identify: GroupIdentify) -> SkippedChang
 def _skipped_types(
     arrived: Sequence[ReceivedEvent], types: Mapping[str, int]
 ) -> list[SkippedChange]:
-    """A project with fewer types than GROUP_TYPES_MAX has all that are named."""
+    """Return the group types that were left out.
+
+    A project with fewer types than GROUP_TYPES_MAX has all types that its events name.
+    """
     if len(types) < GROUP_TYPES_MAX:
         return []
     skipped: list[SkippedChange] = []

@@ -1,4 +1,4 @@
-"""What a batch reads from the records store, and the one transaction in which it writes."""
+"""The reads of a batch from the records store, and the one transaction in which it writes."""
 
 import asyncio
 from collections import Counter
@@ -59,15 +59,19 @@ from fanion.projects.store import move_flag_version
 from fanion.properties.size import ByteBudget
 from fanion.webhooks.announcements_store import count_captured
 
-# Properties of persons and groups that a batch reads. Small events can name large persons: one
-# request could name 2,000 of half a MB each.
+# The limit for properties of persons and groups that a batch reads. Small events can name large
+# persons: one request could name 2,000 of half a MB each.
 READ_BYTES_MAX = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class BatchChanges:
-    """What a batch changes in one project. overrides: merged person → surviving person; version: of
-    all rows"""
+    """The changes that a batch makes in one project.
+
+    Attributes:
+        overrides: Merged person → surviving person.
+        version: The version of all rows.
+    """
 
     resolved: Resolved
     overrides: Mapping[UUID, UUID]
@@ -85,10 +89,14 @@ class BatchChanges:
 
 @dataclass(frozen=True, slots=True)
 class IngestStore:
-    """consumer: the name under which the position is stored
-    holder:   names this process among those that share the store
-    recent, properties, versions: shared by all consumers
-    read_bytes_max: of properties, for one batch
+    """The records store as the consumer of one lane uses it.
+
+    All consumers share `recent`, `properties` and `versions`.
+
+    Attributes:
+        consumer: The name under which the position is stored.
+        holder: The name of this process among those that share the store.
+        read_bytes_max: The limit for the properties that one batch reads.
     """
 
     records: Records
@@ -101,7 +109,7 @@ class IngestStore:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other servers may change persons, so that the cache may be outdated."""
+        """Return whether other servers may change persons, so that the cache may be outdated."""
         return self.records.dialect == "postgresql"
 
     @property
@@ -109,50 +117,67 @@ class IngestStore:
         return DeadLetters(self.records)
 
     async def acquire(self, now: datetime) -> Position:
-        """Acquire the lease of both lanes of a log without partitions, and read the position of
-        this one. raises: NotLeaseHolder"""
+        """Acquire the lease of both lanes of a log without partitions; return this one's position.
+
+        Raises:
+            NotLeaseHolder: Another server holds the lease.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(acquire, self.consumer, self.holder, now)
 
     async def held(self, epochs: Mapping[int, int]) -> dict[int, Position]:
-        """The positions in partitions that this process holds. raises: NotLeaseHolder"""
+        """Return the positions in partitions that this process holds.
+
+        Raises:
+            NotLeaseHolder: Another server has taken a partition.
+        """
         async with self.records.read() as connection:
             return await connection.run_sync(read_held, self.consumer, epochs)
 
     async def renew(self, now: datetime) -> None:
-        """Renew the lease of a log without partitions while idle. raises: NotLeaseHolder"""
+        """Renew the lease of a log without partitions while idle.
+
+        Raises:
+            NotLeaseHolder: Another server holds the lease.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(renew, self.consumer, self.holder, now)
 
     async def release(self, now: datetime, mirrored: Collection[int] = ()) -> None:
         """Release the lease, so that another server can continue at once.
 
-        mirrored: as of `claim`
+        Args:
+            mirrored: As in `claim`.
         """
         async with self.records.write() as connection:
             await connection.run_sync(release, self.consumer, self.holder, now)
             await connection.run_sync(forget_mirrored, mirrored)
 
     async def claim(self, span: Span, now: datetime, mirrored: Collection[int] = ()) -> None:
-        """After a crash, the entries of the span form the same batch again.
+        """Claim the entries of a span, so that they form the same batch again after a crash.
 
-        The claim is flushed to the disk, and with it all that was appended before.
-        mirrored: versions of changes that the event store has been told
-        raises: NotLeaseHolder
+        The claim is flushed to the disk, and with it everything that was appended before.
+
+        Args:
+            mirrored: Versions of changes that were sent to the event store.
+
+        Raises:
+            NotLeaseHolder: Another server has taken a partition.
         """
         async with self.records.write() as connection:
             await connection.run_sync(advance, self._at(span, now), span.after, span.upto)
             await connection.run_sync(forget_mirrored, mirrored)
 
     async def forget_mirrored(self, versions: Collection[int]) -> None:
-        """versions: of changes that the event store has been told"""
+        """Delete the notes of changes, by version, that were sent to the event store."""
         async with self.records.write() as connection:
             await connection.run_sync(forget_mirrored, versions)
 
     async def load(self, batch: PreparedBatch, now: datetime) -> dict[int, ProjectState]:
-        """Load what is stored about everything that the events of each project name.
+        """Load what is stored about the persons, groups and properties that the events name.
 
-        raises: ByteBudgetExceeded, when the batch must be divided
+        Raises:
+            ByteBudgetExceeded: The batch must be divided.
         """
         self.properties.refresh(now)
         names = await asyncio.to_thread(_distinct_ids, batch)
@@ -165,17 +190,23 @@ class IngestStore:
             )
 
     async def create_types(self, types: Mapping[int, Mapping[str, int]]) -> None:
-        """Create group types, before events are stored that carry their indices: whatever becomes
-        of the batch, no other type gets one of them.
+        """Create group types before events are stored that carry their indices.
 
-        types: by project, type → index
-        raises: PersonsChanged, where another writer was first
+        Whatever becomes of the batch, no other type gets one of these indices.
+
+        Args:
+            types: Group type → index, by project.
+
+        Raises:
+            PersonsChanged: Another writer was first.
         """
         await self._write(partial(_create_types, types=types))
 
     async def changes(self, resolved: Resolved) -> BatchChanges:
-        """The changes with their version, drawn after all that they are based on was read. The
-        overrides are those of this batch, and earlier ones whose surviving person it merges."""
+        """Return the changes with their version, drawn after everything they depend on was read.
+
+        The overrides are those of this batch, and earlier ones whose surviving person it merges.
+        """
         changes = resolved.persons.overrides
         earlier: Mapping[UUID, tuple[UUID, int]] = {}
         if merged := [one.person.uuid for one in resolved.persons.merged]:
@@ -201,10 +232,14 @@ class IngestStore:
     ) -> None:
         """Write a batch and its positions in one transaction, after its events are stored.
 
-        tally:    of all items of the batch, for the ledger
-        span:     of the batch
-        progress: after a piece that is not the last of its envelope; the position stays
-        raises:   NotLeaseHolder, PersonsChanged
+        Args:
+            tally: The tally of all items of the batch, for the ledger.
+            span: The entries of the batch.
+            progress: Given after a piece that is not the last of its envelope; the position stays.
+
+        Raises:
+            NotLeaseHolder: Another server has taken a partition.
+            PersonsChanged: Another server has changed persons or groups of the batch.
         """
         write = partial(
             _write, holder=self._at(span, now), written=written, tally=tally, progress=progress
@@ -220,11 +255,15 @@ class IngestStore:
         span: Span,
         now: datetime,
     ) -> None:
-        """The same for a dead letter, whose row is deleted; no position moves.
+        """Write the changes of a dead letter and delete its row. No position moves.
 
-        span: without entries
+        Args:
+            span: Without entries.
 
-        raises: NotLeaseHolder, LetterGone, PersonsChanged
+        Raises:
+            NotLeaseHolder: Another server has taken the partition.
+            LetterGone: The letter was discarded or ingested meanwhile.
+            PersonsChanged: Another server has changed persons or groups of the letter.
         """
         write = partial(
             _settle, letter=letter, written=written, tally=tally, holder=self._at(span, now)
@@ -233,7 +272,11 @@ class IngestStore:
         self._remember(written)
 
     async def _write(self, write: Callable[[Connection], None]) -> None:
-        """raises: PersonsChanged, also where another writer was first to create something"""
+        """Run a transaction.
+
+        Raises:
+            PersonsChanged: Also if another writer was first to create a row.
+        """
         try:
             async with self.records.write() as connection:
                 await connection.run_sync(write)
@@ -253,8 +296,11 @@ class IngestStore:
     ) -> None:
         """Store an envelope, or a piece of one, as a dead letter, and advance past it.
 
-        progress:  as of `write`
-        raises: NotLeaseHolder
+        Args:
+            progress: As in `write`.
+
+        Raises:
+            NotLeaseHolder: Another server has taken the partition.
         """
         async with self.records.write() as connection:
             await connection.run_sync(
@@ -296,22 +342,27 @@ def _checked(
     written: Sequence[BatchChanges],
     write: Callable[[Connection], None],
 ) -> None:
-    """Write, then check the persons that were only used: what this transaction writes is locked by
-    then, and nothing that is committed later can come between."""
-    used = _only_used(written)  # before created persons are given their ids
+    """Write, then check the persons that were only used.
+
+    What this transaction writes is locked by then, and nothing that is committed later can come
+    between.
+    """
+    used = _only_used(written)  # read before created persons get their ids
     write(connection)
     require_current(connection, used)
 
 
 def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
-    """Id → version of the stored persons that have events in a batch but are not changed by it; the
-    changed ones are checked when they are locked."""
+    """Return id → version of stored persons that have events in a batch but are not changed by it.
+
+    The changed persons are checked when they are locked.
+    """
     found: dict[int | None, int] = {}
     for part in written:
         found |= {person.id: person.version for person in part.resolved.owners.values()}
         for changed in part.resolved.persons.expected:
             found.pop(changed, None)
-    found.pop(None, None)  # of those that the batch creates
+    found.pop(None, None)  # the persons that the batch creates
     return cast("dict[int, int]", found)
 
 
@@ -383,7 +434,8 @@ def _write_parts(
         if not write_groups(connection, project_id, resolved.groups, resolved.expected_groups):
             raise PersonsChanged("groups were changed since they were read")
         record_properties(connection, project_id, resolved.properties, now)
-    # After all persons are locked, so that flag evaluation and ingestion cannot deadlock.
+    # This follows the locking of all persons, so that flag evaluation and ingestion cannot
+    # deadlock.
     for part in written:
         if attached := part.resolved.persons.attached:
             adopt_waiting(connection, part.resolved.project_id, list(attached))
@@ -401,7 +453,7 @@ def _create_types(connection: Connection, types: Mapping[int, Mapping[str, int]]
 
 
 def _counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
-    """Number of stored events by project and name."""
+    """Return the number of stored events by project and name."""
     parts = (part.resolved for part in written)
     return Counter((part.project_id, one.prepared.name) for part in parts for one in part.arrived)
 
