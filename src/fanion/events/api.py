@@ -1,6 +1,6 @@
 """Captured events over HTTP.
 
-source: capture.md section 8
+Source: capture.md section 8.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from fanion.properties.values import parse_date_value
 from fanion.rest.pagination import read_limit
 from fanion.wire.distinct_id import stored_distinct_id
 
-# Decoding more than this takes more than a millisecond or two, which the event loop has not.
+# Decoding more than this takes over a millisecond or two, too long for the event loop.
 DECODED_ON_LOOP_BYTES_MAX = 256 * 1024
 EVENT_NAMES_MAX = 100
-# Clocks differ a little; an event of the current moment must not be missing.
+# Clocks differ a little; an event of the present moment must not be missing.
 FUTURE = timedelta(seconds=5)
 
 
@@ -46,7 +46,11 @@ PersonsOf = Callable[[int, Iterable[str]], Awaitable[Mapping[str, PersonOfEvent]
 
 @dataclass(frozen=True, slots=True)
 class EventReading:
-    """persons_of: of a project, by distinct id"""
+    """The sources of the events API.
+
+    Attributes:
+        persons_of: Returns the persons of a project by distinct id.
+    """
 
     store: EventStore
     persons_of: PersonsOf
@@ -72,12 +76,17 @@ class EventsApi(Controller):
         order_by: Annotated[str | None, QueryParameter(name="orderBy")] = None,
         cursor: FromQuery[str | None] = None,
     ) -> EventPage:
-        """The newest first, or with `orderBy=["timestamp"]` the oldest. `after` and `before` are
-        dates, or relative ones such as `-4h`. `properties` is a JSON list of conditions on the
-        event's properties, or with `"type": "person"` on those that its person has now.
+        """List events, newest first, or oldest first with `orderBy=["timestamp"]`.
+
+        `after` and `before` are dates, or relative ones such as `-4h`. `properties` is a JSON list
+        of
+        conditions on the event's properties or, with `"type": "person"`, on the properties that its
+        person has now.
 
         Following `next` to the end reads every event exactly once. It contains `cursor`, the id of
-        the last row, which separates events of the same time."""
+        the
+        last row, which separates events of the same time.
+        """
         now: datetime = request.app.state.now()
         query = EventQuery(
             event=event,
@@ -107,13 +116,18 @@ class EventsApi(Controller):
         value: FromQuery[str | None] = None,
         event_name: FromQuery[list[str] | None] = None,
     ) -> list[PropertyValue]:
-        """The 20 most frequent ones, to choose from, with the number of events that have them.
-        `value` is a part of the value, in any case; `event_name` may be repeated. The key
-        `custom_event` lists names of events that do not begin with `$`.
+        """List the 20 most frequent values, to choose from, with their number of events.
 
-        Of the last 30 days, and of the newest 500,000 events, or 50,000 when that takes longer
-        than 3 seconds. Each of the first 100 members of a
-        list counts as a value. A value with more than 400 characters is cut, and ends with `…`."""
+        `value` is a part of the value, in any case; `event_name` may be repeated. The key
+        `custom_event`
+        lists names of events that do not begin with `$`.
+
+        Only events of the last 30 days are read, and of these the newest 500,000, or 50,000 if that
+        takes
+        longer than 3 seconds. Each of the first 100 members of a list counts as a value. A value
+        with
+        more than 400 characters is cut, and ends with `…`.
+        """
         search = read_value_search(key, value)
         names = event_name or []
         if len(names) > EVENT_NAMES_MAX:
@@ -129,7 +143,7 @@ class EventsApi(Controller):
         events: NamedDependency[EventReading],
         include_person: FromQuery[bool] = False,
     ) -> EventBody:
-        """`person` is filled in with `include_person=true`."""
+        """Return the event. `person` is filled in with `include_person=true`."""
         found = await events.store.get(request.project.id, event_id)
         if found is None:
             raise NotFound
@@ -140,7 +154,11 @@ class EventsApi(Controller):
 
 
 async def _found(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:
-    """raises: Invalid"""
+    """Return the events.
+
+    Raises:
+        Invalid: The event store cannot compare the properties.
+    """
     try:
         return await store.list(project_id, query)
     except EventRejected as error:
@@ -154,11 +172,11 @@ async def _bodies(found: Sequence[Event], persons: Mapping[str, PersonOfEvent]) 
 
 
 def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event]) -> str | None:
-    """This query again, from the last row on; null when the page is not full."""
+    """Return this query from the last row on; None if the page is not full."""
     if len(found) < query.limit:
         return None
     bound = "after" if query.ascending else "before"
-    written = {"limit": str(query.limit)}  # as it was served
+    written = {"limit": str(query.limit)}  # the limit as it was served
     for name, time in (("after", query.after), ("before", query.before)):
         if time is not None:  # relative times must not change between pages
             written[name] = time.isoformat()
@@ -173,7 +191,11 @@ def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event])
 
 
 def _is_ascending(order_by: str | None) -> bool:
-    """A JSON list, as `["-timestamp"]`; events have no other order. raises: Invalid"""
+    """Parse a JSON list such as `["-timestamp"]`. Events have no other order.
+
+    Raises:
+        Invalid: The text is something else.
+    """
     if not order_by:
         return False
     try:
@@ -186,7 +208,7 @@ def _is_ascending(order_by: str | None) -> bool:
 def _time(text: str | None, name: str, now: datetime) -> datetime | None:
     if not text:
         return None
-    # In a query string a plus sign stands for a space.
+    # In a query string, a plus sign stands for a space.
     value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
     if value is None:
         raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)

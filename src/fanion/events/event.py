@@ -1,4 +1,4 @@
-"""Events and persons as stored by the event store, its queries and its errors."""
+"""The events and persons of the event store, its queries and its errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ DAYS = 30
 
 
 class Event(Struct, frozen=True, gc=False):
-    """timestamp and received_at: aware, UTC; properties: JSON object
+    """An event in the event store. Times are aware, in UTC; properties are a JSON object.
 
-    person_id: for an event without a person the one that its distinct id would get; NO_PERSON as
-               earlier versions stored it
-    values:    the decoded properties of an event to be stored; without them encoding costs more
+    Attributes:
+        person_id: For an event without a person, the person that its distinct id would get;
+            NO_PERSON if an earlier version stored it.
+        values: The decoded properties of an event to be stored. Without them, encoding costs more.
     """
 
     project_id: int
@@ -37,14 +38,15 @@ class Event(Struct, frozen=True, gc=False):
 
 
 class EventQuery(Struct, frozen=True):
-    """Newest first unless `ascending`; `after` and `before` are exclusive.
+    """A query for events, newest first unless `ascending`; `after` and `before` are exclusive.
 
-    person_id:  the surviving person; events of persons merged into it count as its own
-    properties: conditions on the event or its person, all of which hold
-    cursor:     last row of the previous page: of the instant of `before` (ascending: of `after`),
-                events behind this one in the order are included
-    received_after: exclusive; of the acceptance
-    now:        relative dates in `properties` count back from it
+    Attributes:
+        person_id: The surviving person. Events of persons merged into it count as its own.
+        properties: Conditions on the event or its person, all of which must hold.
+        cursor: The last row of the previous page. Events behind it in the order are included, at
+            the instant of `before` (ascending: of `after`).
+        received_after: Exclusive; for the time of acceptance.
+        now: The moment from which relative dates in `properties` count back.
     """
 
     event: str | None = None
@@ -61,10 +63,11 @@ class EventQuery(Struct, frozen=True):
 
 
 class PersonEvent(Struct, frozen=True, gc=False):
-    """An event of a person's timeline, without what it does not need.
+    """An event of a person's timeline, with only the fields that it needs.
 
-    session_id: empty if it has none
-    properties: JSON object; empty if it is too long to be read
+    Attributes:
+        session_id: Empty if it has none.
+        properties: A JSON object; empty if it is too long to be read.
     """
 
     uuid: UUID
@@ -77,12 +80,13 @@ class PersonEvent(Struct, frozen=True, gc=False):
 
 
 class PersonEventQuery(Struct, frozen=True):
-    """Newest first, of a surviving person and those merged into it.
+    """A query for the events of a surviving person and those merged into it, newest first.
 
-    distinct_ids: all that it has, where they are few: they lead to its events faster
-    before:       exclusive
-    cursor:       of the instant of `before`, events behind this one in the order are included;
-                  with_cursor: and this one
+    Attributes:
+        distinct_ids: All that the person has, if they are few: they lead to its events faster.
+        before: Exclusive.
+        cursor: An event at the instant of `before`. Events behind it in the order are included.
+        with_cursor: Whether to include the event of the cursor itself.
     """
 
     person_id: UUID
@@ -94,9 +98,10 @@ class PersonEventQuery(Struct, frozen=True):
 
 
 class PersonRow(Struct, frozen=True):
-    """A person as mirrored into the event store; the highest version wins.
+    """A person as mirrored into the event store. The highest version wins.
 
-    values: as of an event
+    Attributes:
+        values: The decoded properties, as of an event.
     """
 
     project_id: int
@@ -109,14 +114,15 @@ class PersonRow(Struct, frozen=True):
 
     @classmethod
     def gone(cls, project_id: int, person_id: UUID, version: int) -> Self:
-        """Of a person that was merged or deleted."""
+        """Return the row of a person that was merged or deleted."""
         return cls(project_id, person_id, b"{}", _LONG_AGO, version, is_deleted=True, values={})
 
 
 class GroupRow(Struct, frozen=True):
-    """A group as mirrored into the event store; the highest version wins.
+    """A group as mirrored into the event store. The highest version wins.
 
-    values: as of an event
+    Attributes:
+        values: The decoded properties, as of an event.
     """
 
     project_id: int
@@ -130,7 +136,7 @@ class GroupRow(Struct, frozen=True):
 
 
 class Override(Struct, frozen=True):
-    """Events of `old_person` count for `new_person`; the highest version wins."""
+    """A merge: events of `old_person` count for `new_person`. The highest version wins."""
 
     project_id: int
     old_person: UUID
@@ -139,16 +145,22 @@ class Override(Struct, frozen=True):
 
 
 class EventStoreUnavailable(Exception):
-    """The store cannot answer now (unreachable, full, out of memory or time); the data is not at
-    fault.
+    """The error when the store cannot answer now, because it is unreachable or out of a resource.
 
-    The text is one line without content of events. The same call may succeed later.
+    It may be full, or out of memory or time. The data is not at fault, and the same call may
+    succeed
+    later. The text is one line without content of events.
     """
 
 
 class StatementFailed(EventStoreUnavailable):
-    """The store is available, but failed to execute this statement: it took too much memory or
-    time, or is not supported. Others may succeed. code: of the engine, 0 if it is not known"""
+    """The error when an available store failed to execute a statement.
+
+    The statement took too much memory or time, or is not supported. Others may succeed.
+
+    Attributes:
+        code: The engine's error code; 0 if it is not known.
+    """
 
     def __init__(self, reason: str, code: int = 0) -> None:
         super().__init__(reason)
@@ -156,17 +168,18 @@ class StatementFailed(EventStoreUnavailable):
 
 
 class EventRejected(Exception):
-    """A row of this insert can never be stored; halving the batch finds it."""
+    """The error when a row of an insert can never be stored. Halving the batch finds the row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
     """The deletion of a person, until all stores have completed it.
 
-    persons:      the person and all that were merged into it
-    version:      the highest that any of them can have; a person that returns has a higher one
-    with_events:  whether its events are deleted too
-    requested_at: applies to what was accepted until then; a person that returns later is new
+    Attributes:
+        persons: The person and all that were merged into it.
+        version: The highest that any of them can have. A person that returns has a higher one.
+        with_events: Whether its events are deleted too.
+        requested_at: Applies to what was accepted until then. A person that returns later is new.
     """
 
     id: int
@@ -180,7 +193,12 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The last days, up to today, in a time zone. start and end: UTC, [start, end)"""
+    """The last days, up to today, in a time zone.
+
+    Attributes:
+        start: In UTC.
+        end: In UTC, exclusive.
+    """
 
     zone: str
     first: date
@@ -189,13 +207,18 @@ class Days:
     end: datetime
 
     def counted(self, counts: Mapping[date, int]) -> list[tuple[date, int]]:
-        """Every day with its count, the oldest first; those without events too."""
+        """Return every day with its count, the oldest first, including days without events."""
         days = (self.first + timedelta(days=place) for place in range(self.number))
         return [(day, counts.get(day, 0)) for day in days]
 
 
 def last_days(now: datetime, zone: str, number: int = DAYS) -> Days:
-    """now: aware; zone: IANA name. A day begins at the zone's midnight, however long it is."""
+    """Return the last days up to today. A day begins at the zone's midnight, however long it is.
+
+    Args:
+        now: An aware time.
+        zone: An IANA name.
+    """
     here = ZoneInfo(zone)
     today = now.astimezone(here).date()
     first = today - timedelta(days=number - 1)
@@ -215,5 +238,5 @@ _16_BYTES = b"\xc4\x10"  # the prefix of 16 bytes in MessagePack
 
 
 def uuid_of(number: int) -> UUID:
-    """Of 128 bits; in less than half of the time that `UUID(int=…)` takes."""
+    """Return the UUID of a 128-bit number, in less than half the time of `UUID(int=…)`."""
     return _decode_uuid(_16_BYTES + number.to_bytes(16))

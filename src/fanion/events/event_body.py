@@ -1,6 +1,6 @@
 """An event as the API shows it.
 
-source: capture.md section 8
+Source: capture.md section 8.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from fanion.events.event import Event
 
 
 class PersonOfEvent(Struct, kw_only=True):
-    """properties: only `email`, `name` and `username`"""
+    """The person of an event. Its properties are only `email`, `name` and `username`."""
 
     is_identified: bool
     distinct_ids: list[str]
@@ -33,7 +33,7 @@ class EventBody(Struct, kw_only=True):
 
 
 def event_body(event: Event, persons: Mapping[str, PersonOfEvent]) -> EventBody:
-    """persons: by distinct id"""
+    """Return the body of an event, whose person is looked up by distinct id."""
     properties = msgspec.json.decode(event.properties)
     return EventBody(
         id=event.uuid,

@@ -1,8 +1,8 @@
-"""Which persons, overrides and groups the event store's mirror still lacks.
+"""The persons, overrides and groups that the event store's mirror still lacks.
 
-The mirror is told of a change after its transaction is committed, so that it never shows what was
-not. The transaction notes here what it changes; the note is deleted once the mirror has the rows.
-Notes that a process has left behind when it ended are taken up by `ingest.mirror_worker`.
+The mirror is sent a change after its transaction is committed, so that it never shows anything
+uncommitted. The transaction notes here what it changes; the note is deleted once the mirror has
+the rows. Notes left by processes that have ended are taken up by `ingest.mirror_worker`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -18,8 +18,13 @@ _outbox = mirror_outbox.c
 
 @dataclass(frozen=True, slots=True)
 class Unmirrored:
-    """version: of the rows, unique; persons: those that were merged are included, for their
-    overrides; groups: by type index and key"""
+    """A note of changes to mirror.
+
+    Attributes:
+        version: The version of the rows; unique.
+        persons: Includes merged persons, for their overrides.
+        groups: By type index and key.
+    """
 
     version: int
     project_id: int
@@ -28,7 +33,7 @@ class Unmirrored:
 
 
 def note_unmirrored(connection: Connection, changes: Iterable[Unmirrored]) -> None:
-    """In the transaction that makes the changes."""
+    """Note changes, in the transaction that makes them."""
     rows = [
         {
             "version": one.version,
@@ -44,13 +49,13 @@ def note_unmirrored(connection: Connection, changes: Iterable[Unmirrored]) -> No
 
 
 def forget_mirrored(connection: Connection, versions: Collection[int]) -> None:
-    """The mirror has what was noted under these versions."""
+    """Delete the notes of these versions, which the mirror has."""
     if versions:
         connection.execute(delete(mirror_outbox).where(_outbox.version.in_(list(versions))))
 
 
 def unmirrored_versions(connection: Connection) -> list[int]:
-    """Of all notes, the oldest first."""
+    """Return the versions of all notes, the oldest first."""
     return list(connection.scalars(select(_outbox.version).order_by(_outbox.version)))
 
 
@@ -68,6 +73,6 @@ def read_unmirrored(connection: Connection, version: int) -> Unmirrored | None:
 
 
 def is_unmirrored(connection: Connection, project_id: int, upto: int) -> bool:
-    """Whether the mirror of a project may still be sent rows of a version up to that one."""
+    """Return whether rows of a version up to `upto` may still be sent to a project's mirror."""
     wanted = _outbox.project_id == project_id, _outbox.version <= upto
     return connection.execute(select(_outbox.version).where(*wanted).limit(1)).first() is not None

@@ -1,7 +1,9 @@
-"""Whose event store it is: the records know the event store that holds their events, and the event
-store is marked with the installation that it belongs to. Without that, two installations with one
-event store would read and delete one another's events, and two event stores of one installation
-would have half of them each."""
+"""The binding between the records and the event store that holds their events.
+
+The event store is marked with the installation to which it belongs, and the records know the
+event store. Without that, two installations with one event store would read and delete each
+other's events, and two event stores of one installation would each have half of them.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +28,26 @@ _READ = select(_installation.id, _installation.event_store)
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """event_store: None as long as it has none"""
+    """The installation to which these records belong.
+
+    Attributes:
+        event_store: The id of its event store; None as long as it has none.
+    """
 
     id: UUID
     event_store: UUID | None
 
 
 class ForeignEventStore(StartRefused):
-    """where: the event store, for a message; why: what is known of it"""
+    """The refusal to start with an event store of another installation."""
 
     def __init__(self, where: str, why: str) -> None:
+        """Create the error.
+
+        Args:
+            where: The event store, for the message.
+            why: What is known about it.
+        """
         super().__init__(
             f"FANION_EVENTS_URL and FANION_DATABASE_URL disagree: {where} {why}. Correct one of "
             f"them; if both are right, {ADVICE}."
@@ -43,9 +55,10 @@ class ForeignEventStore(StartRefused):
 
 
 class EventStoreGone(StartRefused):
-    """where: the embedded event store, for a message"""
+    """The refusal to start when the embedded event store is gone."""
 
     def __init__(self, where: str) -> None:
+        """Create the error for the event store `where`, as the message names it."""
         super().__init__(f"FANION_EVENTS_URL: {gone_text(where)}. {GONE_ADVICE}")
 
 
@@ -54,28 +67,39 @@ def gone_text(where: str) -> str:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether it was deleted, with what it held or without the folder itself."""
+    """Return whether the folder is empty or does not exist."""
     return not folder.is_dir() or next(folder.iterdir(), None) is None
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An event store's. where: for a message; event_store: its id"""
+    """The mark of an event store.
+
+    Attributes:
+        where: The event store, for a message.
+        event_store: Its id.
+    """
 
     where: str
     event_store: UUID
 
 
 async def read_installation(records: Records) -> Installation:
-    """raises: RecordsUnavailable"""
+    """Read the installation.
+
+    Raises:
+        RecordsUnavailable: The records store failed.
+    """
     [row] = await records.fetch(_READ)
     return Installation(row.id, row.event_store)
 
 
 async def bind_event_store(records: Records, mark: Mark) -> None:
-    """Remember it, unless there is one already, which it must be then.
+    """Bind these records to the event store `mark`, unless they are bound already.
 
-    raises: RecordsUnavailable, ForeignEventStore
+    Raises:
+        ForeignEventStore: They are bound to another event store.
+        RecordsUnavailable: The records store failed.
     """
     unbound = update(installation).where(_installation.event_store.is_(None))
     async with records.write() as connection:
@@ -88,6 +112,10 @@ async def bind_event_store(records: Records, mark: Mark) -> None:
 
 
 async def rebind_event_store(records: Records, mark: Mark) -> None:
-    """Remember it in place of any other. raises: RecordsUnavailable"""
+    """Bind these records to the event store `mark`, even if they are bound to another one.
+
+    Raises:
+        RecordsUnavailable: The records store failed.
+    """
     async with records.write() as connection:
         await connection.execute(update(installation).values(event_store=mark.event_store))

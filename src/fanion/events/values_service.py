@@ -1,4 +1,4 @@
-"""Values of properties of events and persons, to choose from."""
+"""The values of properties of events and persons, to choose from."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from fanion.properties.value_counts import PropertyValue, ValueSearch, shown
 
 @dataclass(frozen=True, slots=True)
 class PropertyValues:
-    """raises (every call): Unavailable, EventStoreUnavailable"""
+    """The values of properties. Every call may raise Unavailable or EventStoreUnavailable."""
 
     events: EventStore
 
     async def of_events(
         self, project_id: int, search: ValueSearch, events: Sequence[str], now: datetime
     ) -> list[PropertyValue]:
-        """events: only of these, if there are any"""
+        """Return the most frequent values, of these events only if any are given."""
         return await self._ask(project_id, partial(event_values, project_id, search, events, now))
 
     async def of_persons(self, project_id: int, search: ValueSearch) -> list[PropertyValue]:
@@ -29,7 +29,7 @@ class PropertyValues:
     async def _ask(
         self, project_id: int, statement: Callable[[int], Statement]
     ) -> list[PropertyValue]:
-        """statement: which looks at so many rows"""
+        """Return the values from a statement for a number of rows, or for fewer if that fails."""
         most, fewer = ROWS_MAX
         async with self.events.turn(project_id):
             try:

@@ -1,6 +1,6 @@
 """Event definitions over HTTP.
 
-source: api.md, "Event definitions"; capture.md section 7
+Source: api.md, "Event definitions"; capture.md section 7.
 """
 
 from collections.abc import Mapping
@@ -127,17 +127,25 @@ class VolumesBody(Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """Event definitions, and the volume of their events."""
+    """The event definitions, and the volume of their events."""
 
     records: Records
     events: EventStore
 
     async def get(self, project_id: int, definition_id: UUID) -> EventDefinition:
-        """raises: NotFound"""
+        """Return a definition.
+
+        Raises:
+            NotFound: The project does not have it.
+        """
         return _found(await get_definition(self.records, project_id, definition_id))
 
     async def volume(self, definition: EventDefinition, zone: str, now: datetime) -> VolumeBody:
-        """raises: Unavailable when the event store does not answer"""
+        """Count an event by day.
+
+        Raises:
+            Unavailable: The event store does not answer.
+        """
         days = last_days(now, zone)
         try:
             counts = await self.events.counts.daily(definition.project_id, definition.name, days)
@@ -151,7 +159,11 @@ class Definitions:
         )
 
     async def volumes(self, project_id: int, zone: str, now: datetime) -> VolumesBody:
-        """raises: Unavailable when the event store does not answer"""
+        """Count all events by day.
+
+        Raises:
+            Unavailable: The event store does not answer.
+        """
         days = last_days(now, zone)
         try:
             found = await self.events.counts.volumes(project_id, days, VOLUMES_MAX)
@@ -188,7 +200,7 @@ class EventDefinitionsApi(Controller):
         hidden: FromQuery[bool | None] = None,
         verified: FromQuery[bool | None] = None,
     ) -> Paged[EventDefinitionBody]:
-        """Those seen on the latest day first, then by name.
+        """List definitions, those seen on the latest day first, then by name.
 
         `ordering` may be repeated: `name`, `last_seen_at` or `last_seen_at::date`, with `-` for
         descending. `event_type` is `event`, `event_custom` or `event_posthog` (its name starts
@@ -213,8 +225,11 @@ class EventDefinitionsApi(Controller):
     async def volumes(
         self, request: ManagementRequest, definitions: NamedDependency[Definitions]
     ) -> VolumesBody:
-        """For the last 30 days, including today, in the project's time zone. An event that was
-        stored twice may count twice for some minutes, unlike in `volume` of one definition."""
+        """Count the events of the last 30 days, including today, in the project's time zone.
+
+        An event that was stored twice may count twice for some minutes, unlike in `volume` of one
+        definition.
+        """
         project = request.project
         return await definitions.volumes(project.id, project.timezone, request.app.state.now())
 
@@ -235,7 +250,7 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[DefinitionChanges],
         definitions: NamedDependency[Definitions],
     ) -> EventDefinitionBody:
-        """`tags` replace those it had. Stored events keep the former name."""
+        """Update a definition. `tags` replace existing ones. Stored events keep the former name."""
         return await _changed(request, definition_id, data, definitions)
 
     @put("/{definition_id:str}", summary="Update an event definition, with its name")
@@ -246,7 +261,7 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[DefinitionReplacement],
         definitions: NamedDependency[Definitions],
     ) -> EventDefinitionBody:
-        """As PATCH, but `name` is required. Omitted fields stay unchanged."""
+        """Update a definition. `name` is required; other omitted fields stay unchanged."""
         return await _changed(request, definition_id, data, definitions)
 
     @delete("/{definition_id:str}", summary="Delete an event definition")
@@ -256,7 +271,10 @@ class EventDefinitionsApi(Controller):
         definition_id: FromPath[UUID],
         definitions: NamedDependency[Definitions],
     ) -> None:
-        """Its events stay. The next event with its name creates a new definition."""
+        """Delete a definition. Its events stay.
+
+        The next event with its name creates a new definition.
+        """
         if not await remove_definition(definitions.records, request.author, definition_id):
             raise NotFound
 
@@ -278,7 +296,7 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[MarkChanges],
         definitions: NamedDependency[Definitions],
     ) -> MarksBody:
-        """Omitted fields stay unchanged."""
+        """Change the marks. Omitted fields stay unchanged."""
         given = given_fields(data)
         author = request.author
         return _marks(await change_marks(definitions.records, author, definition_id, given))
@@ -290,7 +308,7 @@ class EventDefinitionsApi(Controller):
         definition_id: FromPath[UUID],
         definitions: NamedDependency[Definitions],
     ) -> VolumeBody:
-        """For the last 30 days, including today, in the project's time zone."""
+        """Count the event on the last 30 days, including today, in the project's time zone."""
         found = await definitions.get(request.project.id, definition_id)
         return await definitions.volume(found, request.project.timezone, request.app.state.now())
 

@@ -1,6 +1,6 @@
 """Definitions of events and of their properties: queries of their lists, and property types.
 
-source: capture.md sections 6 and 7
+Source: capture.md sections 6 and 7.
 """
 
 import re
@@ -20,7 +20,7 @@ LOGGED_FIELDS = ("name", "created_at", "last_seen_at", "tags", "post_to_chat")
 
 EVENT_TYPES = ("event", "event_custom", "event_posthog")
 _ORDERINGS = ("name", "last_seen_at", "last_seen_at::date")
-WORDS_MAX = 20  # of a search; each is three comparisons
+WORDS_MAX = 20  # words of a search; each one costs three comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class EventDefinition:
     post_to_chat: bool
 
     def logged_fields(self) -> dict[str, Any]:
-        """Its fields as JSON."""
+        """Return the logged fields as JSON."""
         values: dict[str, Any] = msgspec.to_builtins(
             {one: getattr(self, one) for one in LOGGED_FIELDS}
         )
@@ -44,7 +44,11 @@ class EventDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """Ascending with nulls first, descending with nulls last. by_day: ignores the time of day"""
+    """An order: ascending with nulls first, or descending with nulls last.
+
+    Attributes:
+        by_day: Whether the time of day is ignored.
+    """
 
     field: str
     descending: bool = False
@@ -56,10 +60,14 @@ DEFAULT_ORDER = (Ordering("last_seen_at", descending=True, by_day=True), Orderin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionQuery:
-    """words:    each of which must occur in the name, in any case
-    order:    the most significant first
-    excluded: names to leave out
-    hidden:   only those that are, or are not; None for all; verified: likewise
+    """A query for event definitions.
+
+    Attributes:
+        words: Words that must all occur in the name, in any case.
+        order: The most significant first.
+        excluded: Names to leave out.
+        hidden: True, False, or None for any.
+        verified: True, False, or None for any.
     """
 
     words: Sequence[str] = ()
@@ -73,7 +81,7 @@ class DefinitionQuery:
 
 
 def read_order(texts: Iterable[str]) -> Sequence[Ordering]:
-    """Unknown orderings are ignored; the default if none is left."""
+    """Return the known orderings among these, or the default if there is none."""
     orders = [
         Ordering(
             name.partition("::")[0], descending=text.startswith("-"), by_day=name.endswith("::date")
@@ -89,7 +97,11 @@ def read_words(search: str | None) -> Sequence[str]:
 
 
 def read_names(text: str | None, parameter: str) -> list[str]:
-    """A query parameter that is a JSON list of names. raises: Invalid"""
+    """Parse a query parameter that is a JSON list of names.
+
+    Raises:
+        Invalid: The text is something else.
+    """
     if not text:
         return []
     try:
@@ -130,7 +142,7 @@ class PropertyType(StrEnum):
 
 
 def detect_type(name: str, value: object) -> PropertyType | None:
-    """The type of one value; None for booleans, null, lists and objects."""
+    """Return the type of a value; None for booleans, null, lists and objects."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -141,7 +153,7 @@ def detect_type(name: str, value: object) -> PropertyType | None:
 
 
 def detect_types(properties: Mapping[str, object]) -> dict[str, PropertyType | None]:
-    """The tracked properties of an event, with their types."""
+    """Return the tracked properties of an event, with their types."""
     return {
         name: detect_type(name, value)
         for name, value in properties.items()
@@ -162,16 +174,17 @@ def _is_date_text(name: str, text: str) -> bool:
 # ── Known properties, so that a batch without new ones costs next to nothing ─────────────
 
 NAME_CHARS_MAX = 400
-NAMES_MAX = 10_000  # of a project; property names that contain user ids must not fill the store
+# Names in one project; property names that contain user ids must not fill the store.
+NAMES_MAX = 10_000
 NAMES_OF_EVENT_MAX = 1_000
-EVENTS_MAX = 10_000  # in memory, of all projects
+EVENTS_MAX = 10_000  # events in memory, of all projects
 # Checking 20 names takes 0.4 to 0.9 µs. Of an event that occurs more often than this in one batch,
 # one occurrence in ONE_IN is sampled, and all of them if a sample has a new name: a name that is
 # rare among very many occurrences is found a little later.
 OCCURRENCES_MAX = 128
 ONE_IN = 8
-# How long the cache is valid: then properties recorded by other servers are found, and properties
-# without a type are examined again.
+# How long the cache is valid. After that, properties recorded by other servers are found, and
+# properties without a type are examined again.
 READ_AGAIN = timedelta(minutes=5)
 
 Types = dict[str, PropertyType | None]
@@ -179,10 +192,11 @@ Types = dict[str, PropertyType | None]
 
 @dataclass(frozen=True, slots=True)
 class NewProperties:
-    """Properties in a batch of events that are not stored yet.
+    """The properties in a batch of events that are not stored yet.
 
-    types:   of names that are new to the project or had no type
-    carried: event → names that it was not known to have
+    Attributes:
+        types: Of names that are new to the project or had no type.
+        carried: Event → names that it was not known to have.
     """
 
     types: Mapping[str, PropertyType | None] = field(default_factory=dict)
@@ -193,15 +207,20 @@ class NewProperties:
 class ProjectProperties:
     """The stored properties of a project, as far as they were read.
 
-    types:   of all stored names
-    carried: event → stored names that have a type or were examined since the last read
+    Attributes:
+        types: Of all stored names.
+        carried: Event → stored names that have a type or were examined since the last read.
     """
 
     types: Types
     carried: dict[str, set[str]] = field(default_factory=dict)
 
     def new(self, seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> NewProperties:
-        """seen: event → the properties of all its occurrences in a batch"""
+        """Return the properties that are not stored yet.
+
+        Args:
+            seen: Event → the properties of all its occurrences in a batch.
+        """
         types: Types = {}
         carried: dict[str, Sequence[str]] = {}
         for event, occurrences in seen.items():
@@ -238,27 +257,27 @@ class ProjectProperties:
 
 
 class PropertyCache:
-    """Shared by all consumers of a process; used only by the one that is storing a batch."""
+    """A cache shared by a process's consumers. Only the one that is storing a batch uses it."""
 
     def __init__(self) -> None:
         self._projects: dict[int, ProjectProperties] = {}
         self._since: datetime | None = None
 
     def of(self, project_id: int) -> ProjectProperties | None:
-        """None if the project has not been read yet."""
+        """Return the properties of a project; None if it has not been read yet."""
         return self._projects.get(project_id)
 
     def put(self, project_id: int, recorded: ProjectProperties) -> None:
         self._projects[project_id] = recorded
 
     def add(self, project_id: int, written: NewProperties) -> None:
-        """To be called after the commit."""
+        """Add properties, after the commit of the transaction that wrote them."""
         recorded = self._projects.get(project_id)
         if recorded is not None:
             recorded.add(written)
 
     def refresh(self, now: datetime) -> None:
-        """Clear the cache when it is too old or too large."""
+        """Clear the cache if it is too old or too large."""
         events = sum(len(one.carried) for one in self._projects.values())
         if self._since is None or events > EVENTS_MAX or not self._is_fresh(now):
             self._projects.clear()

@@ -1,6 +1,8 @@
-"""Property definitions over HTTP: which properties events have, and their detected types.
+"""Property definitions over HTTP: the properties that events have, and their detected types.
 
-source: capture.md section 6; the paths and names are PostHog's, `event_names` is Fanion's own
+The paths and names are PostHog's; `event_names` is Fanion's own.
+
+Source: capture.md section 6.
 """
 
 from typing import Annotated
@@ -52,8 +54,11 @@ class PropertyDefinitionsApi(Controller):
         is_numerical: FromQuery[bool | None] = None,
         kind: Annotated[str | None, QueryParameter(name="type")] = None,
     ) -> Paged[PropertyDefinitionBody]:
-        """By name. `properties` is a list of names with commas between them; `event_names` and
-        `excluded_properties` are JSON lists. The only `type` is `event`."""
+        """List property definitions by name.
+
+        `properties` is a list of names with commas between them; `event_names` and
+        `excluded_properties` are JSON lists. The only `type` is `event`.
+        """
         if kind not in (None, "", "event"):
             raise no_choice(kind, ("event",), "type")
         page = request.page

@@ -28,7 +28,7 @@ from fanion.events.definitions.model import (
     PropertyType,
 )
 
-EVENTS_SHOWN = 100  # of a property; the first by name
+EVENTS_SHOWN = 100  # events of one property; the first by name
 
 _definition = property_definitions.c
 _carried = event_properties.c
@@ -45,7 +45,11 @@ _CARRIED = (
 
 @dataclass(frozen=True, slots=True)
 class PropertyDefinition:
-    """events: those that have it, EVENTS_SHOWN at most"""
+    """A property of a project's events.
+
+    Attributes:
+        events: Events that have it, at most EVENTS_SHOWN.
+    """
 
     id: UUID
     name: str
@@ -55,11 +59,14 @@ class PropertyDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyQuery:
-    """words:      each of which must occur in the name, in any case
-    names:      only these, if there are any
-    excluded:   names to leave out
-    events:     only properties of these events, if there are any
-    is_numeric: None for all
+    """A query for property definitions.
+
+    Attributes:
+        words: Words that must all occur in the name, in any case.
+        names: If given, only these.
+        excluded: Names to leave out.
+        events: If given, only properties of these events.
+        is_numeric: True, False, or None for any.
     """
 
     words: Sequence[str] = ()
@@ -77,7 +84,7 @@ class PropertyQuery:
 def load_properties(
     connection: Connection, project_id: int, events: Collection[str], known: PropertyCache
 ) -> ProjectProperties:
-    """The stored properties of the project and these events; read only if they are not cached."""
+    """Return the stored properties of the project and these events, reading those not cached."""
     recorded = known.of(project_id)
     if recorded is None:
         rows = connection.execute(_TYPES, {"project_id": project_id})
@@ -96,7 +103,10 @@ def load_properties(
 def record_properties(
     connection: Connection, project_id: int, new: NewProperties, now: datetime
 ) -> None:
-    """A stored type stays. Another server may have written the same concurrently."""
+    """Write new properties. A stored type stays.
+
+    Another server may have written the same properties concurrently.
+    """
     types = [
         {
             "id": uuid4(),
@@ -133,7 +143,7 @@ def _put_types(dialect: Dialect) -> Any:
 async def find_properties(
     records: Records, project_id: int, query: PropertyQuery
 ) -> tuple[list[PropertyDefinition], int]:
-    """One page by name, and the total number."""
+    """Return one page by name, and the total number."""
     wanted = [_definition.project_id == project_id, *_conditions(project_id, query)]
     page = _rows(wanted).order_by(_definition.name).limit(query.limit).offset(query.offset)
     count = select(func.count()).select_from(property_definitions).where(*wanted)

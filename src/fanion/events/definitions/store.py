@@ -42,7 +42,7 @@ _with_marks = event_definitions.outerjoin(event_marks, _mark.definition_id == _d
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """How users marked an event; never both."""
+    """The marks that users gave an event; never both."""
 
     hidden: bool = False
     verified: bool = False
@@ -71,10 +71,12 @@ SELECT project_id, name FROM named
 
 
 def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: datetime) -> None:
-    """Create a definition for each new (project id, name) and update last_seen_at of the others.
+    """Create a definition for each new (project id, name); update last_seen_at of the others.
 
-    now:    the server's clock, not the events' own times
-    source: capture.md section 6
+    Args:
+        now: The server's clock, not the events' own times.
+
+    Source: capture.md section 6.
     """
     rows: list[Mapping[str, Any]] = [
         {
@@ -87,7 +89,7 @@ def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: d
             "tags": [],
             "post_to_chat": False,
         }
-        # In one order, so that two consumers cannot deadlock.
+        # Rows have one order, so that two consumers cannot deadlock.
         for project_id, name in sorted(set(names))
     ]
     if connection.dialect.name == "postgresql":
@@ -99,8 +101,10 @@ def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: d
 def _update_free(
     connection: Connection, rows: Sequence[Mapping[str, Any]], now: datetime
 ) -> list[Mapping[str, Any]]:
-    """Update the definitions that no other transaction has locked; returns the rows of those that
-    do not exist. A server that has locked one stores events of it just now, as this one does."""
+    """Update the definitions that no other transaction has locked; return the rows that are new.
+
+    A server that has locked a definition is storing events of it now, as this one does.
+    """
     asked = {
         "projects": [row["project_id"] for row in rows],
         "names": [row["name"] for row in rows],
@@ -124,7 +128,7 @@ def _upsert(dialect: Dialect) -> Any:
 async def find_definitions(
     records: Records, project_id: int, query: DefinitionQuery
 ) -> tuple[list[EventDefinition], int]:
-    """One page, and the total number."""
+    """Return one page, and the total number."""
     wanted = [_definition.project_id == project_id, *_conditions(query)]
     page = (
         _rows()
@@ -149,9 +153,13 @@ async def get_definition(
 async def change_definition(
     records: Records, author: Author, definition_id: UUID, values: Mapping[str, Any]
 ) -> EventDefinition | None:
-    """values: the columns to set; None when there is no such definition
+    """Set columns of a definition.
 
-    raises: Invalid for the name of another definition
+    Returns:
+        None if there is no such definition.
+
+    Raises:
+        Invalid: Another definition has this name.
     """
     try:
         async with records.write() as connection:
@@ -163,13 +171,16 @@ async def change_definition(
 
 
 async def remove_definition(records: Records, author: Author, definition_id: UUID) -> bool:
-    """Returns whether it existed. Its events stay; the next event of its name creates a new one."""
+    """Delete a definition and return whether it existed.
+
+    Its events stay. The next event with its name creates a new definition.
+    """
     async with records.write() as connection:
         return await connection.run_sync(_remove, author, definition_id)
 
 
 async def get_marks(records: Records, project_id: int, definition_id: UUID) -> Marks | None:
-    """None when there is no such definition."""
+    """Return the marks of a definition; None if there is no such definition."""
     async with records.read() as connection:
         return await connection.run_sync(_get_marks, project_id, definition_id)
 
@@ -177,7 +188,14 @@ async def get_marks(records: Records, project_id: int, definition_id: UUID) -> M
 async def change_marks(
     records: Records, author: Author, definition_id: UUID, given: Mapping[str, bool]
 ) -> Marks | None:
-    """None when there is no such definition. raises: Invalid for both marks at once"""
+    """Change the marks of a definition.
+
+    Returns:
+        None if there is no such definition.
+
+    Raises:
+        Invalid: Both marks would be set.
+    """
     async with records.write() as connection:
         return await connection.run_sync(update_marks, author, definition_id, given)
 
@@ -185,7 +203,7 @@ async def change_marks(
 def update_definition(
     connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
 ) -> EventDefinition | None:
-    """As change_definition, in the caller's transaction."""
+    """Set columns of a definition in the caller's transaction; see `change_definition`."""
     before = _get(connection, author.project_id, definition_id, for_update=True)
     if before is None or not values:
         return before
@@ -223,7 +241,7 @@ def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool
 def update_marks(
     connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
 ) -> Marks | None:
-    """As change_marks, in the caller's transaction."""
+    """Change the marks of a definition in the caller's transaction; see `change_marks`."""
     found = _get(connection, author.project_id, definition_id, for_update=True)
     before = _get_marks(connection, author.project_id, definition_id)
     if found is None or before is None:
@@ -273,15 +291,18 @@ def _conditions(query: DefinitionQuery) -> Iterable[ColumnElement[bool]]:
 
 
 def _contains(word: str) -> ColumnElement[bool]:
-    """SQLite knows upper and lower case of ASCII letters only: other words are also looked for
-    as written in capitals, and with a capital first."""
+    """Return a condition that the name contains a word, in any case.
+
+    SQLite knows upper and lower case of ASCII letters only. Other words are also searched for in
+    capitals, and with a capital first.
+    """
     spellings = {word.lower(), _lower_ascii(word.upper()), _lower_ascii(word.capitalize())}
     name = func.lower(_definition.name)
     return or_(*(name.contains(spelling, autoescape=True) for spelling in sorted(spellings)))
 
 
 def _lower_ascii(word: str) -> str:
-    """As SQLite's `lower`."""
+    """Return the word in lower case, as SQLite's `lower` does it."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in word)
 
 

@@ -1,6 +1,6 @@
 """The stream of live events over HTTP.
 
-source: insights.md section 12
+Source: insights.md section 12.
 """
 
 from collections.abc import AsyncGenerator
@@ -19,9 +19,9 @@ from fanion.rest.endpoints import Streamed, answers
 from fanion.wire.distinct_id import stored_distinct_id
 
 MEDIA_TYPE: Final = "text/event-stream"
-# Of names and distinct ids, which are cut to it when they are captured.
+# Names and distinct ids are cut to this length when they are captured.
 TEXT_CHARS_MAX: Final = 200
-# Compression would hold messages back, and so would a buffer of a proxy.
+# Compression would hold messages back, and so would a proxy's buffer.
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -45,15 +45,19 @@ class LiveEventsApi(Controller):
         person_id: FromQuery[str | None] = None,
         last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID")] = None,
     ) -> Streamed:
-        """Server-sent events, from now on or after `Last-Event-ID`: each is an event as the list
-        of events has it, with its place in the log as `id`. Imports are not shown.
+        """Stream server-sent events, from now on or after `Last-Event-ID`.
 
-        A client is sent at most 50 events a second. If there are more, `event: sample` comes
-        before an even sample of them, with `events`, their number, `shown`, how many of them
-        follow, and `per_second`. `event: skipped` has the number of `events` that were not sent,
-        null if it is unknown, and the `reason`: `slow`, the client reads too slowly;
-        `reconnected`, the event of `Last-Event-ID` is not in memory any more; `too_large`, over
-        1 MiB."""
+        Each is an event as in the list of events, with its place in the log as `id`. Imports are
+        not
+        shown.
+
+        A client is sent at most 50 events a second. If there are more, `event: sample` comes before
+        an
+        even sample of them, with `events`, their number, `shown`, how many of them follow, and
+        `per_second`. `event: skipped` has the number of `events` that were not sent, null if it is
+        unknown, and the `reason`: `slow`, the client reads too slowly; `reconnected`, the event of
+        `Last-Event-ID` is no longer in memory; `too_large`, over 1 MiB.
+        """
         _require_once(request)
         wanted = LiveFilter(
             _text(event, "event"),
@@ -80,14 +84,14 @@ class LiveEventsApi(Controller):
 
 
 async def nothing() -> AsyncGenerator[bytes]:
-    """Of a response whose body is not sent."""
+    """Yield nothing, for a response whose body is not sent."""
     pieces: tuple[bytes, ...] = ()
     for piece in pieces:
         yield piece
 
 
 def _require_once(request: ManagementRequest) -> None:
-    """raises: Invalid, for a filter that is given twice"""
+    """Raise Invalid if a parameter is given twice."""
     names = [name for name, _ in request.page.query]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -1,7 +1,7 @@
-"""Live events on a server that does not ingest: they are read from the event store.
+"""Live events on a server that does not ingest, which reads them from the event store.
 
-Another server stores them, so that this one cannot tell their places in the log. It looks for what
-was accepted since the last look, and a little before, because batches are stored out of order.
+Another server stores them, so this one does not know their places in the log. It looks for events
+accepted since the last look, and a little before, because batches are stored out of order.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,14 +23,23 @@ OVERLAP: Final = timedelta(seconds=5)
 
 
 class _Cursor(Struct):
-    """upto: the latest acceptance seen; seen: events from OVERLAP before it on"""
+    """The progress of one filter.
+
+    Attributes:
+        upto: The latest acceptance seen.
+        seen: The events from OVERLAP before that on.
+    """
 
     upto: datetime
     seen: set[UUID]
 
 
 class LiveFollower:
-    """is_ingesting: whether this server stores all events itself, and shows them"""
+    """A reader of live events from the event store.
+
+    Args:
+        is_ingesting: Returns whether this server stores all events itself, and shows them.
+    """
 
     def __init__(
         self,
@@ -46,11 +55,15 @@ class LiveFollower:
         self._cursors: dict[tuple[int, LiveFilter], _Cursor] = {}
 
     async def run(self) -> Never:
-        """Until cancelled."""
+        """Look for events regularly, until cancelled."""
         await run_loop(self.look, POLL_S, "live_events_not_read", (EventStoreUnavailable,))
 
     async def look(self) -> None:
-        """raises: EventStoreUnavailable"""
+        """Show the events accepted since the last look.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
         if self._is_ingesting() or not self._live.is_watched:
             self._cursors.clear()
             return

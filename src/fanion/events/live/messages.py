@@ -1,6 +1,6 @@
-"""Server-sent events of a stream of live events.
+"""The server-sent events of a stream of live events.
 
-source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ from msgspec import Struct
 from fanion.events.event_body import EventBody, PersonOfEvent
 from fanion.events.live.ring import LiveEvent
 
-RETRY_MS = 2_000  # after which a browser connects again
+RETRY_MS = 2_000  # after this time a browser connects again
 OPENING = f"retry: {RETRY_MS}\n\n".encode()
 HEARTBEAT = b":\n\n"
 
@@ -20,22 +20,33 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Reason(StrEnum):
-    """Why events were not sent."""
+    """A reason why events were not sent."""
 
     SLOW = "slow"  # the client read too slowly
-    RECONNECTED = "reconnected"  # the event of Last-Event-ID, or later ones, are not in memory
-    TOO_LARGE = "too_large"  # for a stream; they can be read by /events/
+    # The event of Last-Event-ID, or later ones, are no longer in memory.
+    RECONNECTED = "reconnected"
+    TOO_LARGE = "too_large"  # for a stream; it can be read from /events/
 
 
 class Skipped(Struct):
-    """events: None if their number is unknown"""
+    """The message about events that were not sent.
+
+    Attributes:
+        events: None if their number is unknown.
+    """
 
     events: int | None
     reason: Reason
 
 
 class Sample(Struct):
-    """events: that fit the filter; shown: how many of them follow; per_second: of `events`"""
+    """The message before a sample of events.
+
+    Attributes:
+        events: The number of events that match the filter.
+        shown: How many of them follow.
+        per_second: The rate of `events`.
+    """
 
     events: int
     shown: int
@@ -43,7 +54,7 @@ class Sample(Struct):
 
 
 def event_message(event: LiveEvent, person: PersonOfEvent | None) -> bytes:
-    """The event as the list of events has it. Its JSON has no line ends."""
+    """Return an event as in the list of events. Its JSON has no line ends."""
     body = EventBody(
         id=event.uuid,
         distinct_id=event.distinct_id,

@@ -1,4 +1,4 @@
-"""How many events one client is sent in a second, and which of them if there are more."""
+"""The limit of events sent to one client in a second, and the choice among more events."""
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Pace:
-    """Windows of one second. Times are seconds of one clock that only goes forward."""
+    """A limit on events in windows of one second, by a clock in seconds that only goes forward."""
 
     def __init__(self, now: float, per_window: int = EVENTS_PER_S) -> None:
         self._per_window = per_window
@@ -18,7 +18,7 @@ class Pace:
         self._room = per_window
 
     def room(self, now: float) -> int:
-        """How many events may be sent now."""
+        """Return how many events may be sent now."""
         if now >= self._ends_at:
             self._ends_at, self._room = now + WINDOW_S, self._per_window
         return self._room
@@ -27,12 +27,12 @@ class Pace:
         self._room -= events
 
     def wait_s(self, now: float) -> float:
-        """Seconds until more may be sent."""
+        """Return the seconds until more events may be sent."""
         return max(0.0, self._ends_at - now)
 
 
 def evenly(items: Sequence[T], number: int) -> list[T]:
-    """So many of the items, in their order, at equal distances; the last one is among them."""
+    """Return this number of items, in order, at equal distances, including the last one."""
     size = len(items)
     if number >= size:
         return list(items)

@@ -1,4 +1,4 @@
-"""The last live events of a project that fit a filter, numbered in the order of their arrival."""
+"""The last live events of a project that match a filter, numbered in order of arrival."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from msgspec import Struct
 from fanion.events.event import Event
 
 EVENTS_MAX: Final = 1_000
-# Of the properties and names that a ring holds, as JSON; an event has 1 to 2 KB.
+# The limit for the properties and names that a ring holds, as JSON; an event has 1 to 2 KB.
 BYTES_MAX: Final = 8 * 2**20
-# A larger event is counted, and not sent: a client reads it by its id.
+# A larger event is counted but not sent; a client reads it by its id.
 EVENT_BYTES_MAX: Final = 2**20
-# Of the other fields of an event, which are objects.
+# The memory for the other fields of an event, which are objects.
 OVERHEAD_BYTES: Final = 700
 
 
 class LiveFilter(Struct, frozen=True):
-    """None: any"""
+    """A filter of live events. None stands for any value."""
 
     event: str | None = None
     distinct_id: str | None = None
@@ -37,9 +37,10 @@ class LiveFilter(Struct, frozen=True):
 class LiveEvent(Struct, frozen=True, gc=False):
     """A stored event.
 
-    place:          in the accept log
-    properties:     JSON object, empty if too large
-    elements_chain: JSON, of whatever kind the client sent
+    Attributes:
+        place: Its place in the accept log.
+        properties: A JSON object; empty if it is too large.
+        elements_chain: JSON, of whatever kind the client sent.
     """
 
     place: str
@@ -56,13 +57,13 @@ class LiveEvent(Struct, frozen=True, gc=False):
 
     @property
     def cost(self) -> int:
-        """In bytes of memory."""
+        """Return the bytes of memory that the event takes."""
         texts = 4 * (len(self.event) + len(self.distinct_id))
         return OVERHEAD_BYTES + len(self.properties) + len(self.elements_chain) + texts
 
 
 def live_event(place: str, event: Event, elements_chain: bytes) -> LiveEvent:
-    """elements_chain: JSON"""
+    """Return a stored event for a stream. The `elements_chain` is JSON."""
     size = len(event.properties) + len(elements_chain)
     properties = b"" if size > EVENT_BYTES_MAX else event.properties
     return LiveEvent(
@@ -77,7 +78,7 @@ def live_event(place: str, event: Event, elements_chain: bytes) -> LiveEvent:
 
 
 class Budget(Protocol):
-    """Of the bytes of all rings."""
+    """A budget for the bytes of all rings."""
 
     def take(self, size: int, /) -> bool: ...
 
@@ -85,9 +86,10 @@ class Budget(Protocol):
 
 
 class Ring:
-    """The first event ever put is number 0. Events are lost in the order of their numbers.
+    """A ring of events. The first event ever put is number 0; the oldest are lost first.
 
-    count: number of events so far, those that are lost included
+    Attributes:
+        count: Number of events so far, including those that are lost.
     """
 
     def __init__(
@@ -102,11 +104,15 @@ class Ring:
 
     @property
     def first(self) -> int:
-        """The number of the oldest event that is here; `count` if there is none."""
+        """Return the number of the oldest event in the ring; `count` if there is none."""
         return self.count - len(self._events)
 
     def put(self, events: Iterable[LiveEvent], earlier: int = 0) -> None:
-        """earlier: number of events before these that are not kept"""
+        """Add events.
+
+        Args:
+            earlier: Number of events before these that are not kept.
+        """
         if earlier:
             self.clear()
             self.count += earlier
@@ -114,12 +120,12 @@ class Ring:
             self._append(event)
 
     def get(self, number: int) -> LiveEvent | None:
-        """None if it is lost."""
+        """Return the event of a number; None if it is lost."""
         place = number - self.first
         return self._events[place] if 0 <= place < len(self._events) else None
 
     def find(self, place: str) -> int | None:
-        """The number of the newest event with this place in the accept log."""
+        """Return the number of the newest event with this place in the accept log."""
         numbered = zip(range(self.count - 1, -1, -1), reversed(self._events), strict=False)
         return next((number for number, event in numbered if event.place == place), None)
 
@@ -136,7 +142,7 @@ class Ring:
             self._drop_oldest()
         while not self._budget.take(event.cost):
             if not self._events:
-                return  # other rings have it all: this event is lost
+                return  # other rings take up the whole budget, so this event is lost
             self._drop_oldest()
         self._bytes += event.cost
         self._events.append(event)

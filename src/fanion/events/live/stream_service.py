@@ -1,7 +1,7 @@
 """Streams of events as they are stored: `/events/stream/`.
 
-Nothing is kept of a project without a reader. Streams with the same filter share one ring and
-read it each at its own pace: a slow one misses events, which it is told, and holds none of them.
+Nothing is kept for a project without a reader. Streams with the same filter share one ring, and
+each reads it at its own pace. A slow one misses events, is told so, and holds none of them.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ STREAMS_MAX: Final = 200
 STREAMS_OF_PROJECT_MAX: Final = 50
 STREAMS_OF_USER_MAX: Final = 10  # a browser opens six connections to a server
 RETRY_AFTER_S: Final = 10
-# Of all rings of this process.
+# The limit for all rings of this process.
 BYTES_MAX: Final = 64 * 2**20
-# A ring without a stream, so that a client that was cut off can go on where it was.
+# How long a ring is kept without a stream, so that a client that was cut off can continue.
 LINGER_S: Final = 30.0
-# Rings of a project, of which those without a stream are given up first.
+# Rings of a project. Those without a stream are given up first.
 RINGS_OF_PROJECT_MAX: Final = 2 * STREAMS_OF_PROJECT_MAX
 # Proxies cut connections that are silent for 60 s, some for 30.
 HEARTBEAT_S: Final = 10.0
-# What is cached of a key may be two seconds old.
+# The cached state of a key may be two seconds old.
 ACCESS_CHECK_S: Final = 3.0
-# Of the persons of one round, as JSON; more are read one by one.
+# The limit for the persons of one round, as JSON. Beyond it they are read one by one.
 PERSONS_BYTES_MAX: Final = 2**20
-# A client that takes longer to read what it is sent at once is slow, if it misses events.
+# A client is slow if it misses events and takes longer than this to read what it was sent at once.
 SLOW_S: Final = 2 * WINDOW_S
 
 PersonsOf = Callable[[int, Iterable[str]], Awaitable[Mapping[str, PersonOfEvent]]]
@@ -62,9 +62,12 @@ class TooManyStreams(AppError):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """last_event_id: "" for a client that has seen none
-    may_read: raises AppError when the client may not read the events any more
-    left:     returns when the client has disconnected
+    """A client's request for a stream.
+
+    Attributes:
+        last_event_id: "" for a client that has seen no event.
+        may_read: Raises AppError when the client may no longer read the events.
+        left: Returns when the client has disconnected.
     """
 
     project_id: int
@@ -77,7 +80,11 @@ class Subscription:
 
 @dataclass(slots=True)
 class _Place:
-    """A ring and those who read it. idle_since: when the last of them left"""
+    """A ring and its readers.
+
+    Attributes:
+        idle_since: When the last reader left.
+    """
 
     ring: Ring
     streams: "set[_Stream]" = field(default_factory=set)
@@ -85,7 +92,11 @@ class _Place:
 
 
 class LiveEvents:
-    """Of all projects. clock: seconds that only go forward"""
+    """The live events of all projects.
+
+    Args:
+        clock: Seconds that only go forward.
+    """
 
     def __init__(
         self,
@@ -108,29 +119,33 @@ class LiveEvents:
 
     @property
     def bytes_held(self) -> int:
-        """In all rings."""
+        """Return the bytes in all rings."""
         return self._budget.held
 
-    # Called by ingestion.
+    # These methods are called by ingestion.
 
     @property
     def is_watched(self) -> bool:
-        """Whether a project has readers, or had them a moment ago."""
+        """Return whether a project has readers, or had some a moment ago."""
         return bool(self._places)
 
     def filters(self, project_id: int) -> Sequence[LiveFilter]:
-        """For whose events there is a ring; none if the project has no reader."""
+        """Return the filters for which there is a ring; none if the project has no reader."""
         places = self._places.get(project_id)
         return tuple(places) if places else ()
 
     def watched(self) -> Sequence[tuple[int, LiveFilter]]:
-        """Projects with the filters for which there is a ring."""
+        """Return the projects with the filters for which there is a ring."""
         return [(one, found) for one, places in self._places.items() for found in places]
 
     def put(
         self, project_id: int, found: LiveFilter, events: Iterable[LiveEvent], earlier: int
     ) -> None:
-        """Events that fit the filter, in the order of their arrival. earlier: as of `Ring`"""
+        """Add events that match a filter, in the order of their arrival.
+
+        Args:
+            earlier: As in `Ring.put`.
+        """
         place = self._places.get(project_id, {}).get(found)
         if place is not None:
             place.ring.put(events, earlier)
@@ -138,18 +153,20 @@ class LiveEvents:
             for stream in place.streams:
                 stream.notice(now)
 
-    # Called by the API.
+    # These methods are called by the API.
 
     def messages(self, subscription: Subscription) -> AsyncGenerator[bytes]:
-        """Pieces of the response, until access ends or the client has disconnected.
+        """Return the pieces of the response, until access ends or the client has disconnected.
 
-        raises: TooManyStreams; Unavailable when the server ends
+        Raises:
+            TooManyStreams: A limit of streams is reached.
+            Unavailable: The server is stopping.
         """
         self._require_room(subscription)
         return self._messages(subscription)
 
     def check_access(self, _: int = 0) -> None:
-        """Someone's may have ended: check it now."""
+        """Check every stream's access right away, because someone may have lost theirs."""
         for stream in self._all_streams():
             stream.check_at = 0.0
             stream.woken.set()
@@ -214,7 +231,7 @@ class LiveEvents:
             self._expiry = loop.call_later(LINGER_S, self._expire)
 
     def _expire(self) -> None:
-        """Give up the rings without a reader."""
+        """Give up the rings that have had no reader for LINGER_S."""
         self._expiry = None
         before, has_idle = self.clock() - LINGER_S, False
         for project_id, places in list(self._places.items()):
@@ -229,8 +246,11 @@ class LiveEvents:
 
 
 class _Stream:
-    """One client. It deals with the events from `_next` on, and with those before `_replayed_upto`
-    one by one, because a client that was cut off is to miss none of them."""
+    """The stream of one client.
+
+    It deals with the events from `_next` on. It sends those before `_replayed_upto` one by one,
+    because a client that was cut off must miss none of them.
+    """
 
     def __init__(self, live: LiveEvents, ring: Ring, subscription: Subscription) -> None:
         self.woken = asyncio.Event()
@@ -245,7 +265,7 @@ class _Stream:
         self._unread_since: float | None = None
 
     def notice(self, now: float) -> None:
-        """There are events."""
+        """Record that there are new events."""
         if self._unread_since is None:
             self._unread_since = now
         self.woken.set()
@@ -288,13 +308,13 @@ class _Stream:
         try:
             await self._subscription.may_read()
         except (RecordsUnavailable, Unavailable):
-            return True  # unknown until the store answers
+            return True  # access is unknown until the store answers
         except AppError:
             return False
         return not (self._live.is_closed or self._has_left)
 
     async def _wait(self) -> None:
-        """For events, if there is room to send them."""
+        """Wait for events that may be sent, for the next check or for the next heartbeat."""
         now = self._live.clock()
         until = min(self.check_at, self._sent_at + self._live.heartbeat_s)
         if self._next < self._ring.count:
@@ -303,7 +323,7 @@ class _Stream:
         self.woken.clear()
 
     async def _round(self) -> AsyncGenerator[bytes]:
-        """What there is room for."""
+        """Yield the messages that may be sent now."""
         now = self._live.clock()
         room = self._pace.room(now)
         if self._next == self._ring.count or room == 0:
@@ -317,7 +337,7 @@ class _Stream:
                 yield piece
 
     async def _replay(self, room: int) -> AsyncGenerator[bytes]:
-        """The next events that came before the client connected again."""
+        """Yield the next events from before the client connected again."""
         first = min(max(self._next, self._ring.first), self._replayed_upto)
         if lost := first - self._next:
             yield skipped_message(lost, Reason.RECONNECTED)
@@ -329,7 +349,7 @@ class _Stream:
                 yield piece
 
     async def _latest(self, room: int, now: float) -> AsyncGenerator[bytes]:
-        """All events since the last round, or a sample of them."""
+        """Yield all events since the last round, or a sample of them."""
         ring = self._ring
         fitting = ring.count - self._next
         numbers = range(max(self._next, ring.first), ring.count)
@@ -348,7 +368,7 @@ class _Stream:
             yield skipped_message(missed, Reason.SLOW)
 
     async def _events(self, numbers: Sequence[int]) -> AsyncGenerator[bytes]:
-        """One message in memory at a time. Those that are lost meanwhile are told."""
+        """Yield messages one at a time, and report how many events were lost or are too large."""
         missed = too_large = 0
         persons = await self._persons(numbers)
         for number in numbers:
@@ -367,7 +387,10 @@ class _Stream:
             yield skipped_message(too_large, Reason.TOO_LARGE)
 
     async def _persons(self, numbers: Sequence[int]) -> Mapping[str, PersonOfEvent | None]:
-        """By distinct id, None for one without a person; nothing for too many bytes of them."""
+        """Return the persons by distinct id, None for an id without a person.
+
+        The result is empty if they take up more than PERSONS_BYTES_MAX.
+        """
         events = [event for number in numbers if (event := self._ring.get(number)) is not None]
         wanted = {event.distinct_id for event in events}
         try:

@@ -1,4 +1,4 @@
-"""The person for whom a request reads, and whether they still wait for the answer."""
+"""The user for whom a request reads, and whether they still wait for the answer."""
 
 from asyncio import Future
 from collections.abc import Callable
@@ -8,7 +8,11 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """left: is done when the client has disconnected; None where nothing ends with the client"""
+    """The user for whom a request reads.
+
+    Attributes:
+        left: Done when the client has disconnected; None if nothing ends with the client.
+    """
 
     user_id: int
     left: "Callable[[], Future[None]] | None" = None
@@ -18,7 +22,7 @@ _asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
 
 
 def current_asker() -> Asker | None:
-    """None in background work, for which no client waits."""
+    """Return the asker; None in background work, for which no client waits."""
     return _asker.get()
 
 
@@ -31,7 +35,10 @@ def reset_asker(token: Token[Asker | None]) -> None:
 
 
 def shared_context() -> Context:
-    """For a task that others may wait for too: it does not end with the client of the first."""
+    """Return a context for a task that does not end with the client that asked first.
+
+    Others may wait for the same task.
+    """
     context, asker = copy_context(), _asker.get()
     if asker is not None:
         context.run(_asker.set, replace(asker, left=None))

@@ -1,4 +1,4 @@
-"""Which reads of the event store run at once, and in which order the others wait."""
+"""The gate that decides which reads of the event store run at once, and in which order."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -7,20 +7,25 @@ from typing import Final
 
 from fanion.errors import Unavailable
 
-# Of a queue that is full: some of it has been answered by then.
+# Retry-After when the queue is full; part of it has been answered by then.
 RETRY_AFTER_S: Final = 5
 
-# A project, and a user of it.
+# A project, and one of its users.
 _Key = tuple[int, int]
 _Queue = deque["asyncio.Future[None]"]
 
 
 @dataclass(frozen=True, slots=True)
 class GateLimits:
-    """of_user: in all projects together; background work, whose user is 0, has no such share
-    waiting: those that wait, of all projects; one project has half of these places at most, and one
-             user half of those of the project
-    wait_s:  how long each of them waits
+    """The limits of a gate.
+
+    Attributes:
+        at_once_of_user: In all projects together. Background work, whose user is 0, has no such
+            limit.
+        waiting: Queue length over all projects. A project may take at most half of it, and a user
+            at
+            most half of the project's part.
+        wait_s: How long each read waits.
     """
 
     at_once: int = 3
@@ -31,13 +36,15 @@ class GateLimits:
 
 
 class Gate:
-    """Projects take turns, within a project its users do, and what one user asks comes in order:
-    who asks for much does not hold up the others."""
+    """A gate in which projects take turns, and so do users within a project.
+
+    The reads of one user run in order. A user who asks for much does not hold up the others.
+    """
 
     def __init__(self, limits: GateLimits) -> None:
         self.limits = limits
         self._running: Counter[_Key] = Counter()
-        # The project, and of it the user, whose turn was the longest ago first.
+        # The project, and in it the user, whose last turn was longest ago comes first.
         self._waiting: OrderedDict[int, OrderedDict[int, _Queue]] = OrderedDict()
 
     @property
@@ -49,9 +56,10 @@ class Gate:
         return sum(len(queue) for users in self._waiting.values() for queue in users.values())
 
     async def enter(self, project_id: int, user_id: int = 0) -> None:
-        """Returns when it may be asked; then `leave` must follow.
+        """Wait until a read may run. `leave` must follow.
 
-        raises: Unavailable when too many wait, or it has waited for too long
+        Raises:
+            Unavailable: Too many reads wait, or this one has waited for too long.
         """
         key = project_id, user_id
         self._require_place(key)
@@ -65,7 +73,7 @@ class Gate:
         except BaseException as error:
             if turn.cancelled():
                 self._forget(key, turn)
-            else:  # it was its turn at the same moment
+            else:  # its turn came at the same moment
                 self.leave(*key)
             if isinstance(error, TimeoutError):
                 raise _too_many() from None
@@ -79,7 +87,7 @@ class Gate:
         self._admit()
 
     def _require_place(self, key: _Key) -> None:
-        """raises: Unavailable"""
+        """Raise Unavailable if the read must wait and the queue is full."""
         if self._may_run(key):
             return
         places, users = self.limits.waiting, self._waiting.get(key[0], OrderedDict())
@@ -116,7 +124,7 @@ class Gate:
         return next(filter(self._may_run, keys), None)
 
     def _move_back(self, key: _Key) -> None:
-        """The project and its user have had their turn."""
+        """Put the project and its user, who have had their turn, at the end."""
         project_id, user_id = key
         users = self._waiting[project_id]
         users.move_to_end(user_id)

@@ -1,5 +1,8 @@
-"""Places for reads that all servers of an installation share: together they ask the event store no
-more than one server may, and in the order in which they asked for a place."""
+"""Places for reads, shared by all servers of an installation.
+
+Together the servers run no more reads than one server may, in the order in which places were
+requested.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,11 +22,11 @@ from fanion.db.schema.servers import question_places
 from fanion.errors import Unavailable
 from fanion.events.turns.gate_service import RETRY_AFTER_S, GateLimits
 
-# A server that has not renewed a place for so long is taken to be dead.
+# A server that has not renewed a place for this long is taken to be dead.
 HELD: Final = timedelta(seconds=30)
 RENEW_S: Final = 10.0
-LOOK_S: Final = 0.1  # while all places are taken
-# What has not looked for so long has lost its turn: its server is dead, or paused.
+LOOK_S: Final = 0.1  # between looks while all places are taken
+# A read that has not looked for this long has lost its turn: its server is dead or paused.
 WAITING: Final = timedelta(seconds=3)
 
 _place = question_places.c
@@ -31,9 +34,10 @@ _place = question_places.c
 
 @dataclass(slots=True)
 class SharedPlaces:
-    """On PostgreSQL, whose clock decides.
+    """The shared places, on PostgreSQL, whose clock is used.
 
-    kind: of reads that have their places in common
+    Attributes:
+        kind: The kind of reads that share these places.
     """
 
     records: Records
@@ -43,9 +47,11 @@ class SharedPlaces:
     _leaving: set["asyncio.Task[None]"] = field(default_factory=set)
 
     async def take(self, project_id: int, user_id: int = 0) -> UUID:
-        """Returns when it may be asked; then `leave` must follow.
+        """Wait for a place and return it. `leave` must follow.
 
-        raises: RecordsUnavailable; Unavailable when no place became free
+        Raises:
+            RecordsUnavailable: The records store failed.
+            Unavailable: No place became free.
         """
         give_up = monotonic() + self.limits.wait_s
         place = uuid4()
@@ -62,13 +68,21 @@ class SharedPlaces:
         return place
 
     def leave(self, place: UUID) -> None:
-        """In the background: the place is free a moment later."""
+        """Give a place back, in the background: it is free a moment later."""
         self._held.pop(place).cancel()
         self._leave_behind(place)
 
     async def try_take(self, place: UUID, project_id: int, user_id: int = 0) -> bool:
-        """Whether it is its turn; if not, it waits in the queue from now on, for as long as this is
-        called again and again. place: its name. raises: RecordsUnavailable"""
+        """Take a place if it is this read's turn; return whether it was.
+
+        If not, the read waits in the queue from now on, as long as this is called again and again.
+
+        Args:
+            place: The name of the place.
+
+        Raises:
+            RecordsUnavailable: The records store failed.
+        """
         row = {"id": place, "kind": self.kind, "project_id": project_id, "user_id": user_id}
         async with self.records.write() as connection:
             await one_at_a_time(connection, f"question_places {self.kind}")
@@ -91,7 +105,7 @@ class SharedPlaces:
         return may_run
 
     async def _living(self, connection: AsyncConnection) -> Sequence[Any]:
-        """In the order in which they asked."""
+        """Return the reads that have a place or wait for one, in the order in which they asked."""
         of_kind = _place.kind == self.kind
         expired = delete(question_places).where(of_kind, _place.held_until <= func.now())
         await connection.execute(expired)
@@ -105,7 +119,7 @@ class SharedPlaces:
         leaving.add_done_callback(self._leaving.discard)
 
     async def _keep(self, place: UUID) -> None:
-        """Renew it for as long as the statement runs."""
+        """Renew the place as long as the read runs."""
         renewed = update(question_places).where(_place.id == place)
         while True:
             await asyncio.sleep(RENEW_S)
@@ -114,14 +128,18 @@ class SharedPlaces:
                     await connection.execute(renewed.values(held_until=func.now() + HELD))
 
     async def _leave(self, place: UUID) -> None:
-        """It expires by itself while the store is away."""
+        """Delete the place. While the store is unavailable it expires by itself."""
         with suppress(RecordsUnavailable):
             async with self.records.write() as connection:
                 await connection.execute(delete(question_places).where(_place.id == place))
 
 
 def admitted(rows: Sequence[Any], limits: GateLimits) -> set[UUID]:
-    """Those that wait and may run. rows: in the order in which they asked"""
+    """Return the waiting reads that may run.
+
+    Args:
+        rows: In the order in which they asked.
+    """
     running = [(row.project_id, row.user_id) for row in rows if not row.is_waiting]
     found: set[UUID] = set()
     for row in rows:

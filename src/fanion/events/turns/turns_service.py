@@ -1,4 +1,4 @@
-"""Turns at the event store: who reads for a person waits for one, and ends with the client."""
+"""Turns at the event store. A read for a user waits for its turn, and ends with the client."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,7 +12,7 @@ from fanion.events.turns.asker_service import current_asker
 from fanion.events.turns.gate_service import Gate
 from fanion.events.turns.places_store import SharedPlaces
 
-# The clients of the store that a turn may use; jobs of the server need no turn.
+# The clients of the store that a turn may use. Jobs of the server need no turn.
 LaneName = Literal["people", "rows", "behind", "jobs"]
 
 _held: ContextVar["Turns | None"] = ContextVar("held_turn", default=None)
@@ -25,7 +25,11 @@ def lane_of_turn() -> LaneName:
 
 @dataclass(slots=True)
 class Turns:
-    """places: that all servers share; None where there is one server"""
+    """The turns of one kind of reads.
+
+    Attributes:
+        places: Shared by all servers; None if there is only one server.
+    """
 
     lane: LaneName
     gate: Gate
@@ -33,10 +37,14 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, project_id: int) -> AsyncGenerator[None]:
-        """For one read or several that follow on each other; within a turn it is the same one.
-        While it lasts the block is cancelled when the client leaves.
+        """Hold a turn for one read, or for several in sequence. A turn within it is the same.
 
-        raises: Unavailable, RecordsUnavailable, ClientLeft
+        The block is cancelled when the client leaves.
+
+        Raises:
+            Unavailable: Too many reads wait, or this one has waited for too long.
+            RecordsUnavailable: The records store failed.
+            ClientLeft: The client has disconnected.
         """
         if _held.get() is self:
             yield
@@ -67,7 +75,7 @@ class Turns:
 
 @asynccontextmanager
 async def _unless_client_left() -> AsyncGenerator[None]:
-    """raises: ClientLeft"""
+    """Raise ClientLeft in the block when the client has disconnected."""
     asker = current_asker()
     if asker is None or asker.left is None:
         yield
