@@ -1,7 +1,7 @@
-"""Gives events that earlier versions stored without a person the person of their distinct id.
+"""The rewriting of events that earlier versions stored without a person.
 
-Of an id that has none it is the one that the id would get. Nothing is left to do once no event is
-without a person, which a Bloom filter tells.
+Such an event gets the person of its distinct id or, if the id has none, the person that it would
+get. Nothing is left to do once every event has a person, which a Bloom filter tells.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,9 +17,9 @@ from fanion.events.storage.event_tables import event_tables
 from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.events.storage.mutations import wait_until_done
 
-IDS_MAX: Final = 5_000  # of one statement, whose text the engine stores for a while
+IDS_MAX: Final = 5_000  # ids in one statement, whose text the engine stores for a while
 
-# From a project and some distinct ids to the persons that these have.
+# Returns the persons that some distinct ids of a project have.
 OwnersOf = Callable[[int, Sequence[str]], Awaitable[Mapping[str, UUID]]]
 
 ANY = f"""
@@ -39,7 +39,7 @@ ORDER BY project_id, distinct_id
    LIMIT {{limit:UInt64}}
 """
 
-# The engine stores the text of its last mutations, so that distinct ids must not be part of it.
+# The engine stores the text of its last mutations, so distinct ids must not be part of it.
 HASHES = """
   SELECT hex(sipHash128(arrayJoin({distinct_ids:Array(String)})))
 """
@@ -54,7 +54,7 @@ TO_OWNERS = f"""
     AND hex(sipHash128(distinct_id)) IN {{hashes:Array(String)}}
 """
 
-# As `persons.merge.person_uuid`: of version 5. source: RFC 9562 section 5.5
+# The same as `persons.merge.person_uuid`: version 5, RFC 9562 section 5.5.
 TO_FUTURE = f"""
   ALTER TABLE {{table}}
  UPDATE person_id = toUUID(arrayMap(
@@ -70,12 +70,17 @@ TO_FUTURE = f"""
 
 
 async def join_anonymous(lanes: Lanes, namespace: bytes, owners_of: OwnersOf) -> int:
-    """Rewrite the events that have no person; returns the number of their distinct ids. May be
-    interrupted and repeated at any point. raises: EventStoreUnavailable
+    """Rewrite the events without a person, and return the number of their distinct ids.
 
-    Not to be run beside a squash: an owner may be merged meanwhile, whose override must stay.
+    This may be interrupted and repeated at any point. It must not run beside a squash: an owner
+    could
+    be merged meanwhile, whose override must stay.
 
-    namespace: from which the ids of persons derive
+    Args:
+        namespace: The namespace from which the ids of persons derive.
+
+    Raises:
+        EventStoreUnavailable: The event store failed.
     """
     joined = 0
     if not await lanes.run(read_rows, ANY, {}):
@@ -108,6 +113,6 @@ def _to_owners(client: Client, project_id: int, owners: Mapping[str, UUID]) -> N
 
 
 def _alter_tables(client: Client, statement: str, bound: dict[str, Any]) -> None:
-    """Mutations of one table are made in the order in which they were sent."""
+    """Send a mutation to each table. Mutations of one table are made in the order of sending."""
     for table in event_tables(client):
         client.command(statement.replace("{table}", table.altered), bound)

@@ -29,15 +29,15 @@ from fanion.events.storage.schema import (
 )
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
-READ_LANES = 4  # of what opens lanes by itself
+READ_LANES = 4  # for callers that open lanes by themselves
 READ_MEMORY_BYTES_MAX = 2 * 2**30
 READ_SPILL_BYTES = READ_MEMORY_BYTES_MAX // 4
 READ_SECONDS_MAX = 30
 CONNECT_SECONDS_MAX = 5
 ANSWER_SECONDS_MAX = 120
-PROBE_SECONDS_MAX = 5  # for the first answer, without which no more is asked
+PROBE_SECONDS_MAX = 5  # for the first answer; without one, nothing more is tried
 
-# The engine's own caches are meant for a machine of its own (5 GB each).
+# The engine's own defaults are meant for a machine of its own (5 GB for each cache).
 EMBEDDED_OPTIONS: Final = {
     "mark_cache_size": 128 * 2**20,
     "index_mark_cache_size": 64 * 2**20,
@@ -48,8 +48,8 @@ EMBEDDED_OPTIONS: Final = {
     "background_merges_mutations_concurrency_ratio": 16,
 }
 
-# Where the process may give back what it took (CAP_SYS_NICE), threads that read give way to what
-# stores events and answers flags.
+# If the process may change priorities (CAP_SYS_NICE), threads that read give way to those that
+# store events and answer flags.
 EMBEDDED_READ_SETTINGS: Final = {"os_threads_nice_value_query": 10}
 
 READ_SETTINGS: Final = {
@@ -60,13 +60,13 @@ READ_SETTINGS: Final = {
     "optimize_read_in_order": 1,
 }
 
-# Codes by which the engine says that a value, not the store, is at fault.
+# Codes by which the engine says that a value is at fault, not the store.
 _POISON: Final = frozenset(
     (6, 26, 27, 33, 38, 41, 53, 69, 70, 72, 117, 128, 131, 306, 321, 349, 376, 407)
 )
 
-# Codes by which a server that is asked for the first time says that the URL is wrong: there is no
-# such database; a user or a password that it does not know; an account without a right it needs.
+# Codes by which a server says at the first request that the URL is wrong: the database does not
+# exist, the user or password is not known, or the account lacks a right that is needed.
 _NO_DATABASE: Final = 81
 _NO_LOGIN: Final = frozenset((192, 193, 194, 516))
 _NO_RIGHT: Final = 497
@@ -91,7 +91,7 @@ READ_VERSION = "SELECT max(version) FROM schema_version"
 
 WRITE_VERSION = "INSERT INTO schema_version (version) SELECT {version:UInt32}"
 
-# 0 when this version has no mark.
+# 0 if this version has no mark.
 READ_OLDEST_PROGRAM = """
   SELECT max(oldest_program)
     FROM schema_compatibility
@@ -106,13 +106,14 @@ WRITE_OLDEST_PROGRAM = """
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Where the events are.
+    """The engine that stores the events.
 
-    connect: makes a client
-    where:   for messages
-    probe:   fails soon when nothing answers; None where that needs no time of its own
-    folder:  of the embedded engine
-    reads:   settings of the clients that read
+    Attributes:
+        connect: Creates a client.
+        where: Names the engine in messages.
+        probe: Fails soon if nothing answers; None if connecting fails soon anyway.
+        folder: The folder of the embedded engine.
+        reads: The settings of the clients that read.
     """
 
     connect: Callable[[], Client]
@@ -123,7 +124,11 @@ class Engine:
 
 
 def engine_at(url: str) -> Engine:
-    """raises: EventStoreUnavailable, in one line"""
+    """Return the engine that a URL names.
+
+    Raises:
+        EventStoreUnavailable: The URL is not usable. The message is one line.
+    """
     try:
         return _engine(url)
     except ValueError as error:
@@ -137,10 +142,14 @@ def open_clients(
 ) -> "tuple[list[Client], list[Client]]":
     """Connect, migrate, and return the clients for inserts and for reads.
 
-    reads: how many of the latter
-    check: called before anything is changed
+    Args:
+        reads: The number of clients for reads.
+        check: Called before anything is changed.
 
-    raises: EventStoreUnavailable, in one line; SchemaTooNew; StartRefused
+    Raises:
+        EventStoreUnavailable: The engine does not answer. The message is one line.
+        SchemaTooNew: A newer version has migrated the tables.
+        StartRefused: Retrying will not help.
     """
     clients: list[Client] = []
     try:
@@ -160,8 +169,13 @@ def open_clients(
 
 
 def connect(engine: Engine) -> Client:
-    """raises: EventStoreUnavailable, in one line; StartRefused"""
-    # Asked first: the engine writes lines of its own to standard error.
+    """Connect to the engine.
+
+    Raises:
+        EventStoreUnavailable: The engine does not answer. The message is one line.
+        StartRefused: Retrying will not help.
+    """
+    # Checked before connecting, because the engine writes lines of its own to standard error.
     if engine.folder is not None and _is_used(engine.folder, by_others=True):
         raise _used_elsewhere(engine)
     try:
@@ -182,7 +196,7 @@ def _used_elsewhere(engine: Engine) -> StartRefused:
 
 
 def failed(engine: Engine, error: Exception) -> EventStoreUnavailable | StartRefused:
-    """Of a store that cannot be opened: whether waiting for it may help."""
+    """Return the error for a store that cannot be opened, by whether waiting may help."""
     code = getattr(error, "code", None)
     if code == _NO_DATABASE:
         why = "there is no such database"
@@ -196,8 +210,12 @@ def failed(engine: Engine, error: Exception) -> EventStoreUnavailable | StartRef
 
 
 def _is_used(folder: Path, *, by_others: bool = False) -> bool:
-    """Whether the engine of a process has locked the folder. by_others: of one with another id than
-    this one's, which in containers may be the same"""
+    """Return whether the engine of a process has locked the folder.
+
+    Args:
+        by_others: Whether to ignore a lock of a process with this one's id. In containers, another
+            process may have the same id.
+    """
     try:
         with (folder / "status").open() as status:
             fcntl.flock(status, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -209,7 +227,13 @@ def _is_used(folder: Path, *, by_others: bool = False) -> bool:
 
 
 def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
-    """For inserts and for reads. raises: as `open_clients`"""
+    """Return opened lanes for inserts and for reads.
+
+    Raises:
+        EventStoreUnavailable: The engine does not answer. The message is one line.
+        SchemaTooNew: A newer version has migrated the tables.
+        StartRefused: Retrying will not help.
+    """
     inserts, reads = Lanes("insert"), Lanes("read")
     for lanes, clients in zip((inserts, reads), open_clients(engine_at(url)), strict=True):
         lanes.open(clients)
@@ -222,11 +246,11 @@ def _close(clients: Sequence[Client]) -> None:
 
 
 def engine_version(client: Client) -> str:
-    """As the engine answered `SELECT version()` when the client connected."""
+    """Return the engine's answer to `SELECT version()` when the client connected."""
     return client.server_version or ""
 
 
-# Runs a statement of which the rows are wanted.
+# Runs a statement and returns its rows.
 Read = Callable[[str, Mapping[str, Any]], Awaitable[Rows]]
 
 
@@ -247,12 +271,12 @@ def read_rows(
 
 
 def marked(statement: str, token: str) -> str:
-    """The statement with a token by which `cancel_statement` finds it."""
+    """Return the statement with a token by which `cancel_statement` finds it."""
     return statement.replace("SELECT", f"SELECT /* {token} */", 1)
 
 
 def cancel_statement(client: Client, token: str) -> None:
-    """Returns at once; the statement ends with its present block of rows."""
+    """Cancel a statement without waiting; it ends with its present block of rows."""
     client.command(CANCEL, {"mark": f"/* {token} */"})
 
 
@@ -262,7 +286,7 @@ def _limit(client: Client, settings: Mapping[str, int]) -> None:
 
 
 class Lanes:
-    """Threads of their own, each call with a client that no other call is using."""
+    """Threads with clients. Each call has a client that no other call is using."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -309,7 +333,10 @@ class Lanes:
 
 
 def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
-    """The engine quotes statements and rows, hence users' data: only its name for it goes on."""
+    """Return the error to raise, with only the engine's name for the failure.
+
+    The engine's message quotes statements and rows, hence users' data.
+    """
     code, name = getattr(error, "code", None), getattr(error, "name", None)
     reason = f"{name or type(error).__name__} ({code})" if code else _line(error)
     if code in _POISON:
@@ -389,7 +416,11 @@ def _server(parts: SplitResult, *, secure: bool) -> Engine:
 
 
 def _migrate(client: Client) -> None:
-    """raises: SchemaTooNew"""
+    """Bring the tables up to date.
+
+    Raises:
+        SchemaTooNew: A newer version has migrated the tables.
+    """
     known = len(MIGRATIONS)
     client.command(SCHEMA_VERSIONS)
     client.command(SCHEMA_COMPATIBILITY)
@@ -404,7 +435,7 @@ def _migrate(client: Client) -> None:
 
 
 def check_schema(client: Client) -> None:
-    """Changes nothing. raises: SchemaTooNew"""
+    """Raise SchemaTooNew if a newer version has migrated the tables. Change nothing."""
     if int(client.command("EXISTS TABLE schema_version")):  # type: ignore[arg-type]  # a number
         [(done,)] = client.query(READ_VERSION).result_rows
         if done > len(MIGRATIONS):
@@ -412,7 +443,7 @@ def check_schema(client: Client) -> None:
 
 
 def _require_compatible(client: Client, found: int) -> None:
-    """raises: SchemaTooNew"""
+    """Raise SchemaTooNew unless this version can work with a newer schema."""
     known = len(MIGRATIONS)
     [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": found}).result_rows
     if not 0 < oldest <= known:

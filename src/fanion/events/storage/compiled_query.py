@@ -1,4 +1,4 @@
-"""Runs what was compiled from the conditions of a cohort or the question of an insight."""
+"""The running of statements compiled from a cohort's conditions or an insight's question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,12 @@ from fanion.events.storage.client import Rows
 
 @dataclass(frozen=True, slots=True)
 class QuestionLimits:
-    """Of one statement of an insight, for which a user waits. Groups and sorts that take more than
-    half of the memory go on on disk.
+    """The limits of one statement of an insight, for which a user waits.
 
-    threads: 0 for as many as the store gives any statement
+    Groupings and sorts that take more than half of the memory continue on disk.
+
+    Attributes:
+        threads: 0 for as many as the store gives any statement.
     """
 
     seconds: int = 30
@@ -36,9 +38,11 @@ class QuestionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """columns: of the answer
+    """The answer to a statement.
 
-    rows_read: those that the index could not rule out; 0 when they were not asked for
+    Attributes:
+        columns: The columns of the answer.
+        rows_read: The rows that the index could not rule out; 0 if the number was not requested.
     """
 
     columns: Sequence[Sequence[Any]]
@@ -56,7 +60,7 @@ def run_compiled(
     answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
     if not estimated:
         return Found(answer.result_columns, 0)
-    # The embedded engine's own figure is that of the answer's rows.
+    # The embedded engine's own figure counts the rows of the answer.
     tables = client.query(f"EXPLAIN ESTIMATE {statement}", dict(parameters))
     return Found(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
 

@@ -1,4 +1,4 @@
-"""Counts the events of a project: by name, by day, by person."""
+"""Counts of the events of a project: by name, by day, by person."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -26,8 +26,8 @@ GROUP BY day
 ORDER BY day
 """
 
-# Of the most frequent events. Copies of an event that are not merged yet count, unlike above: the
-# uuids of all events of a month would take too much memory.
+# For the most frequent events. Unlike in DAILY, copies of an event that are not merged yet count:
+# the uuids of all events of a month would take too much memory.
 VOLUMES = """
   SELECT event, groupArray(day), groupArray(events)
     FROM (  SELECT event,
@@ -43,7 +43,7 @@ ORDER BY sum(events) DESC, event
    LIMIT {limit:UInt32}
 """
 
-# Of each person, with those merged into it.
+# For each person, including those merged into it.
 COUNT_OF_PERSONS = """
   WITH merged AS (
     SELECT old_person, new_person
@@ -63,7 +63,7 @@ COUNT_SECONDS_MAX: Final = 10
 
 
 class Ask(Protocol):
-    """Runs a statement within seconds."""
+    """A function that runs a statement within a number of seconds."""
 
     async def __call__(
         self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /, *, estimated: bool
@@ -71,29 +71,36 @@ class Ask(Protocol):
 
 
 class Counts:
-    """Each call is one query of one project. raises (each): EventStoreUnavailable"""
+    """Counts of events. Each call is one query of one project.
+
+    Every call may raise EventStoreUnavailable.
+    """
 
     def __init__(self, read: Read, ask: Ask) -> None:
-        """ask: as of `EventStore`"""
+        """Create the counts with `EventStore.ask`."""
         self._read = read
         self._ask = ask
 
     async def of_project(self, project_id: int) -> int:
-        """Number of distinct uuids; reads all of them, for checks rather than requests."""
+        """Return the number of distinct uuids. It reads all: for checks, not for requests."""
         [(events,)] = await self._read(COUNT, {"project_id": project_id})
         return int(events)
 
     async def of_persons(self, project_id: int, persons: Sequence[UUID]) -> Mapping[UUID, int]:
-        """Number of distinct uuids of each surviving person; those without any are absent.
+        """Return the number of distinct uuids of each surviving person.
 
-        raises: EventStoreUnavailable, of which StatementFailed is for too many events
+        Persons without any are absent.
+
+        Raises:
+            StatementFailed: There are too many events.
+            EventStoreUnavailable: The event store failed.
         """
         asked = {"project_id": project_id, "persons": persons}
         found = await self._ask(COUNT_OF_PERSONS, asked, COUNT_SECONDS_MAX, estimated=False)
         return {} if not found.columns else dict(zip(*found.columns, strict=True))
 
     async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
-        """Number of distinct uuids by day; days without any are absent."""
+        """Return the number of distinct uuids by day; days without any are absent."""
         asked = {
             "project_id": project_id,
             "event": event,
@@ -106,8 +113,10 @@ class Counts:
     async def volumes(
         self, project_id: int, days: Days, limit: int
     ) -> Mapping[str, Mapping[date, int]]:
-        """Number of events by name and day, the most frequent names first; days without any are
-        absent."""
+        """Return the number of events by name and day, the most frequent names first.
+
+        Days without events are absent.
+        """
         asked = {
             "project_id": project_id,
             "zone": days.zone,

@@ -1,8 +1,8 @@
-"""Rows as one INSERT of the event store takes them, and their form as tab-separated text.
+"""The rows of one INSERT into the event store, and their form as tab-separated text.
 
 Every version of the engine reads text, and derives `attributes` from the properties itself, which
-costs it 12 µs a row. Native blocks (`native_encoder`) hold the properties as columns already; they
-are written for the versions whose format is known byte by byte.
+costs it 12 µs a row. Native blocks (`native_encoder`) already hold the properties as columns; they
+are written for versions whose format is known byte by byte.
 """
 
 import re
@@ -18,7 +18,8 @@ from fanion.events.event import Event, EventRejected, GroupRow, Override, Person
 from fanion.events.storage.native_format import EPOCH, micros
 from fanion.events.storage.schema import ARRAY_DEPTH_MAX, OBJECT_DEPTH_MAX
 
-# Each is a part to merge: merges took 20 µs an event of blocks of 14,000, and take 6 to 10.
+# Each block is a part to merge: merges of blocks of 14,000 took 20 µs an event; now they take 6 to
+# 10.
 BLOCK_ROWS_MAX = 40_000
 BLOCK_BYTES_MAX = 64 * 2**20
 UINT64_MAX = 2**64 - 1
@@ -41,7 +42,11 @@ _OVERRIDE_COLUMNS = ("project_id", "old_person", "new_person", "version")
 
 
 class Block(Struct, frozen=True, gc=False):
-    """Rows that are stored all or none. format: of the data, as the engine names it"""
+    """Rows of which all or none are stored.
+
+    Attributes:
+        format: The engine's name for the format of the data.
+    """
 
     columns: tuple[str, ...]
     data: bytes
@@ -58,13 +63,16 @@ class Batch(Struct, frozen=True, gc=False):
 
 
 class EventEncoder(ABC):
-    """Deterministic: the same rows give the same blocks, because the engine recognises a repeated
-    insert block by block.
+    """An encoder of rows. The same rows always give the same blocks.
 
-    version:    part of the deduplication token of an insert; must change whenever the same events
-                give other blocks
-    has_drafts: whether another process can encode blocks, all but their column of persons
-    rows_max, bytes_max: of one block of events
+    It must be deterministic because the engine recognises a repeated insert block by block.
+
+    Attributes:
+        version: Part of the deduplication token of an insert. It must change whenever the same
+            events give other blocks.
+        has_drafts: Whether another process can encode blocks except for the column of persons.
+        rows_max: The limit of one block of events.
+        bytes_max: The limit of one block of events.
     """
 
     version: str
@@ -80,7 +88,11 @@ class EventEncoder(ABC):
         persons: Sequence[PersonRow] = (),
         overrides: Sequence[Override] = (),
     ) -> Batch:
-        """raises: EventRejected when a number does not fit its column"""
+        """Encode rows to be inserted together.
+
+        Raises:
+            EventRejected: A number does not fit its column.
+        """
         return Batch(
             tuple(self.event_blocks(events)),
             self.person_blocks(persons),
@@ -89,27 +101,42 @@ class EventEncoder(ABC):
 
     @abstractmethod
     def event_blocks(self, events: Iterable[Event], count: int = 0) -> Iterator[Block]:
-        """Lazily: each block is encoded when it is requested.
+        """Yield blocks lazily: each one is encoded when it is requested.
 
-        count:  of the events, 0 if unknown; when given, blocks are of about one size
-        raises: EventRejected when a number does not fit its column
+        Args:
+            count: The number of events; 0 if unknown. If given, blocks have about the same size.
+
+        Raises:
+            EventRejected: A number does not fit its column.
         """
 
     @abstractmethod
     def person_blocks(self, persons: Sequence[PersonRow]) -> tuple[Block, ...]:
-        """raises: EventRejected when a number does not fit its column"""
+        """Encode persons.
+
+        Raises:
+            EventRejected: A number does not fit its column.
+        """
 
     @abstractmethod
     def group_blocks(self, groups: Sequence[GroupRow]) -> tuple[Block, ...]:
-        """raises: EventRejected when a number does not fit its column"""
+        """Encode groups.
+
+        Raises:
+            EventRejected: A number does not fit its column.
+        """
 
     @abstractmethod
     def override_blocks(self, overrides: Sequence[Override]) -> tuple[Block, ...]:
-        """raises: EventRejected when a number does not fit its column"""
+        """Encode overrides.
+
+        Raises:
+            EventRejected: A number does not fit its column.
+        """
 
 
 def even_rows(count: int, rows_max: int) -> int:
-    """Rows a block, when `count` of them, more than `rows_max`, are cut into equal blocks."""
+    """Return the rows per block if `count` rows, more than `rows_max`, are cut evenly."""
     return ceil(count / ceil(count / rows_max))
 
 
@@ -201,20 +228,24 @@ def _row(*fields: bytes) -> bytes:
 
 
 def _unsigned(number: int) -> bytes:
-    """raises: EventRejected"""
+    """Encode a number.
+
+    Raises:
+        EventRejected: It is not a UInt64.
+    """
     if not 0 <= number <= UINT64_MAX:
         raise EventRejected(f"a number does not fit its column: {number} is not a UInt64")
     return b"%d" % number
 
 
 def _time(moment: datetime) -> bytes:
-    """In UTC, limited to the years that the engine can store."""
+    """Encode a time in UTC, limited to the years that the engine can store."""
     at = EPOCH + timedelta(microseconds=micros(moment))
     return at.strftime("%Y-%m-%d %H:%M:%S.%f").encode()
 
 
 def _escape(text: bytes) -> bytes:
-    """Escapes of the TabSeparated format."""
+    """Escape text for the TabSeparated format."""
     escaped = text.replace(b"\\", b"\\\\").replace(b"\t", b"\\t").replace(b"\n", b"\\n")
     return escaped.replace(b"\r", b"\\r")
 
@@ -223,13 +254,12 @@ def _escape(text: bytes) -> bytes:
 
 
 def shallow(properties: bytes) -> bytes:
-    """What the engine derives columns from when the properties are nested too deeply for it; empty
-    when they are not."""
+    """Return properties from which to derive columns; empty unless they are nested too deeply."""
     return shallow_properties(properties) if _is_deep(properties) else b""
 
 
 def shallow_properties(properties: bytes) -> bytes:
-    """The properties, each value that is nested too deeply replaced by its JSON as text."""
+    """Replace each value that is nested too deeply by its JSON as text."""
     pieces: list[bytes] = []
     end = 0
     for value in _values(properties):
@@ -242,7 +272,10 @@ def shallow_properties(properties: bytes) -> bytes:
 
 
 def _values(json: bytes) -> Iterator[slice]:
-    """Positions of an object's values. Not recursive: they may be nested to any depth."""
+    """Yield the positions of an object's values.
+
+    This is not recursive, because they may be nested to any depth.
+    """
     depth = start = 0
     for token in _tokens(json):
         mark = json[token.start() : token.start() + 1]
@@ -257,22 +290,25 @@ def _values(json: bytes) -> Iterator[slice]:
 
 
 def _tokens(json: bytes) -> Iterator[re.Match[bytes]]:
-    """Strings and marks of JSON text. Escapes are blanked out first, so that a string ends at its
-    next quote."""
+    """Yield the strings and marks of JSON text.
+
+    Escapes are blanked out first, so that a string ends at its next quote.
+    """
     return _TOKEN.finditer(json.replace(rb"\\", b"__").replace(rb"\"", b"__"))
 
 
 def _is_deep(json: bytes) -> bool:
-    """Counting brackets decides nearly every value."""
+    """Return whether JSON is nested too deeply. Counting brackets decides nearly every value."""
     return (json.count(b"[") > ARRAY_DEPTH_MAX and depth(json, b"[]") > ARRAY_DEPTH_MAX) or (
         json.count(b"{") > OBJECT_DEPTH_MAX and depth(json, b"{}") > OBJECT_DEPTH_MAX
     )
 
 
 def depth(json: bytes, brackets: bytes) -> int:
-    """Depth of nested arrays, or of nested objects; brackets within strings do not count.
+    """Return the depth of nested arrays, or of objects. Brackets in strings do not count.
 
-    brackets: `[]` or `{}`
+    Args:
+        brackets: `[]` or `{}`.
     """
     opening, closing = brackets
     now = deepest = 0

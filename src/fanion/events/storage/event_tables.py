@@ -1,7 +1,7 @@
-"""Where the rows of events are: in the tables that are asked, or in local ones behind them.
+"""The tables that hold the rows of events: those that are queried, or local ones behind them.
 
-On a cluster `events` and its copy are Distributed tables, which the engine neither updates nor
-deletes from: that is done where the rows are, on every host.
+On a cluster, `events` and its copy are Distributed tables, which the engine neither updates nor
+deletes from. Rows are changed in the local tables, on every host.
 """
 
 import re
@@ -33,8 +33,11 @@ _DISTRIBUTED: Final = re.compile(rf"Distributed\({_NAME}, {_NAME}, {_NAME}")
 
 @dataclass(frozen=True, slots=True)
 class EventTable:
-    """cluster:   over which the rows are spread; empty when they are in this very table
-    is_remote: whether some are on other hosts
+    """A table that holds rows of events.
+
+    Attributes:
+        cluster: The cluster over which the rows are spread; empty if they are in this very table.
+        is_remote: Whether some rows are on other hosts.
     """
 
     database: str
@@ -44,13 +47,13 @@ class EventTable:
 
     @property
     def altered(self) -> str:
-        """What follows ALTER TABLE."""
+        """Return what follows ALTER TABLE."""
         table = f"{quote_identifier(self.database)}.{quote_identifier(self.name)}"
         return f"{table} ON CLUSTER {quote_identifier(self.cluster)}" if self.is_remote else table
 
 
 def event_tables(client: Client) -> Sequence[EventTable]:
-    """Those that hold rows of `EVENT_TABLES`, as the store has them now."""
+    """Return the tables that hold the rows of `EVENT_TABLES`, as the store has them now."""
     found = client.query(_TABLES, {"names": list(EVENT_TABLES)}).result_rows
     return [_table(client, *row) for row in found]
 

@@ -1,7 +1,7 @@
 """Filters on events as ClickHouse conditions, for statements that read the table `events`.
 
 A condition on a person selects the persons that have the property now, and all that were merged
-into one of them; one on a group the groups that have it now.
+into one of them. A condition on a group selects the groups that have it now.
 """
 
 from datetime import datetime
@@ -13,7 +13,7 @@ from fanion.properties.filters import Property
 
 NO_PERSON: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
 
-# A person that is wanted, and all that were merged into it.
+# The selected persons, and all that were merged into them.
 _WITH_MERGED = """
   SELECT arrayJoin(if(moved.old_person = {no_person}, [matching.person_id],
                       [matching.person_id, moved.old_person]))
@@ -25,10 +25,11 @@ _WITH_MERGED = """
 
 
 def event_condition(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:
-    """One comparison with a property of the event, of its person or of one of its groups.
+    """Compile one comparison with a property of the event, of its person or of one of its groups.
 
-    project: the condition that a row of any table is of the project
-    now: relative dates count back from it
+    Args:
+        project: The condition that a row of any table belongs to the project.
+        now: The moment from which relative dates count back.
     """
     if leaf.type == "event":
         return property_condition(leaf, bindings, now, events_of=project)
@@ -38,7 +39,10 @@ def event_condition(leaf: Property, bindings: Bindings, project: str, now: datet
 
 
 def _of_person(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:
-    """A person without a row has no properties: negative conditions exclude those who fail."""
+    """Compile a condition on the person.
+
+    A person without a row has no properties, so negative conditions exclude the persons that fail.
+    """
     condition = property_condition(leaf, bindings, now)
     if holds_without(leaf):
         failing = with_merged("persons FINAL", f"{project} AND NOT ({condition})", project)
@@ -48,7 +52,10 @@ def _of_person(leaf: Property, bindings: Bindings, project: str, now: datetime) 
 
 
 def _of_group(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:
-    """An event without the group, or whose group has no row, has none of its properties."""
+    """Compile a condition on a group.
+
+    An event without the group, or whose group has no row, has none of its properties.
+    """
     assert leaf.group_type_index is not None  # the parsers require it
     is_negative = holds_without(leaf)
     condition = property_condition(leaf, bindings, now)
@@ -58,18 +65,20 @@ def _of_group(leaf: Property, bindings: Bindings, project: str, now: datetime) -
 
 
 def group_key(index: int) -> str:
-    """Of a row of `events`; empty without a group of the type. index: of the group type"""
+    """Return the group key of a row of `events`; it is empty without a group of this type index."""
     return f"ifNull(toString(attributes.`$group_{int(index)}`), '')"
 
 
 def group_rows(index: int, bindings: Bindings, project: str) -> str:
-    """What follows FROM: the groups of the type as they are now."""
+    """Return what follows FROM: the groups of the type as they are now."""
     return f"groups FINAL WHERE {project} AND group_type_index = {bindings.add(index, 'UInt8')}"
 
 
 def with_merged(source: str, where: str, project: str) -> str:
-    """The ids under which events of some persons are stored.
+    """Return a statement for the ids under which events of some persons are stored.
 
-    source: a table that has `person_id`; where: which of its rows
+    Args:
+        source: A table that has `person_id`.
+        where: The condition that selects its rows.
     """
     return _WITH_MERGED.format(no_person=NO_PERSON, source=source, where=where, project=project)

@@ -1,4 +1,4 @@
-"""What commands do with an event store: look at it without changing anything, and adopt it."""
+"""The uses of an event store by commands: to inspect it without changing it, and to adopt it."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,7 +13,7 @@ from fanion.events.storage.client import check_schema, connect, engine_at, engin
 from fanion.events.storage.marks import check_mark, replace_mark
 from fanion.events.storage.native_format import micros
 
-# Rows, of which an event may have more than one until parts are merged.
+# Counts rows; an event may have more than one until parts are merged.
 _ACCEPTED = """
   SELECT project_id, count()
     FROM events
@@ -25,8 +25,13 @@ GROUP BY project_id
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """version:  of the engine; is_marked: False for a store that is nobody's yet; now: its time
-    accepted: number of events by project that were accepted in the given time
+    """The findings about an event store.
+
+    Attributes:
+        version: The version of the engine.
+        is_marked: False if the store belongs to no installation yet.
+        now: The engine's time.
+        accepted: Number of events by project that were accepted in the given time.
     """
 
     version: str
@@ -38,10 +43,16 @@ class Inspected:
 def inspect_event_store(
     url: str, installation: Installation | None, accepted: tuple[datetime, datetime]
 ) -> Inspected:
-    """installation: the one that it must belong to, unless it is nobody's; None for any
-    accepted:     from when, and before when, the events were accepted that are counted
+    """Inspect an event store without changing it.
 
-    raises: EventStoreUnavailable, SchemaTooNew, StartRefused
+    Args:
+        installation: The installation to which it must belong, if to any; None for any.
+        accepted: The start and exclusive end of the time of acceptance of the events to count.
+
+    Raises:
+        EventStoreUnavailable: The store does not answer.
+        SchemaTooNew: A newer version has migrated the tables.
+        StartRefused: The store cannot be used, or belongs to another installation.
     """
     engine = engine_at(url)
     with closing(connect(engine)) as client:
@@ -57,16 +68,18 @@ def inspect_event_store(
 
 def _accepted(client: Client, start: datetime, end: datetime) -> Mapping[int, int]:
     if not client.command("EXISTS TABLE events"):
-        return {}  # adopted, and not opened by a server yet
+        return {}  # adopted, but not opened by a server yet
     bound = {"start": micros(start), "end": micros(end)}
     rows = client.query(_ACCEPTED, parameters=bound).result_rows
     return {int(project_id): int(number) for project_id, number in rows}
 
 
 def adopt_event_store(url: str, installation: Installation) -> Mark:
-    """Mark it as the installation's, whosever it was.
+    """Mark the store as the installation's, even if another one owned it.
 
-    raises: EventStoreUnavailable, StartRefused
+    Raises:
+        EventStoreUnavailable: The store does not answer.
+        StartRefused: The store cannot be used.
     """
     engine = engine_at(url)
     with closing(connect(engine)) as client:

@@ -1,4 +1,4 @@
-"""Encodes the properties of many events as the columns that the engine would derive from JSON.
+"""The encoding of many events' properties as the columns that the engine would derive from JSON.
 
 Deriving them took the engine two thirds of an insert, 1 µs for each property. Here all events with
 the same names are encoded at once. Complex values are left to the engine: lists of objects or of
@@ -17,32 +17,40 @@ from typing import Any, NamedTuple
 from fanion.events.storage import native_format
 from fanion.events.storage.native_format import ColumnType
 
-# A path costs each row a byte, whether it has the path or not.
+# A path costs each row a byte, whether the row has the path or not.
 PATHS_MAX = 1_000
-OBJECTS_MAX = 16  # within one another
+OBJECTS_MAX = 16  # objects within one another
 _FLATTENED = native_format.unsigned([3])
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 JsonObject = Mapping[str, Any]
-Rows = list[tuple[int, JsonObject]]  # with the place of each
+Rows = list[tuple[int, JsonObject]]  # each with its place
 Values = Sequence[Any]
 # Encoded values, in as many pieces as their column has consecutive parts.
 Written = tuple[bytes, ...]
 
 
 class JsonColumn:
-    """Built incrementally: best some hundred just decoded objects at a time, while they are in the
-    processor's cache."""
+    """A column of JSON objects, built incrementally.
+
+    Adding some hundred objects at a time, just after decoding, is best, while they are in the
+    processor's cache.
+    """
 
     def __init__(self) -> None:
         self._paths: dict[str, list[_Piece]] = {}
         self._rows = 0
 
     def add(self, objects: Sequence[JsonObject | None]) -> tuple[list[int], list[int]]:
-        """Returns the indexes of the objects that were added, in the order of their rows, and of
-        those that were not.
+        """Add objects.
 
-        objects: as decoded from JSON; None for one of which only the text is known
+        Args:
+            objects: As decoded from JSON; None for an object of which only the text is known.
+
+        Returns:
+            The indexes of the objects that were added, in the order of their rows, and of those
+                that
+            were not.
         """
         order, left = list[int](), list[int]()
         even: dict[tuple[str, ...], Rows] = {}
@@ -77,7 +85,7 @@ class JsonColumn:
         return b"".join(parts)
 
     def _add(self, names: tuple[str, ...], rows: Rows, *, are_paths: bool = False) -> Sequence[str]:
-        """Add rows with these names. Returns the names that prevent it; none if all were added."""
+        """Add rows with these names; return the names that prevent it, none if all were added."""
         if not self._has_room(names):
             return names
         columns = zip(*[values.values() for _, values in rows], strict=True)
@@ -102,12 +110,13 @@ class JsonColumn:
 
 
 class JsonType(NamedTuple):
-    """How values of one Python type are encoded.
+    """The encoding of values of one Python type.
 
-    declaration: the engine's name of the type, as it is written
-    holds:       whether all of some values can be written
-    write:       values in the parts that are joined
-    join:        what was written, as one column
+    Attributes:
+        declaration: The engine's name for the type, encoded.
+        holds: Returns whether all of some values can be written.
+        write: Encodes values in the parts that are joined.
+        join: Joins what was written into one column.
     """
 
     declaration: bytes
@@ -117,7 +126,7 @@ class JsonType(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Values of one type. rows: where they are"""
+    """Values of one type, and the rows that have them."""
 
     type: JsonType
     rows: Sequence[int]
@@ -125,7 +134,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(values: Values, start: int) -> list[_Piece] | None:
-    """values: of consecutive rows, the first of which is `start`; None when not all can be"""
+    """Encode values of consecutive rows beginning with `start`; return None if not all can be."""
     types = set(map(type, values))
     if len(types) == 1:
         json_type = JSON_TYPES.get(type(values[0]))
@@ -144,7 +153,7 @@ def _pieces(values: Values, start: int) -> list[_Piece] | None:
 
 
 def _which(pieces: Sequence[_Piece], types: Sequence[JsonType], rows: int) -> bytes:
-    """For each row the index of its type, or the number of types if it has none."""
+    """Return for each row the index of its type, or the number of types if it has none."""
     index = bytearray((len(types),)) * rows
     for piece in pieces:
         number = types.index(piece.type)
@@ -168,12 +177,13 @@ def _sort_out(
 
 
 def _flattened(values: JsonObject, odd: Sequence[str]) -> JsonObject | None:
-    """Path → value; None for what the engine must parse itself.
+    """Return path → value; None if the engine must parse the properties itself.
 
-    odd: names of values that cannot be encoded as they are
+    Args:
+        odd: Names of values that cannot be encoded as they are.
     """
     flat = dict(values)
-    # All of them first: the path of one may be the name of another.
+    # All of them are removed first, because the path of one may be the name of another.
     objects = {name: flat.pop(name) for name in odd}
     return flat if _flatten("", objects, OBJECTS_MAX, flat) else None
 
@@ -214,8 +224,10 @@ class _Booleans(list[bool | None]):
 
 
 def _typed(value: Any) -> Any:
-    """A scalar as it is, a list as one whose class names the type of its elements; None for a
-    list without a supported type."""
+    """Return a scalar, or a list whose class names the type of its elements.
+
+    The result is None for a list without a supported type.
+    """
     if type(value) is list:
         value = _typed_list(value)
     json_type = JSON_TYPES.get(type(value))
@@ -241,7 +253,10 @@ def _are_64_bits(numbers: Sequence[int]) -> bool:
 
 
 def _are_finite(numbers: Sequence[float]) -> bool:
-    """A value that is not finite makes the sum infinite; so may huge ones, left to the engine."""
+    """Return whether the numbers are finite.
+
+    One that is not makes the sum infinite. So may huge ones, which are left to the engine.
+    """
     return isfinite(sum(numbers))
 
 
@@ -255,7 +270,7 @@ def _scalar(type_: ColumnType, holds: Callable[[Values], bool]) -> JsonType:
 
 
 def _array(type_: ColumnType, holds_items: Callable[[Values], bool], absent: object) -> JsonType:
-    """Of nullable items. absent: the placeholder for null"""
+    """Return the type of arrays of nullable items, with a placeholder for null."""
 
     def holds(lists: Values) -> bool:
         items = [item for item in chain.from_iterable(lists) if item is not None]

@@ -1,7 +1,7 @@
 """Pages of events, the newest or the oldest first.
 
-Queries of a distinct id without property conditions read the copy of the events in that order; all
-others read the table of events.
+Queries for a distinct id without property conditions read the copy of the events in that order.
+All others read the table of events.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,13 +14,13 @@ from fanion.events.storage.filters_sql import event_condition
 from fanion.events.storage.native_format import MICROS_MAX, MICROS_MIN, micros
 from fanion.properties.bindings import Bindings
 
-KEYS_READ_MAX = 1_000  # bounds the text of one statement; longer pages are read in turns
+KEYS_READ_MAX = 1_000  # bounds the text of one statement; longer pages are read in several
 
 _DAY_MICROS = 86_400 * 1_000_000
-# Newest (or oldest) first is answered from one day if that holds enough, else from more.
+# A page of the newest (or oldest) events is read from one day if that holds enough, else from more.
 _WINDOW_DAYS = (1, 8, 64)
 
-# Asked after a page is found, for the few persons it names: a project may have millions.
+# Queried after a page is found, for the few persons in it: a project may have millions.
 OVERRIDES_OF = """
   SELECT old_person, new_person
     FROM person_overrides FINAL
@@ -35,7 +35,7 @@ PERSONS_COUNTED_AS = """
      AND new_person = {person_id:UUID}
 """
 
-# Any event of the outermost day: the key is read in order and stops at the first match.
+# Finds any event of the outermost day: the key is read in order, up to the first match.
 NEWEST_DAY = """
   SELECT toUnixTimestamp64Micro(timestamp)
     FROM events
@@ -58,8 +58,8 @@ _CHOSEN = """
      AND ({any_distinct_id:Bool} OR cityHash64(distinct_id) = cityHash64({distinct_id:String}))
      AND ({any_person:Bool} OR person_id IN {persons:Array(UUID)})
 """
-# First which, then what: the wide columns are read for one page only. Only `uuid` and
-# `timestamp` are carried through the sort: the names as well cost 50 ms more a day of 50 k.
+# Keys come first, then rows: the wide columns are read for one page only. Only `uuid` and
+# `timestamp` are carried through the sort: including the names costs 50 ms more a day of 50 k.
 CHOSEN = f"\n  SELECT uuid, timestamp{_CHOSEN}"
 
 _NEWEST_FIRST = """
@@ -69,16 +69,16 @@ ORDER BY timestamp DESC, uuid DESC
 """
 _OLDEST_FIRST = _NEWEST_FIRST.replace(" DESC", " ASC")
 
-# Both at once, where an index finds the few granules that matter: the engine then looks them up
-# once, and still reads the wide columns of the page alone. With `LIMIT 1 BY` it would read those
-# of all that is chosen, so copies are looked for in what comes back.
+# Keys and rows at once, where an index finds the few granules that matter: the engine then looks
+# them up once, and still reads only the page's wide columns. With `LIMIT 1 BY` it would read those
+# of all matching events, so copies are searched for in the result.
 WHOLE = (
     f"\n  SELECT uuid, event, distinct_id, person_id, timestamp, received_at, properties{_CHOSEN}"
 )
 _WHOLE_NEWEST_FIRST = _NEWEST_FIRST.replace("   LIMIT 1 BY uuid\n", "")
 _WHOLE_OLDEST_FIRST = _WHOLE_NEWEST_FIRST.replace(" DESC", " ASC")
 
-# All of one distinct id lie side by side.
+# All events of one distinct id lie side by side.
 OF_DISTINCT_ID = """
   SELECT uuid, event, distinct_id, person_id, timestamp, received_at, properties
     FROM events_by_distinct_id
@@ -104,7 +104,8 @@ PREWHERE uuid IN {uuids:Array(UUID)}
      AND ({any_person:Bool} OR person_id IN {persons:Array(UUID)})
 """
 
-# Behind the last row of the page before. The engine orders ids in its own way, hence compares them.
+# Rows behind the last row of the previous page. The engine orders ids in its own way, so it must
+# compare them.
 _BEHIND_NEWEST_FIRST = """
      AND (timestamp != fromUnixTimestamp64Micro({cursor_time:Int64}) OR uuid < {cursor:UUID})
 """
@@ -121,15 +122,17 @@ ORDER BY timestamp DESC
 
 
 class Listing:
-    """Each call is one query of one project."""
+    """Lists of events. Each call is one query of one project."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
 
     async def page(self, project_id: int, query: EventQuery) -> Sequence[Event]:
-        """The page that the query asks for; `person_id` of each event is the survivor.
+        """Return the page of a query. The `person_id` of each event is the survivor.
 
-        raises: EventStoreUnavailable; EventRejected when a property cannot be compared
+        Raises:
+            EventStoreUnavailable: The event store failed.
+            EventRejected: A property cannot be compared.
         """
         persons = await self._counted_as(project_id, query.person_id)
         if persons == [] or query.limit < 1:
@@ -169,7 +172,7 @@ class Listing:
         return next(iter(await self._survivors(project_id, found)), None)
 
     async def _whole(self, asked: dict[str, Any], chosen: str, ascending: bool) -> Rows | None:
-        """The page in one statement; None if it is too long for one or contains duplicates."""
+        """Return the page from one statement; None if it is too long for one or has duplicates."""
         if asked["limit"] > KEYS_READ_MAX:
             return None
         order = _WHOLE_OLDEST_FIRST if ascending else _WHOLE_NEWEST_FIRST
@@ -179,7 +182,7 @@ class Listing:
     async def _keys(self, asked: dict[str, Any], conditions: str, ascending: bool) -> Rows:
         statement = CHOSEN + conditions + (_OLDEST_FIRST if ascending else _NEWEST_FIRST)
         if not (asked["any_distinct_id"] and asked["any_person"] and asked["any_acceptance"]):
-            return await self._read(statement, asked)  # found by index, in any time
+            return await self._read(statement, asked)  # found by an index, at any time
         outermost = await self._read(OLDEST_DAY if ascending else NEWEST_DAY, asked)
         if not outermost:
             return []
@@ -202,7 +205,7 @@ class Listing:
         return [found[uuid, time] for uuid, time in keys if (uuid, time) in found]
 
     async def _counted_as(self, project_id: int, person_id: UUID | None) -> Sequence[UUID] | None:
-        """The person and all that were merged into it; empty if it was merged itself."""
+        """Return the person and all that were merged into it; empty if it was merged itself."""
         if person_id is None:
             return None
         asked = {"project_id": project_id, "person_id": person_id, "persons": [person_id]}
@@ -222,7 +225,7 @@ class Listing:
 
 
 def _span(query: EventQuery) -> tuple[int, int]:
-    """Half-open, in microseconds; the instant that the cursor divides lies in it."""
+    """Return a half-open range of microseconds, including the instant that the cursor divides."""
     start = MICROS_MIN if query.after is None else micros(query.after) + 1
     end = MICROS_MAX + 1 if query.before is None else micros(query.before)
     if query.cursor is None:
@@ -231,7 +234,7 @@ def _span(query: EventQuery) -> tuple[int, int]:
 
 
 def _behind(query: EventQuery) -> tuple[str, dict[str, Any]]:
-    """The condition of the cursor, and its values."""
+    """Return the condition of the cursor, and its values."""
     bound = query.after if query.ascending else query.before
     if query.cursor is None or bound is None:
         return "", {}
@@ -240,7 +243,7 @@ def _behind(query: EventQuery) -> tuple[str, dict[str, Any]]:
 
 
 def _conditions(project_id: int, query: EventQuery) -> tuple[str, dict[str, Any]]:
-    """The end of a statement's WHERE clause, and its values."""
+    """Return the end of a statement's WHERE clause, and its values."""
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
     found = [event_condition(leaf, bindings, project, query.now) for leaf in query.properties]
@@ -250,7 +253,7 @@ def _conditions(project_id: int, query: EventQuery) -> tuple[str, dict[str, Any]
 
 
 def _windows(start: int, end: int, outermost: int, ascending: bool) -> Iterable[tuple[int, int]]:
-    """Growing time ranges that begin with the day of `outermost`; the last is everything."""
+    """Yield growing time ranges that begin with the day of `outermost`; the last is everything."""
     day = outermost - outermost % _DAY_MICROS
     for days in _WINDOW_DAYS:
         low = day if ascending else day - (days - 1) * _DAY_MICROS

@@ -1,4 +1,4 @@
-"""The mark of an event store: which installation it belongs to."""
+"""The mark of an event store, which names the installation to which it belongs."""
 
 from uuid import UUID, uuid4
 
@@ -8,7 +8,8 @@ from fanion.events.ownership_store import NO_EVENTS, OTHER, ForeignEventStore, I
 
 _EXISTS = "EXISTS TABLE installation"
 
-# A view, because of several that create it at once one alone does; rows have no such order.
+# A view, because only one of several processes that create it at once succeeds. Rows have no such
+# order.
 _CREATE = """
   CREATE {how} installation AS
   SELECT toUUID('{id}') AS id, toUUID('{event_store}') AS event_store
@@ -18,11 +19,13 @@ _READ = "SELECT id, event_store FROM installation"
 
 
 def require_mark(client: Client, installation: Installation, where: str) -> Mark:
-    """That of the installation, which an event store without a mark gets. Nothing is written into
-    the store of another one.
+    """Return the store's mark, marking it as this installation's if it has none.
 
-    where:  the event store, for a message
-    raises: ForeignEventStore
+    Args:
+        where: The event store, for a message.
+
+    Raises:
+        ForeignEventStore: Another installation owns the store. Nothing is written into it.
     """
     if not check_mark(client, installation, where):
         _write_mark(client, installation, "VIEW IF NOT EXISTS")
@@ -30,7 +33,11 @@ def require_mark(client: Client, installation: Installation, where: str) -> Mark
 
 
 def check_mark(client: Client, installation: Installation | None, where: str) -> bool:
-    """Whether it has one. Writes nothing. raises: ForeignEventStore"""
+    """Return whether the store has a mark. Write nothing.
+
+    Raises:
+        ForeignEventStore: Another installation owns the store.
+    """
     is_marked = bool(int(client.command(_EXISTS)))  # type: ignore[arg-type]  # 0 or 1
     if installation is None:
         return is_marked
@@ -42,7 +49,7 @@ def check_mark(client: Client, installation: Installation | None, where: str) ->
 
 
 def replace_mark(client: Client, installation: Installation, where: str) -> Mark:
-    """Make it the installation's, whosever it was."""
+    """Mark the store as this installation's, even if another one owned it."""
     _write_mark(client, installation, "OR REPLACE VIEW")
     return Mark(where, _read_mark(client)[1])
 
@@ -52,13 +59,17 @@ def _write_mark(client: Client, installation: Installation, how: str) -> None:
 
 
 def _read_mark(client: Client) -> tuple[UUID, UUID]:
-    """Installation and event store."""
+    """Return the ids of the installation and of the event store."""
     [(owner, event_store)] = client.query(_READ).result_rows
     return owner, event_store
 
 
 def _checked(mark: tuple[UUID, UUID], installation: Installation, where: str) -> Mark:
-    """raises: ForeignEventStore"""
+    """Return the mark.
+
+    Raises:
+        ForeignEventStore: It is not the installation's.
+    """
     owner, event_store = mark
     if owner != installation.id:
         raise ForeignEventStore(

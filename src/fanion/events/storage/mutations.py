@@ -1,6 +1,6 @@
-"""Mutations of stored events: deleted persons, and merged persons written into their events.
+"""Mutations of stored events: deleting persons, and writing merged persons into their events.
 
-A merge only stores an override, "events of this person count for that one". Squashing rewrites the
+A merge only stores an override: "events of this person count for that one". Squashing rewrites the
 events of many merges at a time, in the background, so that queries carry fewer overrides.
 """
 
@@ -18,11 +18,11 @@ from fanion.events.storage.event_tables import EventTable, event_tables
 from fanion.events.storage.native_format import micros
 from fanion.runtime.background import Backoff
 
-IDS_MAX = 500  # of one statement, whose text the engine stores for a while
+IDS_MAX = 500  # ids in one statement, whose text the engine stores for a while
 POLL_FIRST_S = 0.02
 POLL_MAX_S = 0.5
 
-# The engine stores the text of its last mutations, so that distinct ids must not be part of it.
+# The engine stores the text of its last mutations, so distinct ids must not be part of it.
 _HASHES = """
 SELECT hex(sipHash128(arrayJoin({distinct_ids:Array(String)})))
 """
@@ -56,9 +56,10 @@ GROUP BY table
 
 
 async def erase(lanes: Lanes, erasure: Erasure) -> None:
-    """Returns when no part has a row of the person any more. May be repeated.
+    """Delete a person's rows, and return when no part has any of them. May be repeated.
 
-    raises: EventStoreUnavailable
+    Raises:
+        EventStoreUnavailable: The event store failed.
     """
     for parameters in _parameters(erasure):
         await lanes.run(_delete, parameters, erasure.with_events)
@@ -66,7 +67,10 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
 
 
 async def wait_until_done(lanes: Lanes) -> None:
-    """Mutations rewrite parts in the background; no client of the engine is occupied meanwhile."""
+    """Wait for all mutations of the tables.
+
+    They rewrite parts in the background. No client of the engine is occupied meanwhile.
+    """
     backoff = Backoff(POLL_FIRST_S, POLL_MAX_S)
     while pending := await lanes.run(_pending):
         failed = [table for table, reason in pending if reason]
@@ -110,7 +114,7 @@ def _pending(client: Client) -> Sequence[Sequence[Any]]:
 
 
 def _mutations(tables: Sequence[EventTable]) -> str:
-    """The table of all mutations of the cluster, if these lie on one."""
+    """Return the table of mutations: the cluster's, if these tables lie on one."""
     clusters = {quote_identifier(table.cluster) for table in tables if table.cluster}
     return (
         f"clusterAllReplicas({clusters.pop()}, system.mutations)"
@@ -122,7 +126,8 @@ def _mutations(tables: Sequence[EventTable]) -> str:
 # ── Squashing ────────────────────────────────────────────────────────────────────────────
 
 
-# Of one project at a time; the parts that hold their events are rewritten.
+# The limit of overrides squashed at a time, of one project. The parts that hold their events are
+# rewritten.
 OVERRIDES_MAX = 10_000
 
 PROJECTS_WITH_OVERRIDES = """
@@ -152,7 +157,7 @@ WRITE_EVENTS = """
     AND person_id IN {old:Array(UUID)}
 """
 
-# The newer row of a person that has been merged again meanwhile stays.
+# The newer row of a person that was merged again meanwhile stays.
 DELETE_OVERRIDES = """
   ALTER TABLE person_overrides
  DELETE WHERE project_id = {project_id:UInt64}
@@ -164,12 +169,20 @@ DELETE_OVERRIDES = """
 async def squash(
     lanes: Lanes, overrides_min: int, batches_committed: Callable[[], Awaitable[None]]
 ) -> int:
-    """Squash the projects that have at least `overrides_min` overrides; returns how many were
-    squashed. May be interrupted and repeated at any point. raises: EventStoreUnavailable
+    """Squash the projects that have at least `overrides_min` overrides.
 
-    batches_committed: returns when every batch that has begun by now is committed. One that began
-                       before a merge may store events of the old person, which would have no
-                       override any more; and what an attempt wrote that failed is replaced by then
+    This may be interrupted and repeated at any point.
+
+    Args:
+        batches_committed: Returns when every batch begun before its call is committed. A batch that
+            began before a merge may store events of the old person, which would no longer have an
+            override. By then, what failed attempts wrote has also been replaced.
+
+    Returns:
+        The number of overrides that are no longer needed.
+
+    Raises:
+        EventStoreUnavailable: The event store failed.
     """
     squashed = 0
     for project_id in await lanes.run(_projects_with_overrides, overrides_min):

@@ -1,4 +1,4 @@
-"""Rows in the engine's Native format, with the properties as columns already."""
+"""Rows in the engine's Native format, with the properties already as columns."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ from fanion.events.storage.json_column import JsonColumn
 from fanion.events.storage.native_format import Column, all_micros, micros
 from fanion.events.storage.schema import ATTRIBUTES_TYPE
 
-# Encoded at a time.
+# Events encoded at a time.
 PART_ROWS = 500
 _Held = TypeVar("_Held", PersonRow, GroupRow)
 # An event and its index among all.
@@ -31,7 +31,8 @@ Placed = tuple[int, Event]
 class Draft(Struct, frozen=True, gc=False, array_like=True):
     """A block of events without the column of their persons.
 
-    order: index of the event of each row among all events
+    Attributes:
+        order: For each row, the index of its event among all events.
     """
 
     order: list[int]
@@ -39,7 +40,7 @@ class Draft(Struct, frozen=True, gc=False, array_like=True):
     data: bytes
 
     def block(self, persons: Sequence[UUID]) -> Block:
-        """persons: of all events"""
+        """Return the block, given the persons of all events."""
         of_rows = [persons[place] for place in self.order]
         column = ("person_id", native_format.UUIDS, of_rows)
         return Block((*self.columns, "person_id"), native_format.with_columns(self.data, column))
@@ -61,8 +62,10 @@ class NativeEncoder(EventEncoder):
             yield draft.block(persons)
 
     def event_drafts(self, events: Iterable[Event], count: int = 0) -> Iterator[Draft]:
-        """As `event_blocks`, without the persons of the events. Events whose properties the engine
-        must parse come last."""
+        """Yield `event_blocks` without the persons of the events.
+
+        Events whose properties the engine must parse come last.
+        """
         rows_max = even_rows(count, self.rows_max) if count > self.rows_max else self.rows_max
         draft, part, left = DraftBuilder(), list[Placed](), list[Placed]()
         rows = size = 0
@@ -109,7 +112,11 @@ class DraftBuilder:
         self._attributes = JsonColumn()
 
     def add(self, some: Sequence[Placed]) -> list[Placed]:
-        """Returns those whose properties the engine must read. raises: EventRejected"""
+        """Add events, and return those whose properties the engine must parse.
+
+        Raises:
+            EventRejected: A number does not fit its column.
+        """
         order, left = self._attributes.add([event.values for _, event in some])
         if order:
             self._order += [some[at][0] for at in order]
@@ -117,7 +124,7 @@ class DraftBuilder:
         return [some[at] for at in left]
 
     def take(self) -> Iterator[Draft]:
-        """The draft, if it is not empty; further events start another one."""
+        """Yield the draft, if it is not empty. Further events start another one."""
         if self._order:
             columns = native_format.joined(self._columns)
             yield _draft(self._order, (*columns, _attributes(self._attributes)))
@@ -127,7 +134,7 @@ class DraftBuilder:
 def text_drafts(
     left: Sequence[Placed], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
 ) -> Iterator[Draft]:
-    """Drafts of events whose properties the engine must parse."""
+    """Yield drafts of events whose properties the engine must parse."""
     some: list[Placed] = []
     size = 0
     for placed in left:
@@ -158,7 +165,7 @@ def _block(columns: Sequence[Column], rows: int) -> Block:
 def _held_blocks(
     rows: Sequence[_Held], columns: Callable[[Sequence[_Held]], tuple[Column, ...]]
 ) -> tuple[Block, ...]:
-    """Those whose properties the engine must read come last."""
+    """Return blocks of rows. Rows whose properties the engine must parse come last."""
     attributes = JsonColumn()
     order, rest = attributes.add([row.values for row in rows])
     blocks: list[Block] = []
@@ -192,7 +199,7 @@ def _acceptances(events: Iterable[Event]) -> list[int]:
     at = 0
     found: list[int] = []
     for event in events:
-        if event.received_at is not received_at:  # many came in one request
+        if event.received_at is not received_at:  # many arrived in one request
             received_at, at = event.received_at, micros(event.received_at)
         found.append(at)
     return found
@@ -229,7 +236,11 @@ def _shallow(rows: Sequence[Event | PersonRow | GroupRow]) -> tuple[Column, ...]
 def _columns(
     *given: tuple[str, native_format.ColumnType, Sequence[object]],
 ) -> tuple[Column, ...]:
-    """raises: EventRejected"""
+    """Encode columns.
+
+    Raises:
+        EventRejected: A number does not fit its column.
+    """
     try:
         return native_format.columns(*given)
     except OverflowError as error:

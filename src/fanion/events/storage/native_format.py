@@ -1,7 +1,7 @@
-"""Values and columns as the engine stores them, in its Native format.
+"""Values and columns in the engine's Native format.
 
-A column is written value after value. Numbers are little-endian, as on every machine that the
-embedded engine runs on; times are microseconds since 1970, of the years 1900 to 2299.
+A column is written value after value. Numbers are little-endian, as on every machine on which the
+embedded engine runs. Times are microseconds since 1970, of the years 1900 to 2299.
 """
 
 from array import array
@@ -20,7 +20,12 @@ _LENGTHS_KNOWN = 1 << 14
 
 
 class Column(NamedTuple):
-    """type: the engine's name of it; data: of all rows, in parts"""
+    """An encoded column.
+
+    Attributes:
+        type: The engine's name for its type.
+        data: The data of all rows, in parts.
+    """
 
     name: str
     type: str
@@ -28,14 +33,23 @@ class Column(NamedTuple):
 
 
 class ColumnType(NamedTuple):
-    """name: the engine's; write: encodes the values of all rows, may raise OverflowError"""
+    """A type of columns.
+
+    Attributes:
+        name: The engine's name for it.
+        write: Encodes the values of all rows; may raise OverflowError.
+    """
 
     name: str
     write: Callable[[Any], bytes]
 
 
 def columns(*given: tuple[str, ColumnType, Sequence[Any]]) -> tuple[Column, ...]:
-    """given: name, type and values of each column. raises: OverflowError"""
+    """Encode columns, given the name, type and values of each.
+
+    Raises:
+        OverflowError: A number does not fit its column.
+    """
     return tuple([Column(name, type_.name, (type_.write(rows),)) for name, type_, rows in given])
 
 
@@ -48,13 +62,17 @@ def joined(parts: Sequence[Sequence[Column]]) -> list[Column]:
 
 
 def block(columns: Sequence[Column], rows: int, more: int = 0) -> bytes:
-    """more: number of columns that `with_columns` appends later"""
+    """Encode a block.
+
+    Args:
+        more: Number of columns that `with_columns` appends later.
+    """
     head = (length(len(columns) + more), length(rows))
     return b"".join((*head, *chain.from_iterable(map(_written, columns))))
 
 
 def with_columns(block: bytes, *given: tuple[str, ColumnType, Sequence[Any]]) -> bytes:
-    """block: encoded with `more` set to the number of these columns"""
+    """Append columns to a block that was encoded with `more` set to their number."""
     return b"".join((block, *chain.from_iterable(map(_written, columns(*given)))))
 
 
@@ -63,7 +81,11 @@ def _written(column: Column) -> Sequence[bytes]:
 
 
 def unsigned(numbers: Iterable[int]) -> bytes:
-    """raises: OverflowError"""
+    """Encode numbers as UInt64.
+
+    Raises:
+        OverflowError: A number does not fit.
+    """
     return array("Q", numbers).tobytes()
 
 
@@ -72,17 +94,21 @@ def read_unsigned(data: bytes) -> Sequence[int]:
 
 
 def signed(numbers: Iterable[int]) -> bytes:
-    """Int64, or microseconds. raises: OverflowError"""
+    """Encode numbers as Int64, or times in microseconds.
+
+    Raises:
+        OverflowError: A number does not fit.
+    """
     return array("q", numbers).tobytes()
 
 
 def micros(time: datetime) -> int:
-    """Limited to the years that the engine can store."""
+    """Return microseconds since 1970, limited to the years that the engine can store."""
     return _limited((time - EPOCH) // _MICROSECOND)
 
 
 def all_micros(times: Iterable[datetime]) -> list[int]:
-    """As `micros`, of many times in half of the time."""
+    """Return `micros` of many times, in half of the time."""
     exact = [(time - EPOCH) // _MICROSECOND for time in times]
     if exact and (min(exact) < MICROS_MIN or max(exact) > MICROS_MAX):
         return list(map(_limited, exact))
@@ -98,14 +124,14 @@ def floats(numbers: Iterable[float]) -> bytes:
 
 
 def uuids(values: Iterable[UUID]) -> bytes:
-    """Each as two little-endian halves."""
+    """Encode UUIDs, each as two little-endian halves."""
     halves = array("Q", b"".join([value.int.to_bytes(16) for value in values]))
     halves.byteswap()
     return halves.tobytes()
 
 
 def texts(values: Sequence[str]) -> bytes:
-    """Repeated values are encoded once."""
+    """Encode texts. Repeated values are encoded once."""
     if values and values.count(values[0]) == len(values):
         return text(values[0]) * len(values)
     different = list(set(values))
@@ -117,7 +143,7 @@ def texts(values: Sequence[str]) -> bytes:
 
 
 def blobs(values: Sequence[bytes]) -> bytes:
-    """String, of any bytes."""
+    """Encode values of type String, of any bytes."""
     sizes = list(map(len, values))
     lengths = map(length if max(sizes, default=0) >= _LENGTHS_KNOWN else _known, sizes)
     return b"".join(chain.from_iterable(zip(lengths, values, strict=True)))
@@ -130,7 +156,7 @@ def text(value: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def length(n: int) -> bytes:
-    """LEB128, as the engine writes the length of a string."""
+    """Encode a length as LEB128, as the engine writes the length of a string."""
     if n < 0x80:
         return _SHORT[n]
     return _SHORT[0x80 | n & 0x7F] + length(n >> 7)

@@ -4,20 +4,21 @@ Reading `attributes` (the properties, column by column):
 - a key that holds a dot is one step of a path, written `%2E`: `{"a.b": 1}` is attributes.`a%2Eb`;
 - text stays text: dates inside properties are not turned into date types;
 - null is the same as absent; of two equal paths in one object the first wins;
-- a property of too deep arrays or objects is its JSON as text. `properties` is always exact.
+- a property with too deeply nested arrays or objects is its JSON as text. `properties` is always
+  exact.
 """
 
 from typing import Final
 
-# Nested arrays beyond this are not split into columns. In engine 26.9, `[null,[null,[…` costs
+# Arrays nested more deeply are not split into columns. In engine 26.9, `[null,[null,[…` costs
 # milliseconds at 14 levels and 100 s of CPU at 40, and arrays nested 900 deep make sorted reads
 # over several parts fail (measured; the parser stops at 300). A row with such a property brings
-# `shallow`, what to make columns of instead: a column default is computed for a whole block, so
-# giving such a row its `attributes` is not enough.
+# `shallow`, from which columns are made instead. Giving such a row its `attributes` would not be
+# enough, because a column default is computed for a whole block.
 ARRAY_DEPTH_MAX: Final = 8
 OBJECT_DEPTH_MAX: Final = 100
 
-# Repeated inserts are recognised by token for so many written parts, and by uuid for ever.
+# Repeated inserts are recognised by token for this many written parts, and by uuid for ever.
 _TOKENS_KEPT = 1000
 
 SCHEMA_VERSIONS = """
@@ -29,7 +30,7 @@ SCHEMA_VERSIONS = """
   ORDER BY version
 """
 
-# Of each version to which a store was brought: the oldest one whose program goes on with it.
+# For each version to which a store was brought: the oldest version whose program works with it.
 SCHEMA_COMPATIBILITY = """
   CREATE TABLE IF NOT EXISTS schema_compatibility (
     version        UInt32,
@@ -50,22 +51,22 @@ _EVENT_COLUMNS = """project_id  UInt64,
 
 ATTRIBUTES_TYPE: Final = "JSON(max_dynamic_paths = 256)"
 
-# Of rows that bring none. An empty object for what is none: with `ifNull` a tenth of the insert
-# was making a copy.
+# For rows that bring no `attributes`. The result is an empty object if there are none: with
+# `ifNull`, a tenth of the insert was spent on making a copy.
 _ATTRIBUTES = f"""assumeNotNull(
                   accurateCastOrNull(if(shallow = '', properties, shallow), '{ATTRIBUTES_TYPE}'))"""
 
-# Parts as they are inserted have one file for all columns: to make one for each path of the
-# properties took a tenth of the insert. What is merged has a file for each column.
+# New parts have one file for all columns: making one for each path of the properties took a tenth
+# of the insert. Merged parts have a file for each column.
 _WIDE_BYTES_MIN = 64 * 2**20
 
-# The order serves "one project, some days, some events" and brings copies of one event
-# together. 2,048 rows a granule: a page of 100 events lies in 100 granules, and lookups by
-# id took 30 ms instead of 120 ms (5 M events).
+# The order serves "one project, some days, some events" and brings copies of one event together.
+# 2,048 rows a granule: a page of 100 events lies in 100 granules, and lookups by id took 30 ms
+# instead of 120 ms (5 M events).
 # Merges are forced to disk too: the embedded engine drops the parts they replace at once.
 # Merges begin with more parts than usual, eight: they took 12 µs an event with the usual five, and
 # take 7 to 8.
-# Before 2010 all time is one partition, so that an import of any age writes few parts.
+# All time before 2010 is one partition, so that an import of any age writes few parts.
 _EVENTS = f"""
   CREATE TABLE IF NOT EXISTS events (
     {_EVENT_COLUMNS},
@@ -88,8 +89,8 @@ _EVENTS = f"""
            min_rows_to_fsync_after_merge = 1
 """
 
-# A second copy, in which all that one distinct id has done lies side by side: of 10 million events
-# the newest 100 of one are read in 30 ms, from the table above in 130 (decision 10). Deleting and
+# A second copy, in which all events of one distinct id lie side by side: the newest 100 of one id,
+# of 10 million events, are read in 30 ms, from the table above in 130 (decision 10). Deleting and
 # squashing change both.
 _EVENTS_BY_DISTINCT_ID = f"""
   CREATE TABLE IF NOT EXISTS events_by_distinct_id (
@@ -111,13 +112,13 @@ COPIED = """
     FROM events
 """
 
-# Each insert writes both.
+# Each insert writes both tables.
 COPY = f"""
   CREATE MATERIALIZED VIEW IF NOT EXISTS copy_by_distinct_id TO events_by_distinct_id AS
   {COPIED}
 """
 
-# What was stored before there was a copy.
+# Copies the events that were stored before there was a copy.
 _COPY_STORED = f"""
   INSERT INTO events_by_distinct_id
     (project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties)
@@ -169,7 +170,7 @@ _PERSON_OVERRIDES = """
   SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1
 """
 
-# Members of static cohorts, handed in for the statement of one calculation and of no use after.
+# Members of static cohorts, passed in for the statement of one calculation and useless afterwards.
 _COHORT_INPUTS = """
   CREATE TABLE IF NOT EXISTS cohort_inputs (
     run        UUID,
@@ -184,7 +185,7 @@ _COHORT_INPUTS = """
   SETTINGS ttl_only_drop_parts = 1
 """
 
-# Never edit one that has been released: append the next. Each must bear being run twice.
+# Never edit a released statement: append the next one. Each must allow being run twice.
 MIGRATIONS: Final[tuple[str, ...]] = (
     _EVENTS,
     _PERSONS,
@@ -203,7 +204,7 @@ OLDEST_PROGRAM: Final = 7
 # The tables that hold events.
 EVENT_TABLES: Final = ("events", "events_by_distinct_id")
 
-# How text becomes `attributes`, how they become text again, and how inserts behave, for every
+# How text becomes `attributes`, how these become text again, and how inserts behave, for every
 # client of the store.
 SESSION_SETTINGS: Final[dict[str, int | str]] = {
     "session_timezone": "UTC",
@@ -216,6 +217,6 @@ SESSION_SETTINGS: Final[dict[str, int | str]] = {
     "async_insert": 0,
     # Mutations are polled until they end: they may take longer than a statement may.
     "mutations_sync": 0,
-    # An import may touch every partition: 200 of them is the most there can be until 2026.
+    # An import may touch every partition; until 2026 there can be at most 200.
     "max_partitions_per_insert_block": 0,
 }

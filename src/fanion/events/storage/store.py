@@ -58,21 +58,21 @@ from fanion.events.turns.turns_service import LaneName, Turns, lane_of_turn
 
 # A calculation may read years of events; no request waits for it.
 SECONDS_MAX: Final = 300
-# Of one insert; 48 bytes each.
+# The limit of one insert; each member takes 48 bytes.
 INPUTS_MAX: Final = 100_000
 _INPUT_COLUMNS = ("run", "cohort_id", "person_id")
 
-# How many statements run at once: of ingestion, of probes and of what ends other statements, and
-# of jobs such as erasing and mirroring.
+# How many statements run at once: of ingestion, of probes and cancellations, and of jobs such as
+# erasing and mirroring.
 INGEST_LANES: Final = 2
 PROBE_LANES: Final = 1
 JOB_LANES: Final = 2
-# Of single events: beside what reads more, and never behind it.
+# Reads of single events run beside larger reads, and never wait for them.
 ROWS: Final = GateLimits(at_once=2, at_once_of_project=2, at_once_of_user=1)
-# What no client waits for has one place of its own: people never wait in the queue for it, and it
-# has at most the share of one question of the engine.
+# Reads for which no client waits have one place of their own: interactive reads never wait behind
+# them, and they get at most the engine's share of one question.
 BEHIND: Final = GateLimits(at_once=1, at_once_of_project=1, wait_s=inf)
-# A statement that is not running yet cannot be ended.
+# A statement that is not running yet cannot be ended, so ending it is tried again.
 CANCEL_AGAIN_S: Final = 1.0
 
 _T = TypeVar("_T")
@@ -83,8 +83,8 @@ NATIVE_VERSIONS = ("26.9.",)
 
 # The copy of the events stores the deduplication token too: if only the first of both inserts
 # succeeded, a repetition completes the other. Duplicate events are left to the merges; removing
-# them in each insert would cost a fifth of it. A Distributed table waits until the shards have
-# the rows, or what was answered for would be in a queue of one host.
+# them in each insert would cost a fifth of it. A Distributed table waits until the shards have the
+# rows; otherwise acknowledged events could still be in the queue of one host.
 EVENT_SETTINGS = {
     "deduplicate_blocks_in_dependent_materialized_views": 1,
     "optimize_on_insert": 0,
@@ -102,7 +102,7 @@ EXISTING = _EXISTING + "GROUP BY uuid\n"
 # The key leads to the days: 5,000 ids of one day are looked up without reading the others.
 EXISTING_ON = f"{_EXISTING}     AND toDate32(timestamp) IN {{days:Array(Date32)}}\nGROUP BY uuid\n"
 
-# Of any age: a client that was offline sends what happened days ago.
+# Events of any age count: a client that was offline sends events from days ago.
 RECENT_IDS = """
   SELECT uuid
     FROM events
@@ -120,15 +120,20 @@ NEWEST_VERSION = """
 
 
 def encoder_for(version: str) -> EventEncoder:
-    """version: of the engine, as of `SELECT version()`"""
+    """Return the encoder for a version of the engine, as `SELECT version()` returns it."""
     return NativeEncoder() if version.startswith(NATIVE_VERSIONS) else TextEncoder()
 
 
 async def open_events(url: str) -> "EventStore":
     """Open the store that the URL names and bring its tables up to date.
 
-    url:    as of `EventStore`
-    raises: as `EventStore.open`
+    Args:
+        url: As for `EventStore`.
+
+    Raises:
+        EventStoreUnavailable: The engine does not answer, or the URL is not usable.
+        SchemaTooNew: A newer version has migrated the tables.
+        StartRefused: Retrying will not help.
     """
     store = EventStore(url)
     await store.open()
@@ -136,20 +141,30 @@ async def open_events(url: str) -> "EventStore":
 
 
 class EventStore:
-    """Each call is one query of one project. It runs in threads of the store: inserts, what
-    ingestion reads, probes, single rows, what people read, and the jobs of the server have threads
-    of their own, so that none of them waits for another. What is read for a person waits for its
-    turn, and ends when the client leaves. A cancelled read is ended in the store, and its call
-    returns then; a cancelled insert still runs to its end in its thread.
+    """The event store. Each call is one query of one project, in threads of the store.
 
-    url:    chdb:///absolute/folder[?database=name], which one process at a time may open;
+    Inserts, reads of ingestion, probes, reads of single rows, reads of users, and jobs of the
+    server
+    have threads of their own, so that none of them waits for another. A read for a user waits for
+    its
+    turn, and ends when the client leaves. A cancelled read is ended in the store before its call
+    returns. A cancelled insert still runs to its end in its thread.
+
+    Args:
+        url: chdb:///absolute/folder[?database=name], which one process at a time may open;
             clickhouse://user:password@host:8123/database, or clickhouses:// (also
-            clickhouse+https://) for TLS; the port is the one of the HTTP interface
-    limits: of what people read at once
-    opened: set once it is open; until then every call raises EventStoreUnavailable
-    people: turns of what people wait for; rows: of single events; behind: of what nobody waits for
-    reads:  limits of one statement of what people read
-    raises: EventStoreUnavailable, in one line, when the URL is none of these
+            clickhouse+https://) for TLS. The port is the one of the HTTP interface.
+        limits: The limits of reads of users at once.
+        reads: The limits of one statement that reads for a user.
+
+    Attributes:
+        opened: Set once the store is open. Until then every call raises EventStoreUnavailable.
+        people: The turns of reads for which users wait.
+        rows: The turns of reads of single events.
+        behind: The turns of reads for which nobody waits.
+
+    Raises:
+        EventStoreUnavailable: The URL is none of these. The message is one line.
     """
 
     def __init__(
@@ -175,7 +190,7 @@ class EventStore:
 
     @property
     def _sizes(self) -> Sequence[tuple[Lanes, int]]:
-        """Of all lanes but those for inserts."""
+        """Return all lanes except those for inserts, with their sizes."""
         reads = self._reads
         return (
             (self._ingests, INGEST_LANES),
@@ -188,7 +203,11 @@ class EventStore:
 
     @property
     def encoder(self) -> EventEncoder:
-        """The encoder for this engine. raises: EventStoreUnavailable before it is open"""
+        """Return the encoder for this engine.
+
+        Raises:
+            EventStoreUnavailable: The store is not open yet.
+        """
         if self._encoder is None:
             raise EventStoreUnavailable("the event store is not open yet")
         return self._encoder
@@ -196,9 +215,16 @@ class EventStore:
     async def open(self, records: Records | None = None) -> None:
         """Migrate the tables. May be retried until it succeeds.
 
-        records: whose events it must hold, and does from now on if it was nobody's; None for any
-        raises:  EventStoreUnavailable, in one line; SchemaTooNew; StartRefused, of which
-                 ForeignEventStore is for a store of others; RecordsUnavailable
+        Args:
+            records: The records whose events the store must hold. A store that belongs to nobody is
+                bound to them. None for any store.
+
+        Raises:
+            EventStoreUnavailable: The engine does not answer. The message is one line.
+            SchemaTooNew: A newer version has migrated the tables.
+            ForeignEventStore: The store belongs to another installation.
+            StartRefused: Retrying will not help.
+            RecordsUnavailable: The records store failed.
         """
         number = sum(size for _, size in self._sizes)
         if records is None:
@@ -217,12 +243,12 @@ class EventStore:
         self.opened.set()
 
     async def _open_own(self, records: Records, number: int) -> tuple[list[Client], list[Client]]:
-        """number: of clients that read"""
+        """Open a number of clients that read, of the store that belongs to these records."""
         marks: list[Mark] = []
         installation, where = await read_installation(records), self._engine.where
 
         folder = self._engine.folder
-        # On a shared records store this may be another server, whose folder is its own.
+        # If the records store is shared, this may be another server, whose folder is its own.
         is_used = records.dialect == "sqlite" and installation.event_store is not None
         if is_used and folder is not None and is_empty(folder):
             raise EventStoreGone(where)
@@ -240,7 +266,7 @@ class EventStore:
         return opened
 
     def observe(self, took: Callable[[float], None]) -> None:
-        """took: called with the seconds of each insert and each read from now on"""
+        """Call `took` with the seconds of each insert and each read from now on."""
         for lanes in (self._inserts, *(lanes for lanes, _ in self._sizes)):
             lanes.took = took
 
@@ -250,52 +276,81 @@ class EventStore:
             await asyncio.to_thread(lanes.close)
 
     async def ping(self) -> None:
-        """raises: EventStoreUnavailable"""
+        """Raise EventStoreUnavailable unless the engine answers."""
         await self._probes.run(read_rows, "SELECT 1", {})
 
     async def now(self) -> datetime:
-        """By the clock of the engine. raises: EventStoreUnavailable"""
+        """Return the time by the engine's clock.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
         [(now,)] = await self._probes.run(read_rows, "SELECT now64(6)", {})
         there: datetime = now
         return there
 
     async def insert(self, batch: Batch, token: str) -> None:
-        """Store a batch, of any projects; when it returns, it is on disk.
+        """Store a batch, of any projects. When this returns, the batch is on disk.
 
-        token:  names its events in the whole store: sent again under it, they are stored
-                once; under another one they are stored again, but every answer still shows one
-                event per project and uuid. Of persons, overrides and groups the highest version
-                wins.
-        raises: EventRejected, EventStoreUnavailable; part of the batch may then be stored
-        note:   times outside the years 1900–2299 are moved to the nearest end
+        Times outside the years 1900–2299 are moved to the nearest end. Of persons, overrides and
+        groups
+        the highest version wins.
+
+        Args:
+            token: Identifies the batch's events in the whole store. Sent again under the same
+                token,
+                they are stored once. Under another one they are stored again, but every answer
+                    still
+                shows one event per project and uuid.
+
+        Raises:
+            EventRejected: A row can never be stored. Part of the batch may be stored.
+            EventStoreUnavailable: The event store failed. Part of the batch may be stored.
         """
         await self._inserts.run(_insert_batch, batch, token)
 
     async def mirror_persons(self, persons: Sequence[PersonRow]) -> None:
-        """raises: as insert; rows may be sent again at will, the highest version wins"""
+        """Store rows of persons. They may be sent again at any time; the highest version wins.
+
+        Raises:
+            EventRejected: A row can never be stored.
+            EventStoreUnavailable: The event store failed.
+        """
         if persons:
             await self._inserts.run(_insert_batch, self.encoder.batch((), persons), "")
 
     async def mirror_groups(self, groups: Sequence[GroupRow]) -> None:
-        """raises: as insert; rows may be sent again at will, the highest version wins"""
+        """Store rows of groups. They may be sent again at any time; the highest version wins.
+
+        Raises:
+            EventRejected: A row can never be stored.
+            EventStoreUnavailable: The event store failed.
+        """
         if groups:
             blocks = await asyncio.to_thread(self.encoder.group_blocks, groups)
             await self._inserts.run(_insert_batch, Batch((), groups=blocks), "")
 
     async def override_persons(self, overrides: Sequence[Override]) -> None:
-        """raises: as insert; rows may be sent again at will, the highest version wins"""
+        """Store overrides. They may be sent again at any time; the highest version wins.
+
+        Raises:
+            EventRejected: A row can never be stored.
+            EventStoreUnavailable: The event store failed.
+        """
         if overrides:
             await self._inserts.run(_insert_batch, self.encoder.batch((), (), overrides), "")
 
     async def newest_version(self) -> int:
-        """The highest version of all persons, overrides and groups."""
+        """Return the highest version of all persons, overrides and groups."""
         [(newest,)] = await self._ingested(NEWEST_VERSION, {})
         return int(newest)
 
     async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
-        """The page that the query asks for; `person_id` of each event is the survivor.
+        """Return the page of a query. The `person_id` of each event is the survivor.
 
-        raises: EventStoreUnavailable; EventRejected when a property cannot be compared
+        Raises:
+            EventStoreUnavailable: The event store failed.
+            EventRejected: A property cannot be compared.
         """
         async with self.turn(project_id):
             return await self._listing.page(project_id, query)
@@ -305,32 +360,41 @@ class EventStore:
             return await self._listing.get(project_id, uuid)
 
     async def timeline(self, project_id: int, query: PersonEventQuery) -> Sequence[PersonEvent]:
-        """An event that is stored twice may be returned twice. raises: EventStoreUnavailable"""
+        """Return a page of a person's events. An event that is stored twice may be returned twice.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
         async with self.turn(project_id):
             return await self._timeline.page(project_id, query)
 
     async def accepted_upto(
         self, project_id: int, query: PersonEventQuery, upto: datetime
     ) -> Sequence[PersonEvent]:
-        """The events of a person that were accepted last until then, `limit` of them at most; the
-        rest of the query does not count. raises: EventStoreUnavailable"""
+        """Return the last events of a person that were accepted until then, at most `limit`.
+
+        The other fields of the query, except the person's, do not count.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
         async with self.turn(project_id):
             return await self._timeline.accepted_upto(project_id, query, upto)
 
     async def existing(self, project_id: int, uuids: Sequence[UUID]) -> dict[UUID, datetime]:
-        """Those of the ids that are stored, with the time at which they were accepted."""
+        """Return which of the ids are stored, with the time at which they were accepted."""
         found = await self._ingested(EXISTING, {"project_id": project_id, "uuids": uuids})
         return {row[0]: row[1] for row in found}
 
     async def existing_on(
         self, project_id: int, uuids: Sequence[UUID], days: Sequence[date]
     ) -> dict[UUID, datetime]:
-        """The same, of those that are stored with a time of one of these days, in UTC."""
+        """Return which ids are stored on one of these days, in UTC, and when they were accepted."""
         asked = {"project_id": project_id, "uuids": uuids, "days": days}
         return {row[0]: row[1] for row in await self._ingested(EXISTING_ON, asked)}
 
     async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
-        """Ids of events of all projects that were accepted from `since` on, the newest first."""
+        """Return the ids of events of all projects accepted from `since` on, the newest first."""
         found = await self._ingested(RECENT_IDS, {"since": micros(since), "limit": limit})
         return [row[0] for row in found]
 
@@ -344,65 +408,93 @@ class EventStore:
     ) -> Found:
         """Run a statement that was compiled from the conditions of a cohort.
 
-        estimated: whether to return how many rows were read, which costs a query of its own
-        raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
-                asks too much; EventRejected when a value cannot be compared
+        Args:
+            estimated: Whether to return how many rows were read, which costs a query of its own.
+
+        Raises:
+            StatementFailed: The statement needs too much.
+            EventStoreUnavailable: The event store failed.
+            EventRejected: A value cannot be compared.
         """
         return await self._reader(run_compiled, statement, parameters, seconds_max, estimated)
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits
     ) -> Rows:
-        """The columns of the answer to a statement of an insight.
+        """Return the columns of the answer to a statement of an insight.
 
-        raises: EventStoreUnavailable, of which StatementFailed is for what passes the limits;
-                EventRejected when a value cannot be compared
+        Raises:
+            StatementFailed: The statement exceeds the limits.
+            EventStoreUnavailable: The event store failed.
+            EventRejected: A value cannot be compared.
         """
         return await self._reader(run_question, statement, parameters, limits)
 
     async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         """Run a statement of `values_query`.
 
-        raises: EventStoreUnavailable, of which StatementFailed is for what takes too long
+        Raises:
+            StatementFailed: The statement takes too long.
+            EventStoreUnavailable: The event store failed.
         """
         return await self._reader(read_values, statement, parameters)
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
-        """Members of a static cohort for the statements of one calculation.
+        """Store members of a static cohort for the statements of one calculation.
 
-        members: UUIDs in hexadecimal digits, one at least
+        Args:
+            members: UUIDs in hexadecimal digits, at least one.
         """
         await self._inserts.run(_insert_inputs, run, cohort_id, members)
 
     async def squash(
         self, overrides_min: int, batches_committed: Callable[[], Awaitable[None]]
     ) -> int:
-        """Rewrite the events of merged persons, of projects with at least so many overrides.
+        """Rewrite the events of merged persons in projects with `overrides_min` overrides or more.
 
-        batches_committed: returns when every batch that has begun by now is committed
-        returns: how many overrides are not needed any more
+        Args:
+            batches_committed: Returns when every batch begun before its call is committed.
+
+        Returns:
+            The number of overrides that are no longer needed.
         """
         return await squash(self._reads["jobs"], overrides_min, batches_committed)
 
     async def join_anonymous(self, namespace: bytes, owners_of: OwnersOf) -> int:
-        """Give events that earlier versions stored without a person the one that their distinct id
-        has, or would get; returns the number of these ids. Not to be run beside a squash.
+        """Give a person to events that earlier versions stored without one.
 
-        namespace: from which the ids of persons derive
-        raises:    EventStoreUnavailable, whatever `owners_of` raises
+        It is the person that their distinct id has, or would get. This must not run beside a
+        squash.
+
+        Args:
+            namespace: The namespace from which the ids of persons derive.
+
+        Returns:
+            The number of distinct ids. Errors of `owners_of` are raised too.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
         """
         return await join_anonymous(self._reads["jobs"], namespace, owners_of)
 
     async def erase(self, erasure: Erasure) -> None:
-        """Remove a deleted person, and its events when they are meant too; returns when no row
-        is left in any part. May be repeated. raises: EventStoreUnavailable"""
+        """Delete a person and, if requested, its events. Return when no part has any of the rows.
+
+        May be repeated.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
         await erase(self._reads["jobs"], erasure)
 
     @asynccontextmanager
     async def turn(self, project_id: int) -> AsyncGenerator[None]:
-        """Of the person for whom the request reads; jobs of the server need none.
+        """Hold a turn of the user for whom the request reads. Jobs of the server need none.
 
-        raises: Unavailable, RecordsUnavailable, ClientLeft
+        Raises:
+            Unavailable: Too many reads wait, or this one has waited for too long.
+            RecordsUnavailable: The records store failed.
+            ClientLeft: The client has disconnected.
         """
         if current_asker() is None or lane_of_turn() != "jobs":
             yield
@@ -411,8 +503,8 @@ class EventStore:
             yield
 
     async def _reader(self, read: Callable[..., _T], statement: str, *arguments: Any) -> _T:
-        """Run a statement in the lanes of the turn; cancelled, it is ended in the store."""
-        async with self.turn(0):  # what a request reads without one has a turn at least here
+        """Run a statement in the lanes of the turn. If cancelled, it is ended in the store."""
+        async with self.turn(0):  # a read of a request that has no turn yet gets one here
             token = uuid4().hex
             asked = asyncio.ensure_future(
                 self._reads[lane_of_turn()].run(read, marked(statement, token), *arguments)
@@ -424,13 +516,16 @@ class EventStore:
                 raise
 
     async def _end(self, token: str, asked: "asyncio.Future[Any]") -> None:
-        """Returns when it has ended. What has not begun yet cannot be ended in the store."""
+        """End a statement, and return when it has ended.
+
+        A statement that has not begun yet cannot be ended in the store.
+        """
         while not asked.done():
             with suppress(EventStoreUnavailable, EventRejected):
                 await self._probes.run(cancel_statement, token)
             await asyncio.wait([asked], timeout=CANCEL_AGAIN_S)
         if not asked.cancelled():
-            asked.exception()  # nobody waits for it
+            asked.exception()  # retrieved, because nobody waits for it
 
     async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         return await self._reader(read_rows, statement, parameters, self.reads.settings)
@@ -456,9 +551,12 @@ def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) 
 
 
 def _insert_inputs(client: Client, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
-    """Members of one static cohort, for the statements of one calculation; they expire after a day.
+    """Store members of one static cohort, for the statements of one calculation.
 
-    members: UUIDs in hexadecimal digits, with or without hyphens
+    They expire after a day.
+
+    Args:
+        members: UUIDs in hexadecimal digits, with or without hyphens.
     """
     before = f"{run}\t{cohort_id}\t"
     lines = before + f"\n{before}".join(members) + "\n"

@@ -1,7 +1,7 @@
 """The events of one person, by time or in the order of their acceptance.
 
-Read from the copy by distinct id where the person has few of them: there its events lie side by
-side. Of a person with more, the Bloom filter on persons leads to them.
+If the person has few distinct ids, they are read from the copy by distinct id, where its events
+lie side by side. For a person with more, the Bloom filter on persons leads to them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from fanion.events.event import PersonEvent, PersonEventQuery
 from fanion.events.storage.client import Read
 from fanion.events.storage.native_format import MICROS_MAX, micros
 
-# Of the properties of one event; of longer ones only the session is read.
+# The limit for the properties of one event. Of longer ones only the session is read.
 PROPERTIES_BYTES_MAX: Final = 32 * 1024
 
-# The wide column is read for the rows of the page alone, which are chosen first.
+# The wide column is read only for the rows of the page, which are chosen first.
 _EVENTS = """
   SELECT uuid, event, distinct_id, timestamp, received_at,
          JSONExtractString(whole, '$session_id') AS session_id,
@@ -39,7 +39,7 @@ _EVENTS = """
 ORDER BY {order} DESC, uuid DESC
 """
 _OF_IDS = "         AND distinct_id IN {distinct_ids:Array(String)}\n"
-# The engine orders ids in its own way, hence compares them.
+# The engine orders ids in its own way, so it must compare them.
 _BEHIND = """(timestamp < fromUnixTimestamp64Micro({before:Int64})
               OR (timestamp = fromUnixTimestamp64Micro({before:Int64})
                   AND (uuid < {cursor:UUID} OR ({with_cursor:Bool} AND uuid = {cursor:UUID}))))"""
@@ -48,9 +48,9 @@ _ACCEPTED = "received_at <= fromUnixTimestamp64Micro({upto:Int64})"
 
 
 class Timeline:
-    """Each call is one query of one project. An event that is stored twice may be returned twice.
+    """Timelines of persons. Each call is one query of one project.
 
-    raises: EventStoreUnavailable
+    An event that is stored twice may be returned twice. Every call may raise EventStoreUnavailable.
     """
 
     def __init__(self, read: Read) -> None:

@@ -1,7 +1,7 @@
-"""Values of a property with how often they occur, of events and of persons.
+"""Values of a property with their frequency, of events and of persons.
 
-Only the newest events are looked at, and so many persons: a list to choose from must be there
-while a user types.
+Only the newest events and a limited number of persons are read, because a list to choose from
+must be there while a user types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ from fanion.properties.value_counts import (
     ValueSearch,
 )
 
-# 0.3 s for an ordinary property on two cores, 1.2 s for one with lists.
-# The second number is tried when the first one takes too long. The ids of persons are distributed
-# at random, so that the first ones are a sample.
+# The first number takes 0.3 s for an ordinary property on two cores, 1.2 s for one with lists. The
+# second is tried if the first takes too long. The ids of persons are distributed at random, so that
+# the first ones are a sample.
 ROWS_MAX: Final = (500_000, 50_000)
 EVENT_DAYS: Final = 30
 SECONDS_MAX: Final = 3
 # PostHog's name for the names of events that are not its own.
 CUSTOM_EVENT: Final = "custom_event"
-_FUTURE = timedelta(days=1)  # of which clients' clocks may be ahead
+_FUTURE = timedelta(days=1)  # how far clients' clocks may be ahead
 _CUSTOM_EVENTS = "if(startsWith(event, '$'), 'null', toJSONString(event))"
 
 VALUES = """
@@ -76,7 +76,7 @@ Statement = tuple[str, Mapping[str, Any]]
 def event_values(
     project_id: int, search: ValueSearch, events: Sequence[str], now: datetime, rows_max: int
 ) -> Statement:
-    """events: only of these, if there are any"""
+    """Return the statement for values of events, of these events only if any are given."""
     bindings = Bindings()
     looked_at = _OF_EVENTS.format(
         json=_CUSTOM_EVENTS if search.key == CUSTOM_EVENT else _json(search.key, bindings),
@@ -117,7 +117,7 @@ def _counted(looked_at: str, search: ValueSearch, bindings: Bindings) -> Stateme
 
 
 def _json(key: str, bindings: Bindings) -> str:
-    """The property as JSON, `null` without one; objects have no column of their own."""
+    """Return the property as JSON, `null` without one. Objects have no column of their own."""
     if COLUMN.fullmatch(key):
         name = bindings.add(key.replace(".", "%2E"), "Identifier")
         return f"ifNull(toJSONString(attributes.{name}), 'null')"
