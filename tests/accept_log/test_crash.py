@@ -72,7 +72,7 @@ async def test_every_acknowledged_append_survives_a_kill(place: str) -> None:
 
 
 def writer_of(log: SqliteLog) -> int:
-    """The id of the process that writes it."""
+    """Return the id of the process that writes a log."""
     assert log.writer.pid is not None
     return log.writer.pid
 
@@ -104,7 +104,7 @@ async def test_a_writing_process_ends_with_its_server(tmp_path: Path) -> None:
     server = await start_writer(place)
     await acknowledged_until_killed(server, 1)
 
-    # The file is held until the process has ended.
+    # The file is locked until the process has ended.
     log = await open_log(place)
     assert await read_all(log)
     await log.close()

@@ -13,7 +13,7 @@ from tests.support.accept_logs import envelope
 
 @dataclass
 class Store:
-    """Gives ids, each group after one turn of the loop."""
+    """A store that returns ids, for each group after one turn of the loop."""
 
     sizes: list[int] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Store:
 
 @dataclass
 class Completion:
-    """Calls `then` with the outcome."""
+    """A completion that calls `then` with the outcome."""
 
     then: Callable[[int | Exception], None]
     is_left: bool = False
@@ -46,8 +46,10 @@ class Completion:
 
 @pytest.mark.parametrize("clients", [1, 2, 7, 32, 4 * GROUP_MAX])
 async def test_half_of_what_is_under_way_is_one_group(clients: int) -> None:
-    """Clients that send the next as soon as the last is durable: one half always has something
-    to do while the other is written."""
+    """While one half of the appends is written, the clients of the other half have work to do.
+
+    Each client sends the next event as soon as the last is durable.
+    """
     store = Store()
     log = GroupCommit(store.commit)
     left = 10 * clients

@@ -1,4 +1,4 @@
-"""The accept log in partitions: batches are appended whole, and no reader passes an entry."""
+"""The accept log in partitions: batches are appended whole, and no reader misses an entry."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -137,7 +137,7 @@ async def test_an_append_that_is_rolled_back_holds_up_no_reader(
 async def test_several_programs_append_while_one_reads_in_the_order_of_each(
     postgres_url: str,
 ) -> None:
-    """Each appends one after another; the reader must see each of them in that order."""
+    """Each program appends one envelope after another; the reader must see them in that order."""
     logs = [await opened(postgres_url) for _ in range(4)]
 
     async def append(log: PostgresLog, who: int) -> None:
@@ -199,7 +199,7 @@ async def test_a_read_is_full_also_when_most_of_what_waits_is_in_one_partition(
 async def test_a_divided_log_takes_no_append_of_an_older_program(
     postgres_url: str, connection: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """Also of one that is started again. To such a program the log seems to be full."""
+    """This includes programs started later. To such a program the log seems to be full."""
     await make_single(postgres_url)
     log = await opened(postgres_url)
     first = await log.append(envelope(b"1"))

@@ -1,4 +1,4 @@
-"""The accept log, on both engines: what is acknowledged is there, in order, until trimmed."""
+"""The accept log on both engines keeps what it acknowledged, in order, until it is trimmed."""
 
 import asyncio
 from collections.abc import AsyncIterator

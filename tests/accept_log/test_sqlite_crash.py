@@ -1,4 +1,4 @@
-"""The embedded accept log with several processes that append, and a writer process that dies."""
+"""The embedded accept log with several appending processes, and a writer process that dies."""
 
 import asyncio
 import os
@@ -20,9 +20,10 @@ WAIT_S = 60
 
 @dataclass
 class Logs:
-    """The server's, and that of another process.
+    """The log of the server, and that of another process.
 
-    requests: how often the latter has requested another channel
+    Attributes:
+        requests: One entry for each time that the other process requested another channel.
     """
 
     server: SqliteLog
@@ -123,7 +124,7 @@ async def test_a_writer_that_dies_soon_after_each_start_is_started_with_backoff(
         await logs.server.append(envelope(b"while it dies"))
     await logs.server.append(envelope(b"restarted at once"))
 
-    # Where this machine pauses for as long as the delay, the next one is twice as long.
+    # If this machine pauses for as long as the delay, the next delay is twice as long.
     refused: list[int | BaseException] = [0]
     while not all(isinstance(one, OSError) for one in refused):
         os.kill(writer_of(logs.server), signal.SIGKILL)
@@ -145,7 +146,7 @@ async def test_a_writer_that_dies_soon_after_each_start_is_started_with_backoff(
 async def test_a_writer_killed_within_a_request_keeps_what_it_acknowledged(
     logs: Logs,
 ) -> None:
-    """The group is larger than what a socket holds."""
+    """The group is larger than what a socket's buffer holds."""
     first = await logs.server.append(envelope(b"first"))
     writer = writer_of(logs.server)
     os.kill(writer, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Groups of the accept log as bytes: they come back whole, or not at all."""
+"""Groups of the accept log as bytes are decoded whole, or not at all."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What may happen to a cluster while it works. Each fault returns when all of it is whole again."""
+"""Faults of a cluster while it works. Each one returns when the whole cluster works again."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ async def terminate_ingester(cluster: Cluster, chance: random.Random) -> None:
 
 
 async def pause_ingester(cluster: Cluster, chance: random.Random) -> None:
-    """For less than its leases last, and for longer."""
+    """Pause an ingesting server for less than its leases last, and for longer."""
     for seconds in (5.0, 20.0):
         await _pause(cluster.ingesting(chance), seconds)
 
@@ -83,7 +83,7 @@ async def promote_standby(cluster: Cluster, chance: random.Random) -> None:
 
 
 async def turn_clocks(cluster: Cluster, chance: random.Random) -> None:
-    """Of one ingester forwards and of the other one backwards, while one of them is killed."""
+    """Set one ingester's clock ahead and the other's back, while one of them is killed."""
     first, second = (one for one in cluster.members if not one.serves_clients)
     for member, shift in ((first, CLOCK_S), (second, -CLOCK_S)):
         await member.stop()

@@ -1,5 +1,7 @@
-"""Several servers with roles of their own, on PostgreSQL with a standby and one event store. Each
-reaches both through proxies of its own, so that it can be cut off alone."""
+"""Several servers with different roles, on PostgreSQL with a standby and one event store.
+
+Each reaches both through proxies of its own, so that it can be cut off alone.
+"""
 
 import asyncio
 import random
@@ -15,7 +17,7 @@ from tests.support import plain_http
 from tests.support.clickhouse.server import SERVER, ClickHouse, clickhouse
 from tests.support.server import Keys, RealServer
 
-# Two that clients ask, and two that ingest; jobs run beside one of the first.
+# Clients send requests to two of them, and two ingest; jobs run beside one of the first.
 ROLES: Final = {
     "front": "web,api",
     "back": "web,api,jobs",
@@ -27,7 +29,7 @@ DATABASE: Final = "postgres"
 
 @dataclass(frozen=True)
 class Member:
-    """records, events: the way to PostgreSQL, and to the event store"""
+    """A server, with its proxies to PostgreSQL and to the event store."""
 
     name: str
     server: RealServer
@@ -43,7 +45,7 @@ class Member:
         await asyncio.to_thread(self.server.start)
 
     async def stop(self) -> None:
-        """As SIGTERM does it."""
+        """Stop the server as SIGTERM does."""
         assert await asyncio.to_thread(self.server.stop) == 0
 
 
@@ -57,7 +59,7 @@ class Cluster:
 
     @property
     def urls(self) -> list[str]:
-        """Of those that clients ask."""
+        """Return the URLs of the servers that serve clients."""
         return [one.server.url for one in self.members if one.serves_clients]
 
     def ingesting(self, chance: random.Random) -> Member:
@@ -81,7 +83,11 @@ class Cluster:
 
 @asynccontextmanager
 async def open_cluster(folder: Path) -> AsyncIterator[Cluster]:
-    """raises: NoPostgres when this machine has no server to start"""
+    """Start a cluster.
+
+    Raises:
+        NoPostgres: This machine has no server to start.
+    """
     async with AsyncExitStack() as stack:
         postgres = stack.enter_context(postgres_pair())
         store = stack.enter_context(clickhouse(folder))

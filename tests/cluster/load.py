@@ -1,5 +1,8 @@
-"""Clients that send events of many distinct ids to any server, again and again until each request
-is acknowledged, and what must come of them whichever server ingests."""
+"""Clients that send events of many distinct ids to any server, and the expected result.
+
+Each request is repeated until it is acknowledged. The result does not depend on which server
+ingests.
+"""
 
 import asyncio
 import itertools
@@ -22,17 +25,22 @@ Json = dict[str, Any]
 WRITERS: Final = 6
 IDS_OF_WRITER: Final = 8
 ITEMS: Final = 3
-# Of all items; with more of them all ids soon belong to one person.
+# The share of items that merge persons; with more, all ids soon belong to one person.
 MERGES: Final = 0.02
-# A server that is paused does not answer: another one is asked then.
+# A paused server does not answer; after this time another one is tried.
 ANSWER_S: Final = 4.0
 RETRY_S: Final = 0.1
 
 
 @dataclass
 class Writer:
-    """Sends events of distinct ids of its own, one request after the other, so that it is known
-    which is the last of each id. others: ids of all writers"""
+    """A client that sends events of distinct ids of its own, one request after another.
+
+    So the last event of each id is known.
+
+    Attributes:
+        others: The ids of all writers.
+    """
 
     name: str
     chance: random.Random
@@ -53,7 +61,7 @@ class Writer:
         event = "seen"
         other = self.chance.choice(self.others)
         if self.chance.random() < MERGES and other != distinct_id:
-            # By force: whether others are merged does not depend on the order.
+            # Merged by force: other merges succeed in any order.
             event = "$merge_dangerously"
             properties["alias"] = other
             self.merged.append((distinct_id, other))
@@ -68,9 +76,12 @@ class Writer:
 
 @dataclass
 class Load:
-    """urls: of servers, any of which may be asked
-    is_import: goes into the lane of imports, with distinct ids of its own, which it merges with
-               those of live events too
+    """The clients of one lane.
+
+    Attributes:
+        urls: The URLs of servers, any of which may be used.
+        is_import: Whether it goes into the lane of imports, with distinct ids of its own, which it
+            also merges with those of live events.
     """
 
     keys: Keys
@@ -97,12 +108,12 @@ class Load:
 
     @property
     def names(self) -> Iterator[str]:
-        """Of all events; each is acknowledged once `sending` is over."""
+        """Return the names of all events, each of which is acknowledged once `sending` is over."""
         return (name for one in self.writers for names in one.sent.values() for name in names)
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Returns when every request that was begun is acknowledged."""
+        """Send requests, and return when every request that was begun is acknowledged."""
         async with asyncio.TaskGroup() as tasks:
             for writer in self.writers:
                 tasks.create_task(self._write(writer))
@@ -112,7 +123,7 @@ class Load:
                 self._stopping.set()
 
     async def go_on(self, requests: int) -> None:
-        """Returns when so many more are acknowledged."""
+        """Wait until a number of further requests are acknowledged."""
         wanted = self.acknowledged + requests
 
         async def are_enough() -> bool:
@@ -145,7 +156,7 @@ class Load:
         return answer.status_code == 200
 
     def persons(self) -> list[set[str]]:
-        """The distinct ids of each person."""
+        """Return the distinct ids of each person."""
         return persons_of([self])
 
     def last_of(self, distinct_id: str) -> str | None:
@@ -154,7 +165,7 @@ class Load:
 
 
 def persons_of(loads: Sequence[Load]) -> list[set[str]]:
-    """The distinct ids of each person, once all of these are ingested."""
+    """Return the distinct ids of each person, once all of these are ingested."""
     writers = [writer for load in loads for writer in load.writers]
     found = {name: {name} for one in writers for name in one.sent}
     for a, b in itertools.chain.from_iterable(one.merged for one in writers):

@@ -1,4 +1,4 @@
-"""What an installation shows of a load, against what it should."""
+"""The comparison of an installation's answers with the expected result of a load."""
 
 from collections import Counter
 from typing import Any
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 async def check(http: httpx.AsyncClient, load: Load) -> None:
-    """Every acknowledged event is there once, with the person of its distinct id."""
+    """Check that every acknowledged event is stored once, with the person of its distinct id."""
     due = Counter(load.names)
 
     async def all_are_stored() -> bool:
@@ -31,7 +31,7 @@ async def check(http: httpx.AsyncClient, load: Load) -> None:
 
 
 async def check_ledger(http: httpx.AsyncClient, load: Load) -> None:
-    """Requests without an answer may have arrived, too: their items are duplicates."""
+    """Check the counts. Items of requests without an answer may be duplicates."""
     totals = (await get(http, "/ingestion/"))["totals"]
     assert totals["stored"] == load.acknowledged * ITEMS, totals
     assert totals["accepted"] == totals["stored"] + totals["duplicates"], totals

@@ -1,4 +1,4 @@
-"""A PostgreSQL primary with a synchronous standby: what is committed is on both."""
+"""A PostgreSQL primary with a synchronous standby: committed transactions are on both."""
 
 import shutil
 import signal
@@ -21,14 +21,14 @@ from tests.support.postgres import (
 )
 
 COMMAND_S = 60
-# A commit waits until the standby has it, and while there is none. One that has lost its primary
-# soon asks again.
+# A commit waits until the standby has it, also while there is no standby. A standby that has lost
+# its primary soon tries again.
 REPLICATION = ("synchronous_standby_names=*", "wal_retrieve_retry_interval=200ms", *SPEED)
 
 
 @dataclass
 class Node:
-    """folder: with its data and its log"""
+    """A server of the pair, with a folder for its data and its log."""
 
     folder: Path
     port: int = field(default_factory=free_port)
@@ -38,7 +38,7 @@ class Node:
         self.process = start_server(binaries(), self.folder, self.port, REPLICATION)
 
     def crash(self) -> None:
-        """End it without a checkpoint; its clients lose their connections."""
+        """End the server without a checkpoint; its clients lose their connections."""
         assert self.process is not None
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait(COMMAND_S)
@@ -66,13 +66,13 @@ class PostgresPair:
     standby: Node
 
     def promote(self) -> None:
-        """The primary crashes, and the standby takes its place; then it that of the standby."""
+        """Crash the primary and promote the standby in its place; the two change roles."""
         self.primary.crash()
         self.standby.command("pg_ctl", "promote", "-D", "data", "-w")
         self.primary, self.standby = self.standby, self.primary
 
     def add_standby(self) -> None:
-        """With a copy of the primary in place of what it had."""
+        """Start the standby with a copy of the primary instead of its former data."""
         standby = self.standby
         shutil.rmtree(standby.folder / "data", ignore_errors=True)
         copied = ("-D", "data", "-R", "-X", "stream", "-c", "fast", "--no-sync")
@@ -83,7 +83,11 @@ class PostgresPair:
 
 @contextmanager
 def postgres_pair() -> Iterator[PostgresPair]:
-    """raises: NoPostgres when this machine has no server to start"""
+    """Start a primary and a standby.
+
+    Raises:
+        NoPostgres: This machine has no server to start.
+    """
     binaries()
     whole = Path(tempfile.mkdtemp(prefix="fanion-pair-", dir=short_folder()))
     account = unprivileged_account()

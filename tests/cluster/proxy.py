@@ -1,4 +1,4 @@
-"""A TCP proxy between a server and a store: its connections can be cut, or led elsewhere."""
+"""A TCP proxy between a server and a store: its connections can be cut or redirected."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,8 +8,11 @@ CHUNK_BYTES = 2**16
 
 
 class Proxy:
-    """port: where it listens on loopback
-    target: the port to which it leads; None refuses connections
+    """A proxy.
+
+    Attributes:
+        port: The port on which it listens on loopback.
+        target: The port to which it connects; None refuses connections.
     """
 
     def __init__(self, target: int) -> None:
@@ -18,7 +21,7 @@ class Proxy:
         self._open: set[asyncio.StreamWriter] = set()
 
     def lead_to(self, target: int | None) -> None:
-        """From now on; what is open breaks off."""
+        """Connect to another port from now on, and break open connections off."""
         self.target = target
         for writer in self._open:
             writer.transport.abort()

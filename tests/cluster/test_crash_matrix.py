@@ -1,6 +1,6 @@
-"""Servers with roles of their own lose, double and orphan nothing, whatever happens to them.
+"""Servers with different roles lose, double and orphan nothing, whatever happens to them.
 
-`FANION_TEST_CLUSTER_SEEDS=100 make test-cluster` runs each fault with so many seeds.
+`FANION_TEST_CLUSTER_SEEDS=100 make test-cluster` runs each fault with that many seeds.
 """
 
 import os
@@ -16,11 +16,11 @@ from tests.cluster.outcome import check
 from tests.support.postgres import NoPostgres
 from tests.support.server import project_client
 
-# Leases of a server whose clock is ahead last until then by the clocks of the others.
+# By the other servers' clocks, leases of a server whose clock is ahead last that long.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 SEEDS = int(os.environ.get("FANION_TEST_CLUSTER_SEEDS", "1"))
-# Before a fault and after it.
+# The requests before a fault and after it.
 REQUESTS = 60
 
 

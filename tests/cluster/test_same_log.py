@@ -1,5 +1,7 @@
-"""One log, ingested by one, two and four servers: persons, owners of events and properties are as
-the log says, with merges across partitions, imports beside live events, edits and deletions."""
+"""One log, ingested by one, two and four servers, gives the persons and events it implies.
+
+It has merges across partitions, imports beside live events, edits and deletions.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -23,10 +25,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 Json = dict[str, Any]
 
-REQUESTS: Final = 400  # of live events, and of imports
+REQUESTS: Final = 400  # of live events, and as many of imports
 EDITED: Final = tuple(f"{writer}.{n}" for writer in range(3) for n in range(2))
 DELETED: Final = tuple(f"to-delete-{n}" for n in range(4))
-GROUP_TYPES: Final = tuple(f"type {n}" for n in range(8))  # three more than a project has
+GROUP_TYPES: Final = tuple(f"type {n}" for n in range(8))  # three more than a project may have
 GROUP_TYPES_MAX: Final = 5
 GROUPS_OF_TYPE: Final = 3
 GROUP_CHANGES: Final = 6
@@ -34,7 +36,7 @@ GROUP_CHANGES: Final = 6
 
 @dataclass(frozen=True)
 class Log:
-    """A database in whose log everything waits."""
+    """A database in whose log all events wait."""
 
     database: str
     keys: Keys
@@ -71,7 +73,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
 
 @pytest.fixture(scope="module")
 async def log(engines: Engines) -> Log:
-    """Accepted by a server that ingests nothing."""
+    """Return a log that was accepted by a server that ingests nothing."""
     database = await engines.postgres.create_database()
     with engines.server("web", "web", database, "server") as web:
         keys = await asyncio.to_thread(web.setup_anew)
@@ -102,7 +104,7 @@ async def accepts(web: RealServer) -> None:
 
 
 def groups_described() -> Iterator[Json]:
-    """Of each group by one distinct id, whose events are ingested in their order."""
+    """Yield changes of groups, each from one distinct id, whose events are ingested in order."""
     for change in range(GROUP_CHANGES):
         for number, group_type in enumerate(GROUP_TYPES):
             for key in range(GROUPS_OF_TYPE):
@@ -146,7 +148,7 @@ async def test_a_log_has_one_meaning(engines: Engines, log: Log, ingesters: int)
 async def running(
     engines: Engines, log: Log, ingesters: int, database: str, store: str
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """Servers that ingest, and one that answers."""
+    """Run servers that ingest, and one that answers."""
     names = [f"{ingesters}-{number}" for number in range(ingesters)]
     async with AsyncExitStack() as stack:
         api = stack.enter_context(engines.server(f"{store}-api", "web,api,jobs", database, store))
@@ -170,7 +172,7 @@ async def person_of(http: httpx.AsyncClient, distinct_id: str) -> Json:
 
 
 async def edit(http: httpx.AsyncClient, distinct_id: str) -> None:
-    """As soon as the person is there, beside its events that are being ingested."""
+    """Edit a person as soon as it exists, while its events are being ingested."""
     person = await person_of(http, distinct_id)
     change = {"key": f"edit of {distinct_id}", "value": "made"}
     answer = await http.post(f"/persons/{person['id']}/update_property/", json=change)
@@ -213,7 +215,7 @@ async def check_persons(http: httpx.AsyncClient, log: Log) -> None:
 
 
 def properties_of(loads: Sequence[Load], ids: frozenset[str]) -> Mapping[str, str]:
-    """The last write of each distinct id, and the edits."""
+    """Return the last write of each distinct id, and the edits."""
     last = [(one, load.last_of(one)) for load in loads for one in ids]
     written = {f"of {one}": value for one, value in last if value is not None}
     return written | {f"edit of {one}": "made" for one in EDITED if one in ids}
@@ -230,7 +232,7 @@ async def check_deleted(http: httpx.AsyncClient) -> None:
 
 
 async def check_groups(http: httpx.AsyncClient) -> None:
-    """As many types as there may be, each with its own index, and every change of each group."""
+    """Check that there are as many types as allowed, each with its own index, and all changes."""
     types = {
         one["group_type"]: one["group_type_index"] for one in await get(http, "/groups_types/")
     }

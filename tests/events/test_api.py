@@ -1,4 +1,4 @@
-"""Reading events back."""
+"""Events read through the API."""
 
 import json
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ def uuid(number: int) -> str:
 
 
 def item(number: int, event: str = "seen", distinct_id: str = "ann", **properties: Any) -> Json:
-    """The higher the number, the later it happened."""
+    """Return an event. The higher the number, the later it happened."""
     return {
         "event": event,
         "uuid": uuid(number),
@@ -210,7 +210,7 @@ def setting(**properties: Any) -> Json:
 
 
 async def bought(home: Home) -> None:
-    """Fan has no person, and dee became ann."""
+    """Capture events of several persons. Fan has no person, and dee became ann."""
     without_person: Json = {"$process_person_profile": False}
     await home.capture(
         item(1, plan="pro", price=5, **setting(city="Rome", age=30)),
@@ -325,7 +325,7 @@ async def test_next_repeats_the_properties(home: Home, order: str, expected: lis
 
 
 async def test_events_of_long_ago_are_chosen_too(home: Home) -> None:
-    """Behind more days than are looked at first."""
+    """Such events lie beyond the days that are searched first."""
     old = {**item(1, plan="pro"), "timestamp": (NOW - timedelta(days=400)).isoformat()}
     await home.capture(old, *(item(n) for n in range(2, 5)))
 

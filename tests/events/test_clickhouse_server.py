@@ -1,4 +1,4 @@
-"""What the stand-in for a ClickHouse server answers to `clickhouse-connect`, and to plain HTTP."""
+"""The stand-in for a ClickHouse server, as seen by `clickhouse-connect` and by plain HTTP."""
 
 import os
 import threading
@@ -48,7 +48,7 @@ def test_values_are_bound_from_the_address_and_from_a_form(
     assert found.result_rows == [(ODD, [UUID(int=1)], [1, 2], True, None)]
 
 
-# What clickhouse-connect can send; it also accepts deflate.
+# Encodings that clickhouse-connect can send; it also accepts deflate.
 @pytest.mark.parametrize("encoding", ["lz4", "zstd", "br", "gzip", False])
 def test_bodies_are_compressed_both_ways(
     clickhouse_server: ClickHouse, table: str, encoding: str | bool

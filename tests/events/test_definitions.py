@@ -1,4 +1,4 @@
-"""Event definitions, as capture makes them."""
+"""Event definitions, as capture creates them."""
 
 import pytest
 

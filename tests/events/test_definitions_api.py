@@ -39,7 +39,7 @@ async def change(home: Home, found: Json, **values: Any) -> Json:
 
 @pytest.fixture
 async def five(home: Home) -> Home:
-    """Seen on two days; one has never been seen."""
+    """Capture events on two days, with one definition that was never seen."""
     await capture(home, "Page 100%", "$pageview", "never")
     home.site.clock.move(days=1)
     await capture(home, "page viewed", "Größe geändert", "$screen")

@@ -1,4 +1,4 @@
-"""Which tables erasure and squashing change."""
+"""The tables that erasure and squashing change."""
 
 from fanion.events.storage.event_tables import EventTable, event_tables
 from fanion.events.storage.schema import EVENT_TABLES

@@ -1,4 +1,4 @@
-"""Which questions are asked at once, and in which order the others wait."""
+"""The gate lets some questions run at once, and orders the others."""
 
 import asyncio
 
@@ -9,8 +9,10 @@ from fanion.events.turns.gate_service import Gate, GateLimits
 
 
 class Asking:
-    """Reads by name, in the order in which they are let in. The first letter is the project, a
-    second one the user."""
+    """Reads by name, in the order in which the gate admits them.
+
+    The first letter is the project, a second one the user.
+    """
 
     def __init__(self, **limits: float) -> None:
         self.gate = Gate(GateLimits(**limits))  # type: ignore[arg-type]

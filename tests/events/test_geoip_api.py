@@ -1,4 +1,4 @@
-"""Places of addresses, in events, persons and flags."""
+"""The places of addresses, in events, persons and flags."""
 
 import shutil
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Properties made columns here are the columns that the engine makes of their text."""
+"""Columns encoded from properties equal those that the engine derives from their text."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def has_list(value: object) -> bool:
 
 
 def scalars(row: Sequence[Any]) -> Mapping[str, str]:
-    """Path → type, of all but lists."""
+    """Return path → type, except for lists."""
     return {path: kind for path, kind in row[2].items() if not kind.startswith("Array")}
 
 
@@ -94,7 +94,7 @@ async def stored(store: EventStore, batch: Batch, project_id: int) -> Sequence[S
 
 
 async def assert_same(store: EventStore, objects: Objects) -> list[str]:
-    """Who made the columns of each block."""
+    """Compare the columns with the engine's; return who made the columns of each block."""
     project_id = uuid4().int >> 66
     made = NATIVE.batch(events_of(project_id, objects, with_values=True))
     read = NATIVE.batch(events_of(project_id + 1, objects, with_values=False))
@@ -104,8 +104,8 @@ async def assert_same(store: EventStore, objects: Objects) -> list[str]:
     theirs = await stored(store, read, project_id + 1)
     assert await stored(store, text, project_id + 2) == theirs
     assert [row[0] for row in ours] == [row[0] for row in theirs]
-    # The engine takes a list for one of what was in the lists before it when that will do: [1] for
-    # one of floats, and behind lists of lists [null] for [[]].
+    # The engine reads a list as the type of earlier lists if possible: [1] as a list of floats, and
+    # after lists of lists [null] as [[]].
     if sum(map(has_list, objects)) <= 1:
         assert ours == theirs
     assert list(map(scalars, ours)) == list(map(scalars, theirs))
@@ -153,7 +153,7 @@ async def test_the_encoder_of_an_opened_store_is_that_of_its_version(events: Eve
 
 
 async def test_the_embedded_engine_is_one_whose_format_is_known() -> None:
-    """With a new one, look whether this suite passes, and add it to NATIVE_VERSIONS."""
+    """If this fails for a new engine that passes the suite, add it to NATIVE_VERSIONS."""
     assert isinstance(encoder_for(chdb.engine_version), NativeEncoder)
 
 

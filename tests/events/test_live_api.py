@@ -1,4 +1,4 @@
-"""The stream of live events over HTTP: what it shows, of whom, and when it ends."""
+"""The stream of live events over HTTP: which events it shows to whom, and when it ends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,13 +24,13 @@ SOON_S = 60
 
 @dataclass
 class Viewer:
-    """One open stream."""
+    """A client with an open stream."""
 
     answer: httpx.Response
     pieces: AsyncIterator[bytes]
 
     async def read(self, number: int) -> list[Message]:
-        """So many messages."""
+        """Read a number of messages."""
         found: list[Message] = []
         while len(found) < number:
             found += messages((await anext(self.pieces)).decode())
@@ -285,7 +285,7 @@ async def test_head_is_answered_without_a_stream(home: Home, live: LiveEvents) -
 
 @pytest.fixture
 async def frequent_checks(live: LiveEvents) -> AsyncIterator[None]:
-    """For changes that only the regular check notices, which otherwise comes every 3 s."""
+    """Check access often, for changes that only the regular check, every 3 s, notices."""
 
     async def check() -> None:
         while True:
@@ -298,7 +298,7 @@ async def frequent_checks(live: LiveEvents) -> AsyncIterator[None]:
 
 
 async def key_of(home: Home, **more: Any) -> Json:
-    """Another personal key of the owner."""
+    """Create another personal key of the owner."""
     async with home.site.client(home.key) as client:
         made: Json = (
             await client.post("/api/personal_api_keys/", json={"label": "live", **more})

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.postgresql
 
 @dataclass
 class Pair:
-    """home: of the server that ingests; second: does not"""
+    """Two servers: that of `home` ingests, and `second` does not."""
 
     home: Home
     second: Site
@@ -32,7 +32,7 @@ class Pair:
 
     @asynccontextmanager
     async def looking(self, query: str = "", last: str = "") -> AsyncIterator["Viewer"]:
-        """At the second server, which has looked once."""
+        """Open a stream at the second server, which has looked once."""
         headers = {"last-event-id": last} if last else {}
         asked = self.client.build_request("GET", f"/events/stream/{query}", headers=headers)
         answer = await self.client.send(asked, stream=True)

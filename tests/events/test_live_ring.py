@@ -1,4 +1,4 @@
-"""Rings of live events: what they keep, what it costs, and which events are shown of too many."""
+"""Rings of live events: their content and cost, and the sample shown of too many events."""
 
 from datetime import UTC, datetime
 from uuid import UUID

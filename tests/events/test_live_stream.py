@@ -1,4 +1,4 @@
-"""Streams of live events: what a client is sent, and what is kept meanwhile."""
+"""Streams of live events: what a client is sent, and what is kept in memory."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
@@ -33,7 +33,7 @@ ALL = LiveFilter()
 
 
 class Stopwatch:
-    """Seconds, moved by hand."""
+    """A clock in seconds, moved by hand."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -43,7 +43,7 @@ class Stopwatch:
 
 
 class Access:
-    """error: raised when it is asked next"""
+    """The access of a client. The next check raises `error`, if it is set."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
@@ -105,7 +105,7 @@ def subscription(access: Access, last: str = "", **fields: Any) -> Subscription:
 async def looking(
     live: LiveEvents, access: Access, last: str = "", **fields: Any
 ) -> AsyncIterator[AsyncGenerator[bytes]]:
-    """A stream that has begun."""
+    """Open a stream and read its beginning."""
     pieces = live.messages(subscription(access, last, **fields))
     assert await anext(pieces) == OPENING
     try:
@@ -116,7 +116,7 @@ async def looking(
 
 
 async def read(pieces: AsyncGenerator[bytes], number: int) -> list[Message]:
-    """So many messages."""
+    """Read a number of messages."""
     found: list[Message] = []
     while len(found) < number:
         found += messages((await anext(pieces)).decode())
@@ -128,7 +128,7 @@ def numbers(found: list[Message]) -> list[int]:
 
 
 async def begun(pieces: AsyncGenerator[bytes]) -> asyncio.Task[bytes]:
-    """The next piece, which is waited for."""
+    """Return a task that waits for the next piece."""
     task = asyncio.ensure_future(anext(pieces))
     for _ in range(5):
         await asyncio.sleep(0)
@@ -390,7 +390,7 @@ async def test_a_slow_client_is_told_how_many_it_missed_and_holds_none_of_them(
         held = live.bytes_held
         live.put(PROJECT, ALL, events(10, 3_010), 0)
         clock.now += 60
-        assert live.bytes_held <= 110 * held  # a ring has 1,000 events at most
+        assert live.bytes_held <= 110 * held  # a ring has at most 1,000 events
 
         found = await read(pieces, 2)
 

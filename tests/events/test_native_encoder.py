@@ -1,4 +1,4 @@
-"""Events, persons and overrides as they are inserted: which rows come together."""
+"""Events, persons and overrides as they are inserted: the rows of each block."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def test_a_number_that_does_not_fit_its_column_is_refused(encoder: EventEncoder)
         (40, 40, [40]),
         (1, 1, [1]),
         (0, 0, []),
-        (81, 90, [30, 30, 21]),  # a count that is wrong loses nothing
+        (81, 90, [30, 30, 21]),  # a wrong count loses nothing
     ],
 )
 def test_blocks_are_of_one_size_when_it_is_known_how_many_events_there_are(

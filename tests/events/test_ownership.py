@@ -32,7 +32,7 @@ async def opened(url: str, records: Records) -> AsyncIterator[EventStore]:
 
 @pytest.fixture
 async def others(postgres: Postgres, postgres_template: str) -> AsyncIterator[Records]:
-    """Of another installation."""
+    """Yield the records of another installation."""
     name = await postgres.create_database(postgres_template)
     store = await open_records(postgres.url(name))
     async with store.write() as connection:

@@ -1,4 +1,4 @@
-"""What ingestion remembers of properties that are on record."""
+"""The properties that ingestion keeps in memory."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The type that a property seems to have, by name and value."""
+"""The types that properties seem to have, by name and value."""
 
 from typing import Any
 

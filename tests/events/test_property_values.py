@@ -1,4 +1,4 @@
-"""Values of properties of events, persons and groups, to choose from, with their numbers."""
+"""Values of properties of events, persons and groups, to choose from, with their counts."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ from fanion.properties.value_counts import (
 from tests.support.application import Home, Json
 from tests.support.awaited import until_soon
 
-# One property of many kinds, and what is listed of it: most frequent first, then by text.
+# One property with values of many kinds, and its listed values: most frequent first, then by text.
 ODD_KEYS = ("p", "a.b", "p q", "ключ", "a`b", "a'b\\", "x" * KEY_CHARS_MAX, "{v0:String}")
 KINDS: list[Any] = [
     "pro", "pro", "pro", "free", "free", "", None, 5, 5, 5.5, True, True, False, "true", "5",
@@ -48,12 +48,12 @@ def pairs(found: list[Json]) -> list[tuple[Any, int]]:
 
 
 def unordered(found: list[tuple[Any, int]]) -> list[str]:
-    """With the kind of each value, of which 5 and 5.0 would be equal."""
+    """Return the values with their kind, because 5 and 5.0 would be equal."""
     return sorted(f"{count} {value!r}" for value, count in found)
 
 
 async def fill(home: Home, key: str, values: list[Any]) -> None:
-    """As properties of events, of persons and of groups."""
+    """Capture values as properties of events, of persons and of groups."""
     items: list[Json] = []
     for number, value in enumerate(values):
         properties = {key: value, "$set": {key: value}}

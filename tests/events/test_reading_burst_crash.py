@@ -1,5 +1,7 @@
-"""A viewer's burst of slow lists, on a real server: it stalls neither readiness nor ingestion, and
-ends when it is broken off."""
+"""A viewer's burst of slow lists on a real server stalls neither readiness nor ingestion.
+
+It ends when its connections are broken off.
+"""
 
 import json
 import socket
@@ -17,7 +19,7 @@ from tests.support.server import Keys, RealServer
 
 LISTS = 60
 EVENTS = 6_000
-# With twelve patterns on this text one list takes most of a second.
+# With twelve patterns on this text, one list takes most of a second.
 TEXT = "lorem ipsum dolor sit amet consectetur " * 60
 PATTERNS = [
     {"key": "text", "operator": "regex", "value": f"(l.*r.*m.*{n}z|[a-z]+ [a-z]+ q{n})"}
@@ -25,7 +27,7 @@ PATTERNS = [
 ]
 
 
-# It stores events of 14 MB on a real server, and reads them for seconds.
+# The test stores events of 14 MB on a real server, and reads them for seconds.
 def test_a_burst_of_lists_stalls_nobody_and_ends_with_its_clients(tmp_path: Path) -> None:
     server = RealServer(tmp_path / "data")
     keys = server.setup()
@@ -39,7 +41,7 @@ def test_a_burst_of_lists_stalls_nobody_and_ends_with_its_clients(tmp_path: Path
                 until(lambda: has_caught_up(client.get("/metrics").text), "it is not ingested")
                 answered = len(select(lists, [], [], 0)[0])
                 assert (ready.status_code, ready.json()["checks"]["events"]) == (200, "ok")
-                assert ready.elapsed.total_seconds() < 5  # of a check that gives up after 0.8
+                assert ready.elapsed.total_seconds() < 5  # for a check that gives up after 0.8 s
                 assert answered < LISTS / 2, "the event waited for the lists"
             found = client.get(events_path(keys, "?event=marker"), headers=bearer(keys))
             until(lambda: lists_of_log(server) == LISTS, "some list goes on")
@@ -69,7 +71,7 @@ def capture(client: httpx.Client, keys: Keys, event: str) -> None:
 
 @contextmanager
 def burst(server: RealServer, keys: Keys) -> Iterator[list[socket.socket]]:
-    """Lists that are asked for at once, and broken off at the end."""
+    """Request lists at once, and break the connections off at the end."""
     path = events_path(keys, f"?properties={quote(json.dumps(PATTERNS))}")
     head = f"GET {path} HTTP/1.1\r\nHost: fanion\r\nAuthorization: {bearer(keys)['authorization']}"
     sockets = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(LISTS)]
@@ -91,7 +93,7 @@ def bearer(keys: Keys) -> dict[str, str]:
 
 
 def requests(server: RealServer) -> list[dict[str, object]]:
-    """Of lists, which are answered or left."""
+    """Return the logged requests of lists, whether answered or left."""
     lines = [line for line in server.log_lines() if line["event"] == "request"]
     return [line for line in lines if str(line["path"]).endswith("/events/")]
 

@@ -1,4 +1,4 @@
-"""What the event store promises, on every engine."""
+"""The contract of the event store, on every engine."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,7 @@ def event(project_id: int, minutes: float = 0, **changes: object) -> Event:
 
 
 GONE = UUID(int=2**64)
-# By month or by year.
+# Partitions by month or by year.
 OLD_PARTITIONS = """
 SELECT DISTINCT partition
   FROM system.parts
@@ -73,15 +73,19 @@ def encoder(request: pytest.FixtureRequest) -> EventEncoder:
 def each_format(
     every_events: EventStore, encoder: EventEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> EventStore:
-    """The store, sent its rows in each of the formats, for what these decide: what is stored."""
+    """Return the store, which gets its rows in each format, for tests of what is stored."""
     monkeypatch.setattr(every_events, "_encoder", encoder)
     return every_events
 
 
 @pytest.fixture
 async def cleared_store(each_format: EventStore) -> AsyncIterator[EventStore]:
-    """Events of past years are dropped at the end: with a part for each month, all tests that share
-    the store would wait longer for their reads, and ten seconds for each deletion."""
+    """Yield the store, and drop events of past years at the end.
+
+    With a part for each month, all tests that share the store would wait longer for their reads,
+    and
+    ten seconds for each deletion.
+    """
     yield each_format
     await each_format._inserts.run(drop_before_2025)
 
@@ -98,7 +102,7 @@ async def insert(store: EventStore, sent: Sequence[Event]) -> None:
 
 
 async def copied(store: EventStore, project_id: int) -> int:
-    """Events of the project in the order of their distinct ids."""
+    """Return the number of the project's events in the copy by distinct id."""
     statement = "SELECT count() FROM events_by_distinct_id WHERE project_id = {project:UInt64}"
     [(count,)] = await store._read(statement, {"project": project_id})
     return int(count)
@@ -154,7 +158,7 @@ AWKWARD_PROPERTIES = {
 async def test_properties_come_back_byte_for_byte(
     chdb_events: EventStore, encoder: EventEncoder, project_id: int, name: str
 ) -> None:
-    """Each alone; the formats are those of every engine, on which the next test stores them all."""
+    """Each text is stored alone in one engine; the next test stores all on every engine."""
     sent = event(project_id, properties=AWKWARD_PROPERTIES[name])
     neighbour = event(project_id, minutes=1)
 
@@ -281,7 +285,7 @@ async def test_pages_are_cut_at_the_limit_in_both_orders(
 
 
 CROWD = 1_200  # two pages of the largest limit
-SMALL_CROWD = 240  # where each page takes a request
+SMALL_CROWD = 240  # for limits at which each page takes a request
 QUESTIONS: dict[str, dict[str, object]] = {
     "all": {},
     "an event": {"event": "rare"},
@@ -302,7 +306,7 @@ def crowd_size(request: pytest.FixtureRequest) -> int:
 
 
 def crowd(project_id: int, size: int) -> list[Event]:
-    """Three instants on two days; one in twenty is rare, of either distinct id."""
+    """Return events of three instants on two days; one in twenty is rare, of either distinct id."""
     return [
         event(
             project_id,
@@ -319,7 +323,7 @@ def crowd(project_id: int, size: int) -> list[Event]:
 async def follow(
     store: EventStore, project_id: int, limit: int, asked: dict[str, object]
 ) -> list[UUID]:
-    """Ids of all pages, each asked for with the last row of the one before."""
+    """Return the ids of all pages, each requested with the last row of the previous one."""
     found: list[UUID] = []
     bound = "after" if asked.get("ascending") else "before"
     place: dict[str, object] = {}
@@ -382,7 +386,7 @@ async def test_the_latest_override_wins_whatever_the_order(
 async def test_events_of_a_distinct_id_are_the_same_wherever_they_are_read(
     events: EventStore, project_id: int
 ) -> None:
-    """Without conditions on properties they come from a copy, with some from the table itself."""
+    """Events come from a copy or, with conditions on properties, from the table itself."""
     pro = Property("plan", "pro")
     old, new = uuid4(), uuid4()
     sent = [
@@ -425,7 +429,7 @@ async def test_what_was_stored_before_there_was_a_copy_is_copied(
         await insert(events, [sent])
         assert await copied(events, project_id) == 0
     finally:
-        for _ in range(2):  # a start that is killed in between does it again
+        for _ in range(2):  # a start that is killed in between repeats it
             await events._inserts.run(run_all, copying)
 
     assert await page(events, project_id, distinct_id="ada") == [sent]
@@ -433,18 +437,18 @@ async def test_what_was_stored_before_there_was_a_copy_is_copied(
     assert len(await page(events, project_id, distinct_id="ada")) == 2
 
 
-# More than other tests leave in the store, whose events would all be written again.
+# More than other tests leave in the store, whose events would otherwise all be rewritten.
 MANY = 50
 
 
 async def nothing_begun() -> None:
-    """No batch is under way."""
+    """Return at once: no batch is in progress."""
 
 
 async def test_what_a_failed_batch_merged_is_not_squashed(
     events: EventStore, project_id: int
 ) -> None:
-    """Its repetition writes a newer row while the squash waits for the batch."""
+    """The batch is repeated and writes a newer row while the squash waits for it."""
     *others, survivor = (UUID(int=number) for number in range(11, 12 + MANY))
     await insert(events, [event(project_id, person_id=person) for person in (*others, survivor)])
     await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
@@ -500,7 +504,7 @@ async def test_events_that_earlier_versions_stored_without_a_person_get_one(
     expected |= {sent[0].uuid: owner, sent[1].uuid: other}
     assert {one.uuid: one.person_id for one in await page(events, project_id)} == expected
     for name in strangers:
-        [one] = await page(events, project_id, distinct_id=name)  # of the other table
+        [one] = await page(events, project_id, distinct_id=name)  # from the other table
         assert one.person_id == expected[one.uuid]
     assert await events.join_anonymous(PERSON_NAMESPACE, owners) == 0
 

@@ -1,4 +1,4 @@
-"""Whatever reads much for a person waits for its turn, and ends when the client leaves."""
+"""A large read for a user waits for its turn, and ends when the client leaves."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ REGEX = json.dumps([{"key": "plan", "operator": "regex", "value": "p.*o", "type"
 HAS_PLAN = json.dumps([{"key": "plan", "operator": "exact", "value": "pro", "type": "person"}])
 CONDITION = {"properties": [{"key": "plan", "value": "pro", "type": "person"}]}
 TREND: Json = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event": "seen"}]}
-# Method, address and body of what a viewer may ask.
+# The method, path and body of requests that a viewer may send.
 READS: dict[str, tuple[str, str, Json | None]] = {
     "events": ("GET", "/events/", None),
     "events with conditions": ("GET", f"/events/?properties={REGEX}", None),
@@ -55,7 +55,7 @@ READS: dict[str, tuple[str, str, Json | None]] = {
 
 @pytest.fixture
 async def places(home: Home) -> dict[str, str]:
-    """The parts of addresses that differ."""
+    """Return the parts of paths that differ."""
     await home.capture(person("p0"))
     cohort = await create(home, filters=all_of(did("seen")))
     found = (await home.api.get("/persons/")).json()["results"][0]
@@ -69,7 +69,7 @@ async def places(home: Home) -> dict[str, str]:
 
 @asynccontextmanager
 async def full(turns: Turns) -> AsyncGenerator[Gate]:
-    """All places are taken."""
+    """Take all places."""
     usual, gate = turns.gate, Gate(GateLimits(1, 1))
     turns.gate = gate
     await gate.enter(0)
@@ -133,7 +133,7 @@ async def test_a_single_event_does_not_wait_for_lists(home: Home) -> None:
 
 
 async def test_ingestion_and_readiness_do_not_wait_for_people(home: Home) -> None:
-    """Nor do they use the threads of what people read."""
+    """Both use other threads than interactive reads."""
     events = home.site.events
     lanes = events._reads["people"]
     held = asyncio.Event()

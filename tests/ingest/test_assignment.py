@@ -1,4 +1,4 @@
-"""Which worker takes and keeps which partitions."""
+"""Tests of which worker takes and keeps which partitions."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,13 @@ from fanion.ingest.pipeline.assignment import Holding, share, to_keep, to_take
 
 
 def holdings(holders: Sequence[str], dead: str = "", claimed: Sequence[int] = ()) -> list[Holding]:
-    """holders: of the partitions from 1 on, a letter each, - for none; dead: of them"""
+    """Return the holdings of the partitions from 1 on.
+
+    Args:
+        holders: A letter for each partition; - for none.
+        dead: The holders that are dead.
+        claimed: The partitions with a claimed batch.
+    """
     return [
         Holding(
             partition,

@@ -1,4 +1,4 @@
-"""Whatever is thrown at the real server, the next request works and no good event is lost."""
+"""Whatever bad input the real server gets, the next request works and no good event is lost."""
 
 import gzip
 import http.client
@@ -47,7 +47,7 @@ class ServerConnection:
         return answer.status, json.loads(text)
 
     def post_good(self) -> None:
-        """A normal request, on the connection of the one before."""
+        """Send a normal request, on the connection of the previous one."""
         self.good_events += 1
         body = {
             "api_key": self.keys.project_api_key,
@@ -66,7 +66,7 @@ class ServerConnection:
         return body
 
     def form(self, method: str, path: str, pieces: Iterator[bytes] | None) -> int:
-        """The status that a form without a declared length and boundary gets."""
+        """Return the status of the answer to a form without a declared length and boundary."""
         headers = {
             "authorization": f"Bearer {self.keys.personal_api_key}",
             "content-type": "multipart/form-data",
@@ -104,7 +104,7 @@ def item(key: str, **changes: Any) -> bytes:
 
 KEY = "PROJECT_KEY"
 
-# 200 for what is JSON and names a project: odd values are stored or dropped, never refused.
+# 200 for JSON that names a project: odd values are stored or dropped, never refused.
 BAD: dict[str, tuple[bytes, int]] = {
     "nothing": (b"", 400),
     "blanks": (b"   ", 400),
@@ -256,7 +256,7 @@ def test_a_body_of_25_mb_without_a_known_caller_is_not_read(line: ServerConnecti
 
 
 def gzip_bomb() -> bytes:
-    """A gigabyte of zeros in a megabyte: one piece a hundred times, without an end."""
+    """Return a gigabyte of zeros in a megabyte: one piece a hundred times, without an end."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     first = deflate.compress(bytes(10_000_000)) + deflate.flush(zlib.Z_FULL_FLUSH)
     return first + 99 * (deflate.compress(bytes(10_000_000)) + deflate.flush(zlib.Z_FULL_FLUSH))

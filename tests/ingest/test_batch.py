@@ -1,4 +1,4 @@
-"""A run of envelopes: what it comes to, and what it says twice."""
+"""Batches of envelopes: which events they yield, and which repetitions they leave out."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

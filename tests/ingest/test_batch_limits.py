@@ -1,4 +1,4 @@
-"""How much is ingested at once counts by what it takes in memory."""
+"""The limit of what is ingested at once counts the memory that it takes."""
 
 import subprocess
 import sys
@@ -80,7 +80,7 @@ def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
     parts = pieces(whole, 0, Budget(2 * ONE))
     assert len(parts) == 4
     assert ids(*parts) == ids(whole)
-    # Put aside, a piece keeps them.
+    # As dead letters, pieces keep the ids.
     assert [ids(with_ids(part)) for part in parts] == [ids(part) for part in parts]
     assert [with_ids(part).start for part in parts] == [0, 0, 0, 0]
     assert {str(one) for one in named_before(whole, 6)} == {UUID_A}
@@ -124,8 +124,8 @@ ITEMS = {
     "numbers": b'{"event":"a","distinct_id":"u","properties":{"a":[' + b"1.5," * 999 + b"1]}}",
 }
 BODY_BYTES = 2**18
-# Each measured in a process of its own, whose allocator has nothing to give back; they are forked
-# from one, because to load the modules takes longer than most of them.
+# Each case is measured in a process of its own, whose allocator has nothing to give back. They are
+# forked from one process, because loading the modules takes longer than most of them.
 MEASURE = """
 import json, os, sys, tracemalloc
 from datetime import UTC, datetime
@@ -163,7 +163,7 @@ CASES = [(name, more) for name in ITEMS for more in (WITHOUT_PLACES, LOCATED_OBJ
 
 @pytest.fixture(scope="module")
 def measured() -> dict[tuple[str, int], tuple[int, int]]:
-    """Of each case, the bytes that it took and those that were reckoned."""
+    """Return, for each case, the bytes that it took and the estimated bytes."""
     asked = [(ITEMS[name].decode(), BODY_BYTES, more) for name, more in CASES]
     done = subprocess.run(
         [sys.executable, "-c", MEASURE],

@@ -1,4 +1,4 @@
-"""Batches on their way into the event store: in order, few at a time, none after a failure."""
+"""Batches are written to the event store in order, few at a time, and none after a failure."""
 
 import asyncio
 from typing import cast
@@ -12,7 +12,7 @@ from fanion.ingest.pipeline.events_writer import insertion
 
 
 class SlowEventStore:
-    """An event store that stores a batch when it is let, and refuses `bad`."""
+    """An event store that stores a batch when it is allowed to, and refuses `bad`."""
 
     def __init__(self, bad: bytes | None = None) -> None:
         self.bad = bad

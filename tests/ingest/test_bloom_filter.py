@@ -1,4 +1,4 @@
-"""The filter of event ids: never wrong about what is new, seldom about what is not."""
+"""The filter of event ids never calls a known id new, and seldom calls a new one known."""
 
 from random import Random
 from uuid import UUID
@@ -12,7 +12,7 @@ def ids(seed: int, count: int) -> list[UUID]:
 
 
 def of_one_moment(seed: int, count: int) -> list[UUID]:
-    """Version 7: the first half is the same for all."""
+    """Return UUIDs of version 7 that all have the same first half."""
     chance = Random(seed)
     return [
         UUID(int=0x01A1F973_2416_7000_8000_0000_0000_0000 | chance.getrandbits(62))

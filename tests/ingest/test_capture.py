@@ -1,4 +1,4 @@
-"""Capture over HTTP: what is accepted, what is refused and in which words."""
+"""Capture over HTTP: accepted and refused requests, and their answers."""
 
 import base64
 import gzip
@@ -19,7 +19,7 @@ PATHS = [
     for end in ("", "/")
 ]
 
-Request = Json  # of httpx: content, headers, params
+Request = Json  # arguments of httpx: content, headers, params
 
 INVALID_KEY = error(
     "authentication_error",

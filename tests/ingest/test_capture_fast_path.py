@@ -1,4 +1,4 @@
-"""Capture on connections: what is answered without a task is answered, and stored, as before."""
+"""Requests that are answered without a task have the same answers and stored events as others."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ class FastCaptureClient:
     client: httpx.AsyncClient
 
     async def twice(self, **request: Any) -> tuple[httpx.Response, httpx.Response, int]:
-        """Two answers, and how many of them needed no task."""
+        """Return two answers, and how many of them needed no task."""
         before = self.home.site.log.without_task
         answers = [await self.client.post("/e/", **request) for _ in range(2)]
         return answers[0], answers[1], self.home.site.log.without_task - before
@@ -41,7 +41,7 @@ async def door(home: Home) -> AsyncIterator[FastCaptureClient]:
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
     await server.answer_with(home.site.application)
     async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        # Before, no project is known.
+        # No project is known before this request.
         await client.post("/e/", json={"api_key": home.token, **EVENT, "distinct_id": "first"})
         yield FastCaptureClient(home, client)
     stop.set()
@@ -49,7 +49,7 @@ async def door(home: Home) -> AsyncIterator[FastCaptureClient]:
 
 
 def reported(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
-    """All that does not differ from one request to another."""
+    """Return the parts of an answer that do not differ from one request to another."""
     headers = {k: v for k, v in answer.headers.items() if k not in ("date", "x-request-id")}
     return answer.status_code, headers, answer.content
 
@@ -70,7 +70,7 @@ async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: FastCap
             fast += without_task
     await door.home.site.ingested()
 
-    assert fast == len(SHAPES)  # those that are plain JSON
+    assert fast == len(SHAPES)  # only shapes that are plain JSON
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"

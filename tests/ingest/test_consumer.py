@@ -1,4 +1,4 @@
-"""Ingestion whatever happens in between: each envelope once, in order, none blocking the others."""
+"""Ingestion stores each envelope once and in order, and none blocks the others."""
 
 import asyncio
 from datetime import timedelta
@@ -44,7 +44,7 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
     monkeypatch: pytest.MonkeyPatch,
     inserts: int,
 ) -> None:
-    """Two blocks of events, and the persons."""
+    """The batch has two blocks of events, and persons."""
     monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=2))
     deadly = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
@@ -55,7 +55,7 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
             await send(first, *BATCH)
             key = first.key
             await site.running_out()
-    # Where several servers may ingest, another one goes on only after the first was silent.
+    # Where several servers may ingest, another one continues only after the first has been silent.
     later = NOW + timedelta(minutes=1)
     async with open_site(records_url, events, tmp_path, later) as site:
         api = site.client(key, f"/api/projects/{project_id}")
@@ -135,7 +135,7 @@ async def test_an_import_and_live_events_are_both_ingested(
 async def test_an_import_that_is_repeated_much_later_adds_and_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    """No memory reaches so far back: the event store is asked."""
+    """The ids in memory do not reach that far back, so the event store is queried."""
     old = {
         "event": "old",
         "uuid": "0190d0a6-0000-7000-8000-0000000000ab",

@@ -1,4 +1,4 @@
-"""Dead letters are tried again while the server is killed: none is lost, none is stored twice."""
+"""Dead letters that are retried while the server is killed are neither lost nor stored twice."""
 
 import asyncio
 import random
@@ -56,7 +56,7 @@ async def test_dead_letters_are_there_once_after_12_kills(server: PreloadedServe
 async def put_aside_all(
     server: PreloadedServer, keys: Keys, requests: list[Request], log_id: int
 ) -> None:
-    """Stored as envelopes that were accepted and could not be ingested, and marked for a retry."""
+    """Store requests as envelopes that could not be ingested, and mark them for a retry."""
     records = await open_records(f"sqlite:///{server.data}/records.db")
     now = datetime.now(UTC)
     try:

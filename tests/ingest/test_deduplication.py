@@ -1,4 +1,4 @@
-"""What was sent twice counts once, also when the server dies in the middle of storing it."""
+"""Events that were sent twice count once, also when the server dies while storing them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -37,13 +37,13 @@ from tests.support.management import NOW
 
 pytestmark = pytest.mark.every_engine
 
-# Where several servers may ingest, another one goes on only after the first was silent.
+# Where several servers may ingest, another one continues only after the first has been silent.
 LATER = NOW + timedelta(minutes=1)
 SETTLED_S = 60
 
 
 def item(number: int) -> Json:
-    """An event of ann that says so."""
+    """Return an event of ann with its number, which also becomes a property of the person."""
     uuid = str(UUID(int=number, version=4))
     return {"event": "a", "uuid": uuid, "distinct_id": "ann", "$set": {"last": number}}
 
@@ -55,7 +55,7 @@ def envelope(project_id: int, seconds: int, *items: Json) -> Envelope:
 
 @asynccontextmanager
 async def dying(records_url: str, events: EventStore, folder: Path) -> AsyncGenerator[Site]:
-    """A server that dies as soon as it has stored events, for which the end of this waits."""
+    """Run a server that dies as soon as it has stored events, and wait for its death at the end."""
     deadly = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with open_site(records_url, deadly, folder) as site:
@@ -67,7 +67,7 @@ async def dying(records_url: str, events: EventStore, folder: Path) -> AsyncGene
 async def after_the_death(
     records_url: str, events: EventStore, first: Home, folder: Path
 ) -> AsyncGenerator[Home]:
-    """The next server, when it has done what was left."""
+    """Run the next server, once it has done what the first one left."""
     async with open_site(records_url, events, folder, LATER) as site:
         api = site.client(first.key, f"/api/projects/{first.project_id}")
         async with api, site.client() as public:
@@ -78,7 +78,7 @@ async def after_the_death(
 
 
 async def counts(home: Home) -> tuple[int, int, int]:
-    """stored, duplicates and dead letters"""
+    """Return the numbers of stored items, duplicates and dead letters."""
     ledger = Ledger(home.site.records, home.site.clock.now)
     totals = totals_of(await ledger.counts(NOW, LATER, home.project_id))
     return totals.stored, totals.duplicates, totals.dead_lettered
@@ -131,7 +131,7 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
 async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    """Of partitions that this server had before, lost and got back."""
+    """The server held the partitions before, lost them and got them back."""
     async with (
         open_site(records_url, events, tmp_path) as site,
         open_home(site, project_id) as home,
@@ -175,7 +175,7 @@ def held_by(consumer: Consumer, number: int) -> Callable[[], Awaitable[bool]]:
 
 
 def prepared(sent: Envelope) -> list[Event]:
-    """Of a person that nobody has heard of."""
+    """Return the events of an envelope, with a person that is not stored."""
     run = prepare_batch([LogEntry(99, sent)], lambda _: IngestionSettings())
     [arrived] = run.arrived.values()
     return [stored_event(sent.project_id, one, UUID(int=1), {}) for one in arrived]
@@ -205,7 +205,7 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
 
 
 async def failed(site: Site, project_id: int, *items: Json) -> None:
-    """Makes a dead letter."""
+    """Create a dead letter."""
     entry = LogEntry(17, envelope(project_id, 30, *items))
     async with site.records.write() as connection:
         await connection.run_sync(insert_dead_letter, entry, len(items), "ValueError", NOW)

@@ -23,7 +23,7 @@ NAMES = [(PROJECT, "bought"), (PROJECT, "seen")]
 
 
 async def store(connection: AsyncConnection, slot: int, now: datetime) -> None:
-    """What a batch counts, in its transaction. A statement that has to wait fails."""
+    """Count a batch in its transaction. A statement that has to wait fails."""
     await connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
     example = Example("seen", None, None, now, "detail")
     stored = Counter({(PROJECT, minute_of(NOW), "stored"): 2})

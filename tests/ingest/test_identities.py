@@ -1,5 +1,4 @@
-"""Whatever is sent in whatever order, persons and the owners of events are those of the reference,
-on every store."""
+"""Events in any order give the persons and owners of the reference, on every store."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -42,7 +41,7 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-# Few legal ids, so that they meet again and again; one of them like an illegal one.
+# Few legal ids, so that they occur again and again; one of them resembles an illegal one.
 LEGAL = [*"abcdefgh", "42", "Nan"]
 ILLEGAL = ["Guest", "null", "'none'", '"anonymous"', " ", "[object Object]", "0"]
 IDS = st.sampled_from(LEGAL) | st.sampled_from(LEGAL) | st.sampled_from(LEGAL + ILLEGAL)
@@ -66,7 +65,7 @@ Returned = tuple[
 
 
 class Site:
-    """The records of all examples, each a project of its own."""
+    """The records of all examples, each in a project of its own."""
 
     def __init__(self, url: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -82,7 +81,7 @@ class Site:
 
 
 class Persons(RuleBasedStateMachine):
-    """Events are sent to the oracle at once, and to the store run by run."""
+    """A state machine that sends events to the oracle at once, and to the store batch by batch."""
 
     def __init__(self, site: Site) -> None:
         super().__init__()
@@ -94,7 +93,7 @@ class Persons(RuleBasedStateMachine):
         self.begin()
 
     def begin(self) -> None:
-        """A server starts."""
+        """Start a server."""
         recent, properties = PersonCache(), PropertyCache()
         self.store = IngestStore(
             self.site.records, "live", "one", recent, properties, Versions(self.site.records)
@@ -146,7 +145,7 @@ class Persons(RuleBasedStateMachine):
         self.waiting.append(LogEntry(place, Envelope(self.project_id, NOW, "", "", None, body)))
 
     async def _store(self) -> None:
-        """As the consumer does, but for the event store."""
+        """Store the waiting events as the consumer does, but without an event store."""
         run = prepare_batch(self.waiting, lambda _: IngestionSettings())
         known = await self.store.load(run, NOW)
         [(project_id, arrived)] = run.arrived.items()

@@ -1,4 +1,4 @@
-"""The real server, killed at random moments under load, loses and doubles nothing."""
+"""The real server, killed at random moments under load, neither loses nor doubles anything."""
 
 import asyncio
 import random
@@ -31,7 +31,7 @@ async def test_what_was_acknowledged_is_there_once_after_12_kills(server: Preloa
     for round_number in range(ROUNDS):
         server.start()
         writing = asyncio.create_task(traffic.write_until_killed(server, keys, round_number))
-        # Only a slow machine has to be waited for: the others have had more in the rounds before.
+        # Only a slow machine has to be waited for; others acknowledged more in the previous rounds.
         await acknowledged(traffic, ENOUGH * (round_number + 1) // ROUNDS)
         await asyncio.sleep(chance.uniform(0.02, 0.4))
         server.kill()
@@ -43,7 +43,7 @@ async def test_what_was_acknowledged_is_there_once_after_12_kills(server: Preloa
 
 
 async def acknowledged(traffic: Traffic, wanted: int) -> None:
-    """Until so many requests are."""
+    """Wait until a number of requests are acknowledged."""
 
     async def are_enough() -> bool:
         return sum(one.acknowledged > 0 for one in traffic.requests) >= wanted

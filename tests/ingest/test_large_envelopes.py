@@ -1,5 +1,7 @@
-"""An envelope that would take too much memory is ingested in pieces: each item once, in order,
-whatever happens in between."""
+"""Envelopes that would take too much memory are ingested in pieces: each item once, in order.
+
+This holds whatever happens in between.
+"""
 
 from datetime import timedelta
 from pathlib import Path
@@ -30,7 +32,7 @@ from tests.support.awaited import until_soon
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
-# Twice the same id, in two pieces.
+# The same id occurs twice, in two pieces.
 OTHER = UUID("018e0000-0000-7000-8000-00000000000b")
 REPEATED = "018e0000-0000-7000-8000-00000000000a"
 
@@ -46,7 +48,7 @@ BUDGET = Budget(3 * Budget().cost(msgspec.json.encode(item(0))))
 
 
 class RefusingEventStore:
-    """An event store that refuses what names one event."""
+    """An event store that refuses batches which name one event."""
 
     def __init__(self, store: EventStore, refused: bytes) -> None:
         self._store = store
@@ -73,7 +75,7 @@ async def names(home: Home) -> list[str]:
 
 
 async def counts(home: Home) -> tuple[int, int, int]:
-    """Of the ledger: stored, duplicates, dead letters."""
+    """Return the ledger's numbers of stored items, duplicates and dead letters."""
     found = (await home.get("/ingestion/"))["totals"]
     return found["stored"], found["duplicates"], found["dead_lettered"]
 
@@ -101,7 +103,7 @@ async def test_each_item_is_stored_once_and_in_order(
         assert watched.inserts >= 4
         assert (await home.person("ann"))["properties"] == {"n": 8}
         assert await counts(home) == (9, 1, 0)
-        # What was noted of the pieces is no place in the log.
+        # The notes about pieces are not positions in the log.
         consumers = site.running.ingestion.consumers
         positions = [at for one in consumers for at in one.positions.values()]
         assert await ingested_upto(site.records) == max(positions) < len(ITEMS)
@@ -111,7 +113,7 @@ async def test_each_item_is_stored_once_and_in_order(
 async def test_what_was_in_hand_when_the_process_died_goes_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, inserts: int
 ) -> None:
-    """Each piece is an insert of events and one of its person."""
+    """A piece is one insert of events and one of its person."""
     deadly = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
@@ -123,7 +125,7 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
             assert (await first.public.post("/batch/", json=body)).status_code == 200
             key = first.key
             await site.running_out()
-    # What counts as too large may be another thing by then.
+    # The limit for large envelopes may have changed by then.
     budget = BUDGET if inserts % 2 else Budget()
     async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
         limit(site, budget)
@@ -141,7 +143,7 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
 async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_there_is_by_then(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    """Its first piece was stored with a person that was never created."""
+    """The first piece was stored with a person that was never created."""
     deadly = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
@@ -168,7 +170,7 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
 async def give_to_other(
     records: Records, events: EventStore, project_id: int, distinct_id: str
 ) -> None:
-    """As another server does, which attaches the id to a person that has another one too."""
+    """Attach a distinct id to a person that has another one too, as another server does."""
     person = {"project_id": project_id, "uuid": OTHER, "properties": {}, "is_identified": False}
     async with records.write() as connection:
         made = await connection.execute(
@@ -214,7 +216,7 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
 async def test_a_large_dead_letter_is_tried_again_in_pieces(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    """It was put aside whole by a former version."""
+    """An earlier version stored it whole as a dead letter."""
     refusing = RefusingEventStore(events, b"e")
     async with (
         open_site(records_url, cast(EventStore, refusing), tmp_path) as site,

@@ -1,4 +1,4 @@
-"""What a run records in the ledger: counts by minute and outcome, and examples without secrets."""
+"""The ledger's record of a batch: counts by minute and outcome, and examples without secrets."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -39,7 +39,7 @@ ID = "0190d0a6-0000-7000-8000-0000000000aa"
 
 
 def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedBatch:
-    """requests: project, seconds after noon, items"""
+    """Prepare a batch of requests: project, seconds after noon, items."""
     entries = [
         LogEntry(
             place,

@@ -1,4 +1,4 @@
-"""What became of captured events: the ledger and the dead letters, over HTTP."""
+"""The outcomes of captured events over HTTP: the ledger and the dead letters."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -29,7 +29,7 @@ def returned(time: Any) -> str:
 
 
 async def poison(home: Home, body: bytes = UNREADABLE) -> int:
-    """A request whose body was damaged after it was accepted; its id in the log."""
+    """Accept a request whose body is damaged afterwards; return its id in the log."""
     entry_id = await home.site.log.append(
         Envelope(home.project_id, home.site.clock.now(), "192.0.2.1", "curl/8", None, body)
     )
@@ -38,7 +38,7 @@ async def poison(home: Home, body: bytes = UNREADABLE) -> int:
 
 
 async def repair(home: Home, letter_id: int, body: bytes = READABLE) -> None:
-    """As a version of the server would that can read what this one cannot."""
+    """Replace the body by one that can be read, as if another version could read the old one."""
     async with home.site.records.write() as connection:
         await connection.execute(
             update(dead_letters).where(dead_letters.c.id == letter_id).values(body=body)
@@ -59,7 +59,7 @@ async def letters(home: Home) -> list[Json]:
 
 
 async def settled(home: Home) -> None:
-    """Nothing is marked for a retry any more."""
+    """Wait until no dead letter is marked for a retry."""
 
     async def none_marked() -> bool:
         return not any(letter["retry_requested_at"] for letter in await letters(home))

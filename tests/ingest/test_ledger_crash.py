@@ -19,7 +19,7 @@ BATCH: list[Json] = [
 
 
 async def counted(site: Site, project_id: int) -> tuple[int, int, int]:
-    """accepted, stored and dropped"""
+    """Return the numbers of accepted, stored and dropped items."""
     totals = totals_of(await Ledger(site.records, site.clock.now).counts(NOW, NOW, project_id))
     return totals.accepted, totals.stored, totals.dropped
 

@@ -123,7 +123,7 @@ async def test_examples_of_many_batches_keep_the_newest(records: Records) -> Non
 async def test_old_minutes_become_hours_and_old_hours_go(records: Records) -> None:
     clock = Clock(NOW + MINUTES_KEPT + timedelta(hours=1, minutes=30))
     ledger = Ledger(records, clock.now)
-    # NOW is a whole hour: two hours of minutes, of which the first has passed its time.
+    # NOW is a whole hour: there are two hours of minutes, and the first hour is past its time.
     minutes = [-1, 0, 1, 59, 60, 61, 119]
     await write(records, Tally(Counter({(1, MINUTE + n, "stored"): 1 for n in minutes})))
     await write(records, Tally(Counter({(2, MINUTE + 3, "no_name"): 4})))

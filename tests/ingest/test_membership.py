@@ -22,7 +22,7 @@ from tests.support.management import NOW
 pytestmark = pytest.mark.postgresql
 
 PARTITIONS = 64
-QUIET = 3  # rounds: to join, to give up, to take
+QUIET = 3  # rounds: one to join, one to release, one to take
 _SILENT = text("""
 UPDATE log_workers SET renewed_at = CLOCK_TIMESTAMP() - INTERVAL '7 s' WHERE id = :worker
 """)
@@ -35,7 +35,7 @@ class Worker:
     records: Records
     name: str
     membership: Membership = field(init=False)
-    at_s: float = 0.0  # of its clock
+    at_s: float = 0.0  # by its clock
 
     def __post_init__(self) -> None:
         store = MembershipStore(self.records, self.name)
@@ -64,7 +64,7 @@ class Worker:
 
 
 async def settle(*workers: Worker) -> list[int]:
-    """How many partitions each has, once nothing changes any more."""
+    """Return how many partitions each worker has, once nothing changes any more."""
     quiet = 0
     while quiet < QUIET:
         before = [dict(one.epochs) for one in workers]
@@ -77,7 +77,7 @@ async def settle(*workers: Worker) -> list[int]:
 
 
 async def fall_silent(worker: Worker) -> None:
-    """As if it had been killed, or paused, longer ago than a worker may be silent."""
+    """Make a worker look as if it was killed or paused longer ago than a worker may be silent."""
     async with worker.records.write() as connection:
         await connection.execute(_SILENT, {"worker": worker.name})
 
@@ -117,7 +117,7 @@ async def test_a_worker_whose_batch_is_stuck_is_followed_by_the_others(records: 
 
     with a.membership.working(LIVE):
         a.at_s += STUCK_S + 1
-        await fall_silent(a)  # it does not renew any more
+        await fall_silent(a)  # it no longer renews its membership
         await a.turn()
         await b.turn()
         of_b = len(b.epochs)

@@ -1,4 +1,4 @@
-"""The event store's mirror has what is committed, whenever a process ends in between."""
+"""The event store's mirror gets everything committed, whenever a process ends in between."""
 
 from typing import Any
 from uuid import UUID
@@ -133,7 +133,7 @@ async def test_a_note_is_left_to_its_process_at_first(home: Home, events: EventS
 
 
 async def test_a_batch_leaves_no_note(home: Home) -> None:
-    """Neither when another one follows, nor when none does."""
+    """A batch leaves no note, whether or not another batch follows."""
     records = home.site.running.public.records
     await home.capture(setting("ann", plan="free"))
     await home.capture(setting("ann", plan="pro"))

@@ -1,4 +1,4 @@
-"""Capture requests as typed values: where the key sits, what refuses, what goes to the log."""
+"""Capture requests as typed values: where the key is, what is refused, what goes to the log."""
 
 import json
 from datetime import UTC, datetime

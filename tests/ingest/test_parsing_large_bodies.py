@@ -1,4 +1,4 @@
-"""Large bodies, read a window at a time, say what they say when they are read at once."""
+"""Large bodies, read window by window, give the same result as when they are read at once."""
 
 import json
 import random
@@ -50,7 +50,7 @@ BODIES = ENVELOPES | ITEMS
 
 
 def stretched(body: Any, seed: int) -> bytes:
-    """With so many blanks that it has to be entered, in a few places between its tokens."""
+    """Insert so much white space into JSON that it must be read window by window."""
     pick = random.Random(seed)
     text = msgspec.json.encode(None) if body is None else json.dumps(body).encode()
     in_string, places, escaped = False, [], False
@@ -79,12 +79,12 @@ def read_both_phases(body: bytes, *, engage: bool = False) -> Capture:
 
 
 def reported(read: Any, body: bytes, engage: bool) -> Any:
-    """What the client and the log get to know."""
+    """Return what the client and the log are told."""
     try:
         capture: Capture = read(body, engage)
     except AppError as error:
         return error.status, error.code
-    # No key is an object or array; what a large one holds is discarded.
+    # A key is never an object or array; the content of a large one is discarded.
     key = "no text" if capture.token[:1] in ("[", "{") else capture.token
     project = "no text" if isinstance(capture.project, list | dict) else capture.project
     if capture.refusal is not None:

@@ -1,4 +1,4 @@
-"""Which partition of the accept log an item goes to."""
+"""Tests of the partition of the accept log to which an item goes."""
 
 import pytest
 from msgspec import json

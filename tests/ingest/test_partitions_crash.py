@@ -1,5 +1,8 @@
-"""Several real servers on one PostgreSQL share the partitions of the accept log: whatever happens
-to one of them, each accepted event is ingested once, and those of a distinct id in their order."""
+"""Several real servers on one PostgreSQL share the partitions of the accept log.
+
+Whatever happens to one of them, each accepted event is ingested once, and those of a distinct id
+in order.
+"""
 
 import asyncio
 import random
@@ -22,9 +25,9 @@ from tests.support.awaited import until_soon
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
 
-# After a kill: 6 s of silence, and a look; after the end of a server that was asked to end: a look.
-# 8 s and 1 s at most, on a machine that does nothing else: here with room for other tests. Less
-# than 6 s show that no silence was awaited.
+# After a kill another server waits for 6 s of silence and looks; after a server was asked to end,
+# it only looks. That takes 8 s and 1 s at most on an idle machine; these limits leave room for
+# other tests. Less than 6 s show that no silence was awaited.
 KILLED_S, ENDED_S = 30.0, 5.5
 SILENT_S = 7.0  # longer than a worker may be silent
 VISITORS = 40
@@ -54,10 +57,12 @@ SELECT name.distinct_id, person.properties
 
 @dataclass
 class Site:
-    """Servers, and what they have accepted.
+    """Servers, and the events that they have accepted.
 
-    accepted: events; unsure: requests without an answer, whose event may be stored
-    numbers:  distinct id → the last number that was sent
+    Attributes:
+        accepted: The number of accepted events.
+        unsure: The number of requests without an answer, whose event may be stored.
+        numbers: Distinct id → the last number that was sent.
     """
 
     folder: Path
@@ -89,7 +94,7 @@ class Site:
         return {row["holder"]: row["partitions"] for row in await self.asked(_HOLDERS)}
 
     async def shared_by(self, servers: int) -> set[str]:
-        """Once so many hold equal shares: their names."""
+        """Wait until a number of servers hold equal shares, and return their names."""
 
         async def is_shared() -> bool:
             found = await self.holders()
@@ -100,7 +105,7 @@ class Site:
         return set(await self.holders())
 
     async def send_while(self, servers: Callable[[], Sequence[PreloadedServer]]) -> None:
-        """Each visitor sends one event after another, the next when the last is accepted."""
+        """Let each visitor send one event after another, the next when the last is accepted."""
         async with plain_http.AsyncClient(timeout=10) as client:
             await asyncio.gather(
                 *(self._visit(client, servers, visitor) for visitor in range(VISITORS))
@@ -139,7 +144,7 @@ class Site:
         return answer.status_code == 200
 
     async def check(self) -> None:
-        """Every accepted event was stored once, and the last of each visitor last."""
+        """Check that every accepted event was stored once, and the last of each visitor last."""
 
         async def is_ingested() -> bool:
             return not (await self.asked(_WAITING))[0][0]
@@ -261,7 +266,7 @@ async def test_a_third_server_takes_its_share_and_gives_it_back(site: Site) -> N
 
 @pytest.mark.parametrize("is_killed", [False, True])
 async def test_a_log_is_divided_while_servers_run(site: Site, is_killed: bool) -> None:
-    """What it held before is ingested first, also when the server that does so is killed."""
+    """The old entries are ingested first, also when the server that does so is killed."""
     first, second = site.add(), site.add()
     await make_single(site.database)
     first.start()

@@ -1,4 +1,4 @@
-"""Persons cached between runs: one state for each, whichever of its ids is met."""
+"""Persons cached between batches have one state, whichever of their ids is looked up."""
 
 from datetime import UTC, datetime
 
@@ -137,7 +137,7 @@ def test_one_that_was_let_go_by_one_id_does_not_come_back_by_another() -> None:
     recent.evict(1, {"ann": ann}, {(1, 1)})
     recent.put(1, recent.canonical({"ann": changed}))
 
-    # As met by the other id, and then found to be changed too.
+    # The person is found by the other id, and then turns out to have changed too.
     recent.evict(1, {"ann@example.com": ann}, {(1, 1)})
     again = person(1, plan="pro")
     again.version = 3

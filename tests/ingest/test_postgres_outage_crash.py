@@ -24,13 +24,13 @@ from tests.support.postgres import (
 )
 from tests.support.server import Keys, RealServer
 
-# With half a second between attempts this is longer than a server may be silent without being
-# taken to be dead, after which it has to take its place again.
+# With half a second between attempts, this is longer than a server may be silent before it is taken
+# to be dead and must take its place again.
 ATTEMPTS_MIN = 20
 FAILURES = 'fanion_store_errors_total{store="ingestion"} '
 
 
-# It stops and starts PostgreSQL, which loops are to notice: ten seconds.
+# The test stops and starts PostgreSQL, which loops must notice; that takes ten seconds.
 def test_ingestion_goes_on_after_an_outage_which_each_loop_logs_once(tmp_path: Path) -> None:
     with started(tmp_path) as (postgres, server, keys), plain_http.Client() as client:
         capture(client, server, keys, "before")
@@ -50,7 +50,7 @@ def test_ingestion_goes_on_after_an_outage_which_each_loop_logs_once(tmp_path: P
     lines = Counter(line["event"] for line in server.log_lines() if line["level"] == "warning")
     del lines["failure_ended"]
     assert "ingestion_waits" in lines
-    # Of each lane: what reads ahead, and what renews its position.
+    # Two for each lane: reading ahead, and renewing its position.
     assert lines.pop("ingestion_waits") <= 4
     assert lines.pop("store_not_ready", 0) <= 4
     assert {event: number for event, number in lines.items() if number > 1} == {}

@@ -1,4 +1,4 @@
-"""From an item as sent to the event that is stored, rule by rule."""
+"""The way from a sent item to the stored event, rule by rule."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,5 +1,7 @@
-"""Whatever a client sends, however it was damaged on the way: an event, a drop, or an error that
-the client can be sent."""
+"""Whatever a client sends, the outcome is an event, a drop or an error for the client.
+
+This holds however it was damaged on the way.
+"""
 
 import base64
 import gzip
@@ -120,7 +122,7 @@ ENCODED: Mapping[str, Wire] = {
 
 @st.composite
 def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
-    """One to four changes of bytes, as a fuzzer makes them."""
+    """Draw one to four changes of bytes, as a fuzzer makes them."""
     steps = draw(
         st.lists(
             st.tuples(
@@ -209,12 +211,12 @@ def request(body: bytes, headers: dict[str, str], query: str) -> Request:
 
 
 def as_json(value: Any) -> bytes:
-    """Lone surrogates and infinities as clients write them."""
+    """Encode lone surrogates and infinities as clients write them."""
     return json.dumps(value).encode()
 
 
 def ingested(capture: Capture) -> PreparedBatch:
-    """As the consumer does until there is something to store."""
+    """Do what the consumer does up to the point of storing."""
     envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at.moment, capture.items_json)
     run = prepare_batch([LogEntry(1, envelope)], lambda _: RULES)
     for project_id, arrived in run.arrived.items():

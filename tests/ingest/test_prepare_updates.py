@@ -1,4 +1,4 @@
-"""Person updates that events carry, openly or by their properties of the browser."""
+"""Person updates that events carry, explicitly or by their properties of the browser."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,5 +1,7 @@
-"""Runs that another process prepares: stored once, on the right persons, whatever that process
-and the stores do meanwhile."""
+"""Batches that another process prepares are stored once, on the right persons.
+
+This holds whatever that process and the stores do meanwhile.
+"""
 
 import asyncio
 import os
@@ -31,7 +33,7 @@ from tests.support.sse import messages
 
 @dataclass
 class PreparedCounts:
-    """How many runs came back prepared, and how many did not."""
+    """The numbers of batches that came back prepared and unprepared."""
 
     ahead: int = 0
     not_prepared: int = 0
@@ -39,7 +41,7 @@ class PreparedCounts:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> PreparedCounts:
-    """Every run is full, so that all are asked for."""
+    """Make every batch a full one, so that each is sent to the process, and count the results."""
     monkeypatch.setattr(reader, "BATCH_ENVELOPES_MAX", 1)
     found, prepare = PreparedCounts(), Preparer.prepare
 
@@ -57,7 +59,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> PreparedCounts:
 async def open_helped(
     records_url: str, events: EventStore, project_id: int, folder: Path, watched: PreparedCounts
 ) -> AsyncGenerator[Home]:
-    """A home whose runs are prepared elsewhere from now on."""
+    """Open a workspace whose batches are prepared by another process from now on."""
     async with (
         open_site(records_url, events, folder, processes=2) as site,
         open_home(site, project_id) as home,
@@ -127,7 +129,7 @@ async def test_live_events_have_their_properties(
         stream = home.api.build_request("GET", "/events/stream/?distinct_id=ann")
         answer = await home.api.send(stream, stream=True)
         pieces = answer.aiter_raw()
-        await anext(pieces)  # it has begun
+        await anext(pieces)  # the stream has begun
         await home.capture(
             {"event": "a", "distinct_id": "ann", "properties": {"x": [1]}},
             {"event": "b", "distinct_id": "bob", "properties": {"x": [2]}},
@@ -180,14 +182,15 @@ async def test_what_is_sent_again_is_left_out(
 async def test_events_of_a_deleted_person_are_left_out(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    """It is deleted at the very time at which they are accepted."""
+    """The person is deleted at the very moment at which they are accepted."""
     ann, bob = of_one_partition(project_id, 2)
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
         await home.capture({"event": "a", "distinct_id": ann})
         person = await home.person(ann)
         answer = await home.api.delete(f"/persons/{person['id']}/?delete_events=true")
         assert answer.is_success
-        await until_it_helps(home, watched)  # it ends when there is nothing to do for a while
+        # The process ends when it has nothing to do for a while.
+        await until_it_helps(home, watched)
         before = watched.ahead
         await home.capture({"event": "b", "distinct_id": ann}, {"event": "c", "distinct_id": bob})
         stored = await named(home, "b", "c")
@@ -286,7 +289,7 @@ async def test_a_process_that_cannot_open_its_database_prepares_nothing(tmp_path
 
 
 async def test_a_cancelled_request_ends_the_process() -> None:
-    """Or its response would be taken for that to the next request."""
+    """Otherwise its response would be taken for the one to the next request."""
     preparer = Preparer()
     try:
         run = await prepared(preparer, [entry(1, b'{"event":"a","distinct_id":"ann"}')])

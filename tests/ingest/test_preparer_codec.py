@@ -1,4 +1,4 @@
-"""A run that was prepared in another process is the one that would have been prepared here."""
+"""A batch prepared in another process equals one prepared in this process."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -144,7 +144,7 @@ def msgspec_copy(person: PersonState) -> PersonState:
 
 
 def comparable(outcome: Resolved) -> Any:
-    """As far as it can be compared: persons are compared by identity."""
+    """Return the comparable parts of an outcome; persons are compared by identity."""
     changes = outcome.persons
     return (
         [(one.uuid, one.properties, one.version) for one in (*changes.created, *changes.updated)],
@@ -205,7 +205,7 @@ def test_it_does_not_hold_when_the_types_were_others() -> None:
 
 
 def test_events_of_several_projects_get_their_own_persons(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks are cut, and written, in the order of arrival."""
+    """Blocks are cut and written in the order of arrival."""
     monkeypatch.setattr(preparer_codec, "PART_ROWS", 3)
     monkeypatch.setattr(preparer_codec, "BLOCK_ROWS_MAX", 4)
     entries = [
@@ -263,7 +263,7 @@ def test_a_first_request_unlike_the_others_makes_no_small_blocks(
 
 
 def test_a_project_with_all_its_group_types_may_name_more() -> None:
-    """They never become types."""
+    """These names never become types."""
     full = {f"type{number}": number for number in range(GROUP_TYPES_MAX)}
     groups = {"$groups": {"type1": "t1", "more": "m"}}
     item = {"event": "paid", "distinct_id": "ann", "properties": groups}
@@ -277,7 +277,7 @@ def test_a_project_with_all_its_group_types_may_name_more() -> None:
 
 
 def test_samples_stand_for_all_occurrences() -> None:
-    """A type is found in a later event when the first one did not show it."""
+    """A type is found in a later event if the first one did not show it."""
     items = [
         {"event": "paid", "distinct_id": "ann", "properties": {"plan": None, "ok": True}},
         {"event": "seen", "distinct_id": "ann", "properties": {"other": "x"}},

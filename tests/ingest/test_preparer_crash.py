@@ -1,5 +1,7 @@
-"""A server that catches up with another process's help is killed again and again: every event is
-there once, every person is right, and nothing is left running."""
+"""A server that catches up with the preparer's help is killed again and again.
+
+Every event is stored once, every person is right, and no process is left running.
+"""
 
 import asyncio
 import random
@@ -46,7 +48,7 @@ def item(number: int) -> Json:
 
 
 async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> int:
-    """returns: the number after the last that was sent"""
+    """Send a batch; return the number after the last one sent."""
     batch = [item(number) for number in range(first, first + EVENTS)]
     body = msgspec.json.encode({"api_key": keys.project_api_key, "batch": batch})
     answer = await http.post("/batch/", content=body)
@@ -55,7 +57,7 @@ async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> int:
 
 
 def helpers(server: RealServer) -> list[int]:
-    """Processes of the server that prepare runs."""
+    """Return the preparer processes of the server."""
     tasks = Path(f"/proc/{server.pid}/task").glob("*/children")
     children = [int(child) for task in tasks for child in task.read_text().split()]
     return [child for child in children if "preparer_main" in command(child)]

@@ -1,4 +1,4 @@
-"""Token buckets: how much a project may send, and when it may come again."""
+"""Token buckets: how much a project may send, and when it may send again."""
 
 import pytest
 
@@ -14,10 +14,10 @@ SLOW = IngestionSettings(items_per_second=0.1, burst_seconds=1)
 @pytest.mark.parametrize(
     ("settings", "requests"),
     [
-        # (second, items, bytes) → seconds to wait, 0 when it goes through
+        # (second, items, bytes) → seconds to wait; 0 if the request is accepted
         (ITEMS, [((0, 50, 0), 0), ((0, 1, 0), 1), ((0.05, 1, 0), 1), ((0.1, 1, 0), 0)]),
         (ITEMS, [((0, 1, 0), 0), ((0, 49, 0), 0), ((0, 1, 0), 1)]),
-        # Larger than the bucket: goes through whole, and is worked off.
+        # A request larger than the bucket is accepted whole, and worked off.
         (ITEMS, [((0, 1050, 0), 0), ((50, 1, 0), 51), ((100.1, 1, 0), 0), ((100.1, 1, 0), 1)]),
         # A long pause fills the bucket and no more.
         (ITEMS, [((0, 50, 0), 0), ((1e6, 50, 0), 0), ((1e6, 1, 0), 1)]),

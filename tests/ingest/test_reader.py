@@ -1,4 +1,4 @@
-"""How much ingestion leaves to requests."""
+"""Tests of how much of the processor ingestion leaves to requests."""
 
 import pytest
 

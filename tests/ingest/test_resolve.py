@@ -1,4 +1,4 @@
-"""What becomes of waiting events whose person was deleted."""
+"""The outcome of waiting events whose person was deleted."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""An override is forgotten only when no batch that began before it is under way."""
+"""An override is deleted only when no batch begun before it is in progress."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -18,7 +18,7 @@ from fanion.ingest.ledger.dead_letters_store import (
 from fanion.ingest.squash_worker import SquashWorker
 from tests.support.management import NOW
 
-# So many that projects of other tests are left alone.
+# More than in other tests, so that their projects are left alone.
 MERGED = [UUID(int=number) for number in range(1, 61)]
 SURVIVOR = UUID(int=100)
 
@@ -61,7 +61,7 @@ async def test_a_squash_waits_for_a_batch_that_began_before(
 
     squashing = squash(records, events)
     done, _ = await asyncio.wait({squashing}, timeout=0.5)
-    # Its persons were loaded before the merge.
+    # The batch loaded its persons before the merge.
     await store(events, project_id, MERGED[0])
     await commit(records, "live/3", 9)
     await squashing
@@ -99,7 +99,7 @@ async def test_a_squash_waits_for_a_dead_letter_that_is_being_retried(
 
     squashing = squash(records, events)
     done, _ = await asyncio.wait({squashing}, timeout=0.5)
-    # Its persons were loaded before the merge.
+    # The retry loaded its persons before the merge.
     await store(events, project_id, MERGED[0])
     await letters.drop(DeadLetterFilter(project_id))
     await squashing

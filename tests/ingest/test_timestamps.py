@@ -1,4 +1,4 @@
-"""When events happened, by the table of cases."""
+"""The times of events, by the table of cases."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What two servers on one store may do, and what each must not believe of its memory."""
+"""The rules for two servers on one store, and for what each may keep in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -62,7 +62,7 @@ HIGH = 10**9
 
 
 def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
-    """Of one server."""
+    """Return the stores of one server's lanes."""
     recent, properties = PersonCache(), PropertyCache()
     return {
         lane: IngestStore(records, lane, holder, recent, properties, Versions(records))
@@ -149,7 +149,7 @@ async def test_what_was_claimed_stays_so_when_the_batch_is_halved(records: Recor
 
 
 class Ingester:
-    """One that ingests live events, without an event store."""
+    """A server that ingests live events, without an event store."""
 
     def __init__(self, records: Records) -> None:
         self.recent = PersonCache()
@@ -191,14 +191,14 @@ class Ingester:
 
 @pytest.fixture
 async def ingester(records: Records) -> Ingester:
-    """It remembers ann, who is bob too."""
+    """Return one with ann in memory, who is bob too."""
     made = Ingester(records)
     await made.ingest({"event": "a", "distinct_id": "ann", "$set": {"plan": "free"}}, MERGE)
     return made
 
 
 async def edit(records: Records) -> None:
-    """By another server."""
+    """Change all persons, as another server does."""
     change = update(persons).values(properties={"plan": "pro"}, version=persons.c.version + 2)
     async with records.write() as connection:
         await connection.execute(change)
@@ -235,7 +235,7 @@ async def test_what_another_server_has_changed_of_a_remembered_person_is_read(
 async def test_a_person_met_by_another_distinct_id_is_not_the_remembered_one(
     records: Records, ingester: Ingester
 ) -> None:
-    """Remembered as ann, changed, then met as bob for the first time."""
+    """The person is cached as ann, changed, and then found as bob for the first time."""
     [bob] = ingester.recent.find(PROJECT, ["bob"])[0].values()
     ingester.recent.evict(PROJECT, {"bob": bob}, {(bob.id, bob.version)})
     ingester.recent.put(PROJECT, {"ann": bob})
@@ -299,7 +299,7 @@ async def test_a_batch_is_refused_when_a_person_was_changed_that_it_only_used(
 async def test_a_batch_has_a_higher_version_than_all_that_it_replaces(
     records: Records, ingester: Ingester, replaced: Table, item: Json
 ) -> None:
-    """A server of an earlier version counts by itself."""
+    """A server of an earlier version counts versions by itself."""
     await ingester.ingest(seen("cat"), seen("dan"), described("company", "acme"))
     await ingester.ingest(merged("ann", "cat"))
     async with records.write() as connection:
@@ -370,7 +370,7 @@ async def test_two_batches_cannot_create_one_distinct_id_for_two_persons(
 async def test_a_person_that_is_merged_while_it_gets_an_override_takes_it_along(
     records: Records, ingester: Ingester
 ) -> None:
-    """eve was never a person of her own, but may have visited without a profile."""
+    """The visitor eve was never a person of her own, but may have visited without a profile."""
     merge = {
         "event": "$merge_dangerously",
         "distinct_id": "zoe",
@@ -396,10 +396,12 @@ async def test_a_person_that_is_merged_while_it_gets_an_override_takes_it_along(
 
 
 class HaltingEventStore:
-    """An event store that, while `goes_on` is cleared, does not return from the first insert of an
-    attempt at a run; what it was given is stored.
+    """An event store that halts after the first insert of an attempt, while `goes_on` is cleared.
 
-    tokens: of those inserts
+    The rows of the insert are stored.
+
+    Attributes:
+        tokens: The tokens of these inserts.
     """
 
     def __init__(self, store: EventStore) -> None:
@@ -421,8 +423,12 @@ class HaltingEventStore:
 
 @dataclass
 class ServerPair:
-    """home: of the server that ingests; other: a client of another server's management, by whose
-    clock it is a minute earlier"""
+    """Two servers on one store.
+
+    Attributes:
+        home: The server that ingests.
+        other: A client of the other server's management API, by whose clock it is a minute earlier.
+    """
 
     home: Home
     other: httpx.AsyncClient
@@ -431,8 +437,10 @@ class ServerPair:
     async def append_while(
         self, *bodies: list[Json], happens: Callable[[], Awaitable[httpx.Response]], times: int = 1
     ) -> None:
-        """happens: between the reading of the persons and their writing, for which there have to
-        be three events at least"""
+        """Append events and call `happens` between the reading of their persons and the writing.
+
+        That takes at least three events.
+        """
         sent = [
             Envelope(self.home.project_id, NOW, "", "", None, json.encode(body)) for body in bodies
         ]
@@ -462,8 +470,10 @@ async def pair(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[ServerPair]:
-    """Blocks of one event: the third is made only when the first is stored. Without partitions,
-    so that the first server ingests everything."""
+    """Yield two servers. The first ingests everything, because the log has no partitions.
+
+    Blocks have one event: the third is made only when the first is stored.
+    """
     await make_single(records_url)
     monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=1))
     halting = HaltingEventStore(events)
@@ -533,7 +543,7 @@ async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_n
 async def test_a_group_type_has_its_index_before_an_event_is_stored_with_it(
     pair: ServerPair,
 ) -> None:
-    """Else another type could get it, while the event stays as it is."""
+    """Otherwise another type could get the index, while the event stays as it is."""
     met: list[Json] = []
 
     async def look() -> httpx.Response:

@@ -1,5 +1,7 @@
-"""A pair of real servers on one PostgreSQL: events keep their persons, and edits of persons hold.
-The accept log has no partitions, as in databases that were set up by version 0.7 or older."""
+"""Two real servers on one PostgreSQL: events keep their persons, and edits of persons hold.
+
+The accept log has no partitions, as in databases that were set up by version 0.7 or older.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,10 +20,10 @@ from tests.support.server import Keys, RealServer
 
 Json = dict[str, Any]
 
-# Much longer than a server that stands by waits before it looks again.
+# Much longer than a standby server waits before it looks again.
 LOOKED_S, LOOK_S = 3.0, 0.1
 
-# As 15 s after the last import.
+# Like 15 s after the last import.
 EXPIRE = "UPDATE log_positions SET held_until = '2000-01-01' WHERE consumer = 'historical'"
 HOLDERS = """
   SELECT COUNT(DISTINCT holder)
@@ -40,7 +42,7 @@ IMPORTED = "SELECT position > 0 FROM log_positions WHERE consumer = 'historical'
 
 @dataclass
 class ServerPair:
-    """first: ingests; second: stands by"""
+    """Two servers: `first` ingests, and `second` stands by."""
 
     first: RealServer
     second: RealServer
@@ -63,7 +65,7 @@ class ServerPair:
         return found
 
     async def persons(self, distinct_id: str) -> list[Json]:
-        """One, or none in the moment in which it is merged away."""
+        """Return the person of a distinct id; none at the moment when it is merged away."""
         params = {"distinct_id": distinct_id}
         found = await self.asked(self.first, "GET", "/persons/", params=params)
         return list(found["results"])
@@ -77,7 +79,7 @@ class ServerPair:
         return sorted(event["event"] for event in found["results"])
 
     async def stored(self, name: str) -> None:
-        """With its person."""
+        """Wait until an event is stored with its person."""
 
         async def is_there() -> bool:
             return await self.events(event=name) == [name] and await self.returned(INGESTED)
@@ -92,7 +94,7 @@ class ServerPair:
             await connection.close()
 
     async def let_imports_rest(self) -> None:
-        """For so long that a server which stands by may ask for the lane of imports."""
+        """Wait until a standby server may have asked for the lane of imports."""
         await self.returned(EXPIRE)
         for _ in range(int(LOOKED_S / LOOK_S)):
             if await self.returned(HOLDERS) > 1:
@@ -120,7 +122,7 @@ async def test_a_merge_of_an_import_counts_for_live_events(two: ServerPair) -> N
     await two.capture(two.first, {"event": "early", "distinct_id": "y"})
     await two.stored("early")
     await two.let_imports_rest()
-    # If there is a server for live events and another one for imports, each knows by now.
+    # If one server ingests live events and another one imports, each knows its lane by now.
     await two.capture(two.second, {"event": "old", "distinct_id": "x"}, historical_migration=True)
     await until_soon(lambda: two.returned(IMPORTED), "the import is not ingested")
     await two.capture(two.first, {"event": "seen p", "distinct_id": "p"})

@@ -1,4 +1,4 @@
-"""Capture v1: the envelope of new SDKs, and the answer per event."""
+"""Capture v1: the envelope of new SDKs, and the result of each event."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What stored events asked for and did not get: times and group types, reported by the ledger."""
+"""Changes requested by stored events and not made, as the ledger reports them: times and groups."""
 
 from datetime import timedelta
 from typing import Any

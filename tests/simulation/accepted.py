@@ -11,7 +11,7 @@ FEW = 6
 
 
 class Accepted:
-    """What every process reads."""
+    """The accept log's entries, which every process reads."""
 
     def __init__(self, network: Network, partitions: int) -> None:
         self.network = network
@@ -21,7 +21,7 @@ class Accepted:
         self._waiting: list[asyncio.Future[None]] = []
 
     def append(self, envelope: Envelope) -> list[LogEntry]:
-        """One entry for each partition, in one transaction."""
+        """Append one entry for each partition, in one transaction."""
         added = []
         for partition, piece in cut(envelope, self.partitions):
             self._last += 1
@@ -56,7 +56,7 @@ class Accepted:
 
 
 class SimulatedLog(AcceptLog):
-    """A process's connection to it."""
+    """A process's connection to the accept log."""
 
     def __init__(self, accepted: Accepted) -> None:
         self._accepted = accepted
@@ -89,7 +89,8 @@ class SimulatedLog(AcceptLog):
 
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
         while True:
-            appended = self._accepted.appended()  # also while the answer is on its way
+            # Registered first, because an append may come while the answer is on its way.
+            appended = self._accepted.appended()
             if await self.link.call(self._accepted.behind, after, historical):
                 return
             await appended

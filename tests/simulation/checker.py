@@ -1,4 +1,4 @@
-"""What must hold in the end, after the last fault."""
+"""The conditions that must hold in the end, after the last fault."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ class Violation(AssertionError):
 
 
 def check(simulation: "Simulation") -> None:
-    """raises: Violation, with all that is wrong"""
+    """Raise Violation with everything that is wrong."""
     if found := list(_violations(simulation)):
         raise Violation("\n".join(found))
 
@@ -42,7 +42,7 @@ def _owners(simulation: "Simulation") -> dict[str, UUID]:
 
 
 def _events(simulation: "Simulation") -> Iterator[str]:
-    """Each row that is stored of an event, since any of them may be shown."""
+    """Yield what is wrong with stored events, for each row, since any of them may be shown."""
     sent, owners = simulation.traffic.expected.sent, _owners(simulation)
     overrides = simulation.tables.final_overrides()
     stored = {one.uuid for one in simulation.tables.events}
@@ -54,7 +54,8 @@ def _events(simulation: "Simulation") -> Iterator[str]:
             continue
         person = overrides.get(row.person_id, (row.person_id,))[0]
         name = expected.distinct_id
-        owner = owners.get(name) or person_uuid(PROJECT, name)  # of a guest who is not known yet
+        # The person of a guest who is not known yet.
+        owner = owners.get(name) or person_uuid(PROJECT, name)
         if person != owner:
             yield (
                 f"a row of event {row.uuid} of {name} has person {row.person_id}, "

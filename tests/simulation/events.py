@@ -1,4 +1,4 @@
-"""An event store in memory: rows are never checked, and each insert lands block by block."""
+"""An event store in memory: rows are not checked, and each insert lands block by block."""
 
 import asyncio
 from collections import deque
@@ -23,13 +23,13 @@ from fanion.events.storage.encoder import Batch, Block, EventEncoder, even_rows
 from fanion.events.storage.store import EventStore
 from tests.simulation.network import Link, Network
 
-MUTATION_S = 1.0  # until its parts are rewritten
+MUTATION_S = 1.0  # the longest time until its parts are rewritten
 _pack = msgspec.msgpack.encode
 _COLUMNS = ("row",)
 
 
 class SimulatedEncoder(EventEncoder):
-    """Small blocks, so that a batch has several."""
+    """An encoder of small blocks, so that a batch has several."""
 
     version = "s1"
     has_drafts = False
@@ -63,10 +63,12 @@ def _block(rows: Sequence[msgspec.Struct]) -> tuple[Block, ...]:
 
 @dataclass(slots=True)
 class Tables:
-    """What is stored. The highest version of a person, of a group and of an override counts.
+    """The stored rows. Of a person, group or override, the highest version counts.
 
-    tokens: of the blocks of events that were inserted
-    pending, mutated_at: number of mutations that are not done, and when the last one will be
+    Attributes:
+        tokens: The tokens of the inserted blocks of events.
+        pending: The number of mutations that are not done.
+        mutated_at: When the last of them will be done.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -113,7 +115,7 @@ class Tables:
 
 
 class SimulatedEvents(EventStore):
-    """A process's connection to it."""
+    """A process's connection to the event store."""
 
     def __init__(self, tables: Tables, network: Network) -> None:
         self._encoder = SimulatedEncoder()
@@ -122,7 +124,7 @@ class SimulatedEvents(EventStore):
         self._reads = {"jobs": _Reads(tables, network, self.link)}
 
     async def insert(self, batch: Batch, token: str) -> None:
-        """The blocks land one after another, also when the process has died since."""
+        """Insert blocks one after another, even if the process has died since."""
         tables, network = self._tables, self._network
         await self.link.request()
         network.note(f"inserts {len(batch.events)} blocks of events as {token}")
@@ -200,7 +202,7 @@ class SimulatedEvents(EventStore):
 
 
 class _Reads(Lanes):
-    """Runs the statements of a squash."""
+    """The lanes that run the statements of a squash."""
 
     def __init__(self, tables: Tables, network: Network, link: Link) -> None:
         self._tables, self._network, self._link = tables, network, link
@@ -231,7 +233,7 @@ class _Reads(Lanes):
         self._mutate(rewrite)
 
     def run_alter(self, _: str, parameters: Mapping[str, Any]) -> None:
-        """Deletes overrides."""
+        """Delete overrides."""
         old, upto = set(parameters["old"]), parameters["version"]
         stored = [one for one in self._tables.overrides if one.old_person in old]
         gone = {id(one) for one in stored if one.version <= upto}
@@ -246,7 +248,7 @@ class _Reads(Lanes):
         return [("events", "")] * self._tables.pending
 
     def _mutate(self, rewrite: Callable[[], None]) -> None:
-        """In the background, of the rows that there are now, one mutation after another."""
+        """Change the present rows in the background, one mutation after another."""
         tables, now = self._tables, self._network.loop.time()
         tables.pending += 1
 

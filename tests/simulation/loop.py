@@ -1,7 +1,7 @@
 """An event loop with virtual time, in which several processes run, are paused and die.
 
-A process is a context variable: all that its tasks do next passes through `VirtualLoop.call_soon`
-and `call_at`, which hold it back while the process is paused, and for ever once it is dead.
+A process is a context variable. All later steps of its tasks pass through `VirtualLoop.call_soon`
+and `call_at`, which hold them back while the process is paused, and for ever once it is dead.
 """
 
 import asyncio
@@ -11,17 +11,21 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-# A calculation in a thread takes that long at most.
+# A calculation in a thread takes at most this long.
 THREAD_S = 0.02
 MAIN = contextvars.Context()
 
 
 class Stuck(Exception):
-    """Nothing will ever happen any more."""
+    """The error when nothing will ever happen any more."""
 
 
 class Process:
-    """is_running: false while it is paused, and after its death"""
+    """A simulated process.
+
+    Attributes:
+        is_running: False while it is paused, and after its death.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -40,7 +44,7 @@ class Process:
         self.is_running, self.is_dead = False, True
 
     def raise_from_the_dead(self) -> None:
-        """At the end of a simulation, so that its tasks can be cancelled."""
+        """Let a dead process run at the end of a simulation, so that its tasks can be cancelled."""
         self._continue()
 
     def park(self, step: Callable[[], None]) -> None:
@@ -57,7 +61,7 @@ PROCESS: contextvars.ContextVar[Process] = contextvars.ContextVar("PROCESS")
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Waits for nothing: time leaps to the next timer."""
+    """A loop that never waits: time leaps to the next timer."""
 
     def __init__(self, random: Random) -> None:
         self._at = 1_000.0
@@ -103,7 +107,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> "asyncio.Future[Any]":
-        """A thread: its work is done even if its caller does not wait any more."""
+        """Run a function like a thread does: to its end even if its caller no longer waits."""
         future = self.create_future()
 
         def work() -> None:
@@ -121,7 +125,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _Step:
-    """What a process does next."""
+    """The next step of a process."""
 
     __slots__ = ("_args", "_callback", "_context", "_loop", "_process", "handle")
 

@@ -1,4 +1,4 @@
-"""Between a process and a store: delays, failures, answers that are lost, and a trace of it all."""
+"""The network between processes and stores: delays, failures, lost answers, and a trace of all."""
 
 import asyncio
 from collections import deque
@@ -15,9 +15,12 @@ TRACED = 4_000
 
 @dataclass(slots=True)
 class Network:
-    """is_calm:  faults are over
-    is_closed: the simulation is over; no call is answered any more
-    late_s:   that an insert may still land after its process was told, or has died
+    """The network of a simulation.
+
+    Attributes:
+        is_calm: Whether faults are over.
+        is_closed: Whether the simulation is over; no call is answered any more.
+        late_s: How long an insert may still land after its process was told, or has died.
     """
 
     loop: VirtualLoop
@@ -33,7 +36,7 @@ class Network:
         self.trace.append(f"{self.loop.time() - 1_000:9.4f} {name:<4} {what}")
 
     def delay(self) -> float:
-        """Of one way."""
+        """Return the delay of one way."""
         if self.is_calm or self.random.random() < 0.9:
             return self.random.uniform(0.0002, 0.01)
         return self.random.uniform(0.01, 0.4) if self.random.random() < 0.95 else 2.0
@@ -47,13 +50,13 @@ class Network:
         await asyncio.sleep(seconds)
 
     def later(self, seconds: float, effect: Callable[[], object]) -> None:
-        """At a store: whatever happens to the process that asked for it."""
+        """Let an effect happen at a store, whatever happens to the process that requested it."""
         self.loop.call_later(seconds, effect, context=MAIN)
 
 
 @dataclass(slots=True)
 class Link:
-    """From one process to one store. cut_until: it fails until then"""
+    """The link from one process to one store. It fails until `cut_until`."""
 
     network: Network
     failure: Callable[[str], Exception]
@@ -65,7 +68,7 @@ class Link:
         return not self.network.is_calm and self.network.loop.time() < self.cut_until
 
     async def request(self) -> None:
-        """raises: the failure, before the store was reached"""
+        """Reach the store, or raise the failure before the store was reached."""
         network = self.network
         if network.is_closed:
             raise asyncio.CancelledError
@@ -75,7 +78,7 @@ class Link:
             raise self.failure("unreachable")
 
     async def answer(self) -> None:
-        """raises: the failure, after the store has done what it was asked"""
+        """Return from the store, or raise the failure after the store has done its work."""
         network = self.network
         if network.is_closed:
             raise asyncio.CancelledError

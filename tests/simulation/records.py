@@ -1,5 +1,7 @@
-"""A records store in memory that takes the statements of PostgreSQL, each transaction at one
-instant: SQLite, and its own rendering of what only PostgreSQL knows."""
+"""A records store in memory for the statements of PostgreSQL, each transaction at one instant.
+
+It is SQLite with a rendering of the functions that only PostgreSQL has.
+"""
 
 import json
 import re
@@ -32,7 +34,7 @@ from fanion.ingest.pipeline.position_store import LANES, consumer_of
 from tests.simulation.network import Link, Network
 
 T = TypeVar("T")
-# All of them, so that every table is known.
+# All of the modules, so that every table is known.
 SCHEMA = (
     *(accounts, activity, cohorts, events, flags, insights, organizations),
     *(persons, servers, tables, webhooks),
@@ -56,7 +58,7 @@ _UNNEST = re.compile(r"UNNEST\(((?:CAST\(:\w+ AS [^)]*\),?\s*)+)\)\s+AS (\w+) \(
 
 
 class Database:
-    """The one of all processes, empty again."""
+    """The database of all processes, emptied for each simulation."""
 
     def __init__(self, network: Network, partitions: int) -> None:
         self._network = network
@@ -96,7 +98,7 @@ class Database:
         return {row[0]: row[1:] for row in found}
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """For the checker."""
+        """Return rows for the checker."""
         return self._file.execute(statement, values).fetchall()
 
     def _next(self, _: str) -> int:
@@ -109,7 +111,7 @@ class Database:
 
 
 class SimulatedRecords(Records):
-    """A process's connections to it."""
+    """A process's connections to the database."""
 
     def __init__(self, database: Database, network: Network) -> None:
         self.dialect = "postgresql"
@@ -149,7 +151,7 @@ def _shown(row: tuple[Any, ...] | None) -> str:
 
 
 class _AtOnce:
-    """Connection that does not wait, so that a transaction is done at one instant."""
+    """A connection that does not wait, so that a transaction is done at one instant."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -178,7 +180,7 @@ def _rendered(statement: TextClause) -> TextClause:
 
 
 def _zipped(found: re.Match[str]) -> str:
-    """Lists of equal length as a table."""
+    """Return lists of equal length as a table."""
     lists = re.findall(r":(\w+) AS", found[1])
     columns = [name.strip() for name in found[3].split(",")]
     parts = [f"json_each(:{one}) AS l{number}" for number, one in enumerate(lists)]
@@ -196,7 +198,7 @@ def _with_lists(parameters: Any) -> Any:
 
 @cache
 def _engine() -> tuple[Engine, sqlite3.Connection]:
-    """For one database after another: its compiled statements stay."""
+    """Return an engine for all databases, so that its compiled statements are reused."""
     file = sqlite3.connect(":memory:", isolation_level=None)
     engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool)
     event.listen(engine, "begin", lambda one: one.exec_driver_sql("BEGIN"))

@@ -1,5 +1,7 @@
-"""One process: the product's own consumers, membership, loops and changes by request, over
-simulated stores. Built as `app.ingestion` builds them."""
+"""One process: the product's own consumers, membership, loops and person changes.
+
+They run over simulated stores, built as `app.ingestion` builds them.
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -34,8 +36,8 @@ from tests.simulation.network import Network
 from tests.simulation.records import Database, SimulatedRecords
 from tests.simulation.traffic import PROJECT, STARTED_AT
 
-SQUASH_S = 5.0  # at most between two
-# Of servers that ingest larger envelopes in pieces, as a program of another version may.
+SQUASH_S = 5.0  # at most, between two of them
+# Servers that ingest larger envelopes in pieces, as a program of another version may.
 PIECES, FEW_ITEMS = 0.3, Budget(12_000)
 
 
@@ -86,7 +88,7 @@ class Server:
         return STARTED_AT + timedelta(seconds=self.network.loop.time())
 
     async def run(self) -> None:
-        """Until it is stopped."""
+        """Run until stopped."""
         loops = [asyncio.create_task(one) for one in (self._mirror(), self._squash())]
         lanes = [consumer.run() for consumer in self._consumers]
         ended = await asyncio.gather(*lanes, return_exceptions=True)
@@ -102,7 +104,13 @@ class Server:
             consumer.stop()
 
     async def change(self, person: UUID, name: str, value: int) -> None:
-        """raises: NotFound; Unavailable when nothing was changed; failures of the records"""
+        """Change a property of a person.
+
+        Raises:
+            NotFound: There is no such person.
+            Unavailable: Nothing was changed.
+            RecordsUnavailable: The records failed.
+        """
         author = Author(
             project_id=PROJECT, organization_id=UUID(int=1), user_id=None, now=self.now()
         )
@@ -122,7 +130,7 @@ class Server:
 
 
 class _Projects(Projects):
-    """None has rules of its own."""
+    """Projects without rules of their own."""
 
     def __init__(self) -> None:
         pass

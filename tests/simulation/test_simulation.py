@@ -1,8 +1,8 @@
-"""Whatever happens to several servers: each event once, each person as the log says, no orphan.
+"""Several servers store each event once, with persons as the log says and no orphan.
 
 The product's own code runs in virtual time, over stores in memory, with delays, lost answers,
-pauses and deaths at every await. A test that fails is repeated by its number, and prints what
-happened. What is not simulated: the steps within a transaction, each of which is one instant.
+pauses and deaths at every await. A failing test is repeated by its number, and prints what
+happened. The steps within a transaction are not simulated: each transaction is one instant.
 """
 
 import os
@@ -20,7 +20,7 @@ FILTER_BITS = 16
 
 @pytest.fixture(autouse=True)
 def small_filters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most of the time would be spent on clearing those of full size."""
+    """Shrink the filters: most of the time would be spent on clearing those of full size."""
     monkeypatch.setattr(deduplication_store, "_BITS", FILTER_BITS)
     monkeypatch.setattr(deduplication_store, "_MASK", np.uint64((1 << FILTER_BITS) - 1))
 

@@ -1,7 +1,7 @@
-"""What clients send, and what must have become of it in the end, whatever happens meanwhile.
+"""The traffic of clients, and its expected result in the end, whatever happens meanwhile.
 
-The end depends on nothing but the order within each lane of a distinct id: properties are named
-after both, and no merge is refused, whichever is ingested first.
+The result depends only on the order within each lane of a distinct id: properties are named after
+both, and no merge is refused, whichever is ingested first.
 """
 
 import json
@@ -24,7 +24,7 @@ RETRIED = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """groups: type → key"""
+    """An event that was sent, with its groups by type."""
 
     uuid: UUID
     distinct_id: str
@@ -34,8 +34,13 @@ class Sent:
 
 @dataclass(slots=True)
 class Expected:
-    """properties: by distinct id; groups: by type and key
-    contended: by distinct id, values that a property may have which events and requests change
+    """The expected result.
+
+    Attributes:
+        properties: By distinct id.
+        groups: By type and key.
+        contended: By distinct id, the values that a property may have which both events and
+            requests change.
     """
 
     sent: dict[UUID, Sent] = field(default_factory=dict)
@@ -55,19 +60,19 @@ class Expected:
         return distinct_id
 
     def set_by_event(self, distinct_id: str, value: int) -> None:
-        """It comes after all requests that were answered."""
+        """Expect the value of an event. It comes after all requests that were answered."""
         waiting = {made for name, made in self._requested if name == distinct_id}
         self.contended[distinct_id] = {value, *waiting}
 
     def request(self, distinct_id: str, value: int) -> None:
-        self.contended.setdefault(distinct_id, {None}).add(value)  # it may be refused
+        self.contended.setdefault(distinct_id, {None}).add(value)  # the request may be refused
         self._requested.append((distinct_id, value))
 
     def answer(self, distinct_id: str, value: int) -> None:
         self._requested.remove((distinct_id, value))
 
     def persons(self) -> dict[frozenset[str], dict[str, Any]]:
-        """Properties by all distinct ids of a person."""
+        """Return the properties by all distinct ids of a person."""
         found: dict[str, set[str]] = {}
         for distinct_id in list(self._parents):
             found.setdefault(self.root(distinct_id), set()).add(distinct_id)
@@ -91,7 +96,8 @@ class Traffic:
         historical = self._random.random() < 0.2
         items = [self._item(historical) for _ in range(self._random.choice((1, 1, 1, 2, 5)))]
         body = json.dumps(items[0] if len(items) == 1 else items).encode()
-        # No two envelopes of one moment: a repeated id is told from a batch that is repeated by it.
+        # No two envelopes have the same moment, which distinguishes a repeated id from a repeated
+        # batch.
         self._numbers += 1
         received_at = STARTED_AT + timedelta(seconds=at_s, microseconds=self._numbers)
         return Envelope(PROJECT, received_at, "", "", None, body, historical)
@@ -140,7 +146,7 @@ class Traffic:
             expected.root(distinct_id)
             if joined:
                 expected.join(*joined)
-            # What identifies a group does not touch the person.
+            # Events that describe a group do not change the person.
             if name != "$groupidentify" and random.random() < 0.6:
                 self._change(distinct_id, properties, historical)
             if random.random() < 0.25:
@@ -166,7 +172,7 @@ class Traffic:
             of_person.pop(name, None)
             return
         if not historical and distinct_id in USERS and self._random.random() < 0.5:
-            # Often the value that it has: then the event changes nothing.
+            # This is often the present value, so that the event changes nothing.
             value = self._random.choice((1, 2))
             properties["$set"] = {f"contended_{distinct_id}": value}
             self.expected.set_by_event(distinct_id, value)

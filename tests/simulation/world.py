@@ -22,12 +22,12 @@ from tests.simulation.records import Database
 from tests.simulation.server import Server
 from tests.simulation.traffic import USERS, Traffic
 
-FAULTS_S = 16.0  # for so long there are faults
-SENT_S = 11.0  # and events
+FAULTS_S = 16.0  # how long there are faults
+SENT_S = 11.0  # how long events are sent
 ENVELOPES = 26
-DONE_S = 240.0  # after the last fault, when everything must be ingested
+DONE_S = 240.0  # after the last fault; by then everything must be ingested
 LOOK_S = 1.0
-QUIET = 3  # looks
+QUIET = 3  # looks without any change
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Simulation:
         self._failures: list[str] = []
 
     def run(self) -> None:
-        """raises: Violation"""
+        """Run the simulation, and raise Violation if a condition does not hold."""
         try:
             with _traced(self.network):
                 self.loop.run_until_complete(self._run())
@@ -179,7 +179,7 @@ class Simulation:
     # ── The end ──────────────────────────────────────────────────────────────────────────
 
     async def _finished(self) -> None:
-        """Everything is ingested and mirrored, and no squash is under way."""
+        """Wait until everything is ingested and mirrored, and no squash is in progress."""
         give_up, quiet = self.loop.time() + DONE_S, 0
         while quiet < QUIET:
             await asyncio.sleep(LOOK_S)
@@ -217,7 +217,7 @@ class Simulation:
 
 @contextmanager
 def _traced(network: Network) -> Iterator[None]:
-    """What the product logs becomes part of the trace."""
+    """Add the product's log to the trace."""
 
     def note(_: object, __: str, entry: MutableMapping[str, Any]) -> Never:
         error = entry.pop("exc_info", None)
