@@ -199,7 +199,7 @@ async def test_a_read_is_full_also_when_most_of_what_waits_is_in_one_partition(
 async def test_a_divided_log_takes_no_append_of_an_older_program(
     postgres_url: str, connection: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """This includes programs started later. To such a program the log seems to be full."""
+    """Programs started later are included. To such a program the log seems to be full."""
     await make_single(postgres_url)
     log = await opened(postgres_url)
     first = await log.append(envelope(b"1"))

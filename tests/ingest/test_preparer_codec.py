@@ -263,7 +263,7 @@ def test_a_first_request_unlike_the_others_makes_no_small_blocks(
 
 
 def test_a_project_with_all_its_group_types_may_name_more() -> None:
-    """These names never become types."""
+    """Further names never become types."""
     full = {f"type{number}": number for number in range(GROUP_TYPES_MAX)}
     groups = {"$groups": {"type1": "t1", "more": "m"}}
     item = {"event": "paid", "distinct_id": "ann", "properties": groups}

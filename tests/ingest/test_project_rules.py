@@ -219,7 +219,7 @@ async def test_a_flooding_project_does_not_slow_its_neighbour(home: Home) -> Non
 
 
 async def test_the_newest_capture_protocol_is_limited_in_its_own_words(home: Home) -> None:
-    """Capture v1 answers 503, after which its clients retry; some give up after 429."""
+    """Capture v1 answers 503, after which clients retry; those for Go and Rust quit at 429."""
     await wish(home, items_per_second=1, burst_seconds=1)
     body = {"batch": [{"event": "paid", "distinct_id": "u1"}]}
     headers = {"authorization": f"Bearer {home.token}", "posthog-request-id": "r1"}

@@ -118,7 +118,7 @@ class PostgresLog(GroupCommitLog):
                 )
                 if ids:
                     return ids
-                # Full, or divided meanwhile.
+                # The log is full, or was divided meanwhile.
                 self.partitions = await postgres_partitions.count(connection)
             ids = await self._append_pieces(connection, envelopes, historical, limit)
         if not ids:
