@@ -1,5 +1,4 @@
-"""Builds what people sign in with: accounts, links, the mails that carry them, and the identity
-provider, where the operator has set one."""
+"""Builders of what users sign in with: accounts, links, mails and the identity provider."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -35,7 +34,11 @@ from fanion.webhooks.client import Resolver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountServices:
-    """mails: None where no mail server is set"""
+    """The services that sign users in and manage their own accounts.
+
+    Attributes:
+        mails: None without a mail server.
+    """
 
     sign_in: SignIn
     own_accounts: OwnAccounts
@@ -79,7 +82,7 @@ def build_accounts(public: Services) -> AccountServices:
 
 
 def _build_sign_in(public: Services) -> SignIn:
-    """For the management API alone: what web workers answer never looks at a session."""
+    """Build the sign-in of the management API. Web workers never look at a session."""
     records, flags, clock = public.records, public.flags, time.monotonic
     failures, failed = flags.authentication.failures, public.context.metrics.key_failures
     settings = public.context.settings
@@ -118,12 +121,20 @@ def _build_mails(public: Services) -> MailWorker | None:
 def build_oidc_login(
     context: AppContext, records: Records, sign_in: SignIn, claimed: Callable[[int], None]
 ) -> OidcLogin:
-    """claimed: as of `IdentityStore`. raises: SettingsError for a secret that cannot be read"""
+    """Build the sign-in by OpenID Connect, or one that is off if no provider is set.
+
+    Args:
+        claimed: Called as `IdentityStore` describes.
+
+    Raises:
+        SettingsError: The client secret cannot be read.
+    """
     clock = time.monotonic
     settings = oidc_settings(context.settings)
     if settings is None:
         return OidcLogin(None, sign_in, clock)
-    # What verifies tokens takes 10 MB and a tenth of a second, which others need not have.
+    # The libraries that verify tokens take 10 MB and a tenth of a second to load, so a server
+    # without a provider does not import them.
     from fanion.accounts.oidc.provider_client import Provider
     from fanion.accounts.oidc.sign_in_service import OidcSignIn
 
@@ -138,7 +149,11 @@ def build_oidc_login(
 
 
 def oidc_settings(settings: Settings) -> OidcSettings | None:
-    """None where no provider is set. raises: SettingsError"""
+    """Return the settings of the identity provider, or None if none is set.
+
+    Raises:
+        SettingsError: The client secret cannot be read.
+    """
     if not settings.oidc_issuer:
         return None
     return OidcSettings(

@@ -1,4 +1,4 @@
-"""Builds the `Application` that a process serves, depending on how much of the server is ready."""
+"""Builders of the `Application` that a process serves, by how much of the server is ready."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
@@ -30,16 +30,19 @@ from fanion.web.routes import (
 
 
 class Readiness(Enum):
-    """What a process answers. Everything else is refused with this text, and a number of seconds
-    after which to retry."""
+    """The part of the server that a process answers for.
 
-    # Flags, from the offline copy: the records store cannot be reached.
+    Each value holds the text that refuses all other requests, and the number of seconds after
+    which clients should retry.
+    """
+
+    # Only flags are answered, from the offline copy, because the records store cannot be reached.
     DEGRADED = "The records store cannot be reached. Please retry.", 5
-    # Capture and flags. The event store opens in one to two seconds, while the management API is
-    # loaded.
+    # Capture and flags are answered. The event store opens in one to two seconds, while the
+    # management API is loaded.
     OPENING = "The server is still starting. Please retry.", 1
-    # What web workers answer too. Only a pipelined request gets here: the next connection goes to
-    # the server.
+    # Only the paths that web workers share are answered. Only a pipelined request is refused: the
+    # next connection goes to the server.
     WEB_WORKER = (
         "This request was pipelined behind one that another process answers. Please retry.",
         0,
@@ -58,18 +61,18 @@ class Readiness(Enum):
 
 
 async def measure_nothing() -> None:
-    """There is no lag to measure before events are ingested."""
+    """Measure no lag: events are not ingested yet."""
 
 
 async def measure_lag(public: Services) -> None:
-    """Measured when metrics are requested."""
+    """Update the metrics of the accept log and the mirror, when metrics are requested."""
     metrics = public.context.metrics
     try:
         lanes = await public.backlogs()
-        # After the log: what it has no more is stored, or noted here.
+        # Read after the log: what has left the log by now is stored, or counted here.
         changes = await public.changes_to_mirror()
     except (OSError, RecordsUnavailable):
-        # The other metrics are wanted all the same; /_ready says that a store does not answer.
+        # The other metrics are still wanted. /_ready says that a store does not answer.
         metrics.lag_is_unknown()
         return
     oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
@@ -88,10 +91,13 @@ def build_application(
     refresh: Callable[[], Awaitable[None]] = measure_nothing,
     management: AsgiApp | None = None,
 ) -> Application:
-    """capture: None while the accept log is not open
-    checks:     of the stores, by name
-    refresh:    updates the metrics that are measured on request
-    management: None before it is loaded, and where other processes answer it
+    """Build the application of a process for its roles and its readiness.
+
+    Args:
+        capture: None while the accept log is not open.
+        checks: The checks of the stores, by name.
+        refresh: Updates the metrics that are measured on request.
+        management: None before it is loaded, and where other processes answer it.
     """
     settings, metrics = context.settings, context.metrics
     page = landing_page(
@@ -113,15 +119,20 @@ def build_application(
 
 
 def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: FlagServices) -> Routes:
-    """What web workers answer too. A limit on evaluations can only be held by one process: with
-    one, the server alone evaluates flags."""
+    """Return the routes that web workers share with the server.
+
+    Only one process can hold a limit on evaluations, so with a limit the server evaluates all
+    flags.
+    """
     evaluation = AnsweredBy.HERE if settings.decide_per_s == 0 else AnsweredBy.SERVER
     return worker_routes(capture, flags.endpoints, evaluation)
 
 
 def _of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) -> Routes:
-    """What a process with these roles answers, and always its own health and metrics: as two
-    listeners share the paths, so do the two roles that answer clients."""
+    """Return the routes a process with these roles serves, always with its own health and metrics.
+
+    The roles web and api split the paths the same way the two listeners do.
+    """
     if {Role.WEB, Role.API} <= roles:
         return routes
     if Role.WEB in roles:
@@ -134,7 +145,11 @@ def _of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) -> Rout
 def _with_console(
     routes: Routes, context: AppContext, flags: FlagServices, page: LandingPage
 ) -> Routes:
-    """And with the scripts of its build. page: is served where there is no console"""
+    """Add the SDK scripts of the console's build, and the console unless it is off or not built.
+
+    Args:
+        page: Served where there is no console.
+    """
     build = context.build
     routes = routes.and_also(sdk_routes(SdkScripts(build, flags.endpoints.browser)))
     if build.missing or context.settings.console == "off":
@@ -145,7 +160,11 @@ def _with_console(
 def landing_page(
     settings: Settings, probes: Probes, proxies: TrustedProxies, missing: str = ""
 ) -> LandingPage:
-    """missing: why there is no console"""
+    """Build the landing page.
+
+    Args:
+        missing: Why there is no console.
+    """
     return LandingPage(
         probes,
         management_base_url(settings, proxies),
@@ -155,8 +174,10 @@ def landing_page(
 
 
 def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
-    """Return what links in answers of management begin with. With a listener of its own, it is not
-    at the public address."""
+    """Return the base of links in management answers.
+
+    A management API with a listener of its own is not at the public address.
+    """
     listener = settings.management_address
     if listener is not None:
         host = settings.operator_url.partition("://")[2]
@@ -187,20 +208,23 @@ def log_check(public: Services) -> Check:
             return CheckResult(State.UNREACHABLE, str(error), is_needed)
         if waiting < settings.accept_log_bytes_max:
             return OK
-        # What empties it is ready all the same.
+        # A full log must not make the ingesting role unready: it is what drains the log.
         return CheckResult(State.FULL, is_needed=is_needed and Role.WEB in settings.roles)
 
     return check
 
 
 def answers_from_memory(settings: Settings, flags: FlagServices) -> bool:
-    """Whether a server is of use without its stores: one that answers SDKs alone has flags in
-    memory, and the other servers of that role can reach no more than it can."""
+    """Return whether to report ready while the stores are down.
+
+    A server with only the role web can still evaluate flags from memory, and its peers cannot do
+    better.
+    """
     return settings.roles == {Role.WEB} and bool(flags.projects.known)
 
 
 def unreachable_check(settings: Settings, flags: FlagServices) -> Check:
-    """While it is known that the records store cannot be reached."""
+    """Return a check for the time while the records store is known to be unreachable."""
 
     async def check() -> CheckResult:
         return _unreachable(settings, flags)
@@ -209,7 +233,7 @@ def unreachable_check(settings: Settings, flags: FlagServices) -> Check:
 
 
 def _unreachable(settings: Settings, flags: FlagServices, reason: str = "") -> CheckResult:
-    """Of the records store."""
+    """Return the result of a failed check of the records store."""
     is_needed = not answers_from_memory(settings, flags)
     age_s = flags.flag_sets.age_s if Role.WEB in settings.roles else None
     return CheckResult(State.UNREACHABLE, reason, is_needed, age_s)

@@ -1,4 +1,4 @@
-"""Builds what changes flags by schedule or by rule, and what delivers webhooks."""
+"""Builder of the workers that change flags by schedule or rule, and deliver webhooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,11 @@ from fanion.webhooks.worker import Deliverer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Automation:
-    """sweep: of identities that wait for a person"""
+    """The background workers of flags, identities and webhooks.
+
+    Attributes:
+        sweep: Clears identities that wait for a person.
+    """
 
     scheduler: ScheduledChangeWorker
     rollbacks: RollbackWorker
@@ -41,7 +45,11 @@ class Automation:
 
 
 def build_automation(public: Services, events: EventStore, behind: Analysis) -> Automation:
-    """behind: for the events that rollback conditions count"""
+    """Build the background workers.
+
+    Args:
+        behind: Counts the events of rollback conditions.
+    """
     records, settings, now = public.records, public.context.settings, public.context.now
     project_of, bus = public.flags.projects.by_id, public.flags.bus
     checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))

@@ -1,5 +1,8 @@
-"""The clock of this server against those of the stores. Events get the time of the server that
-accepts them; the leases by which servers take turns get that of PostgreSQL."""
+"""The clock of this server compared with those of the stores.
+
+Events get the time of the server that accepts them. The leases by which servers take turns get the
+time of PostgreSQL.
+"""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -11,12 +14,12 @@ from sqlalchemy import func, select
 from fanion.db.engine import Records
 from fanion.errors import StartRefused
 
-# Clocks that NTP sets differ by milliseconds, and a slow answer explains no more than half of what
-# it took, which is subtracted. From here on two servers disagree about the order of what one person
-# does on both, and about what was accepted before a deletion.
+# Clocks set by NTP differ by milliseconds, and a slow answer explains at most half of the time it
+# took, which is subtracted. Beyond this difference two servers disagree about the order of what one
+# person does on both, and about what was accepted before a deletion.
 DIFFERENCE_S_MAX: Final = 5.0
-# A clock in another time zone than it should be is wrong by this at least. Events that it dates are
-# in the wrong hour of every insight, and cannot be told from right ones afterwards.
+# A clock set to the wrong time zone is off by at least this. Its events fall into the wrong hour of
+# every insight, and cannot be told from right ones afterwards.
 REFUSED_S: Final = 3600.0
 
 _NOW = select(func.clock_timestamp())
@@ -25,8 +28,12 @@ Clock = Callable[[], datetime]
 
 
 async def ahead_s(now: Clock, ask: Callable[[], Awaitable[datetime]]) -> float:
-    """Seconds that this server's clock is ahead of the one that is asked, at least; negative when
-    it is behind."""
+    """Return by how many seconds this server's clock is ahead of the other one.
+
+    Returns:
+        The smallest difference that the duration of the answer allows; negative if this clock is
+        behind.
+    """
     before = now()
     there = await ask()
     after = now()
@@ -36,7 +43,14 @@ async def ahead_s(now: Clock, ask: Callable[[], Awaitable[datetime]]) -> float:
 
 
 async def ahead_of_records_s(records: Records, now: Clock) -> float:
-    """0 on SQLite, which has none of its own. raises: RecordsUnavailable"""
+    """Return by how many seconds this server's clock is ahead of the records store's.
+
+    Returns:
+        0 on SQLite, which has no clock of its own.
+
+    Raises:
+        RecordsUnavailable: The store does not answer.
+    """
     if records.dialect == "sqlite":
         return 0.0
 
@@ -49,7 +63,12 @@ async def ahead_of_records_s(records: Records, now: Clock) -> float:
 
 
 async def check_records_clock(records: Records, now: Clock) -> None:
-    """raises: StartRefused, RecordsUnavailable"""
+    """Warn if this server's clock differs from the records store's by more than `DIFFERENCE_S_MAX`.
+
+    Raises:
+        StartRefused: The difference exceeds `REFUSED_S`.
+        RecordsUnavailable: The store does not answer.
+    """
     found_s = await ahead_of_records_s(records, now)
     if abs(found_s) > REFUSED_S:
         raise StartRefused(

@@ -1,4 +1,4 @@
-"""The first start creates an organization with its owner, project and keys; keys are shown once."""
+"""The first start: it creates an organization, owner, project and keys, and shows the keys once."""
 
 import os
 from dataclasses import dataclass, field
@@ -17,7 +17,11 @@ from fanion.runtime.data_dir import FIRST_START_FILE
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """link: signs the owner in, once, and asks for a password"""
+    """The objects that the first start has created.
+
+    Attributes:
+        link: Signs the owner in once, and asks for a password.
+    """
 
     made: SetUp
     link: str = field(repr=False)
@@ -26,14 +30,19 @@ class FirstStart:
 async def set_up_first_run(
     records: Records, projects: Projects, settings: Settings
 ) -> FirstStart | None:
-    """On an empty store: an organization with its owner, project and keys. The owner has no
-    password, and sets one with a link."""
+    """Set up an empty store: an organization with its owner, project and keys.
+
+    The owner has no password yet, and sets one with the link.
+
+    Returns:
+        None if the store is set up already.
+    """
     if await is_set_up(records):
         return None
     wanted, now = Installation(email="admin@fanion.local", first_name="Admin"), utc_now()
     try:
         made = await set_up(records, wanted, now)
-    except AlreadySetUp:  # by another server, at the same moment
+    except AlreadySetUp:  # another server did it at the same moment
         return None
     projects.remember(made.project)
     link = await first_link(records, settings.operator_url, made.user.id, now)
@@ -41,8 +50,11 @@ async def set_up_first_run(
 
 
 def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bool) -> str:
-    """Printed once everything is served. Keys are printed to a terminal only; otherwise standard
-    output may be a journal that others read, and shows the path of the file with the keys."""
+    """Return the text to print once everything is served.
+
+    Keys go only to a terminal. Otherwise standard output may be a journal that others read, so the
+    keys are written to a file and the text names its path.
+    """
     what = "" if settings.roles == ALL else f"{roles_text(settings.roles)} "
     serves = f"Fanion serves {what}on {settings.address}"
     if made is None or to_terminal:
@@ -63,7 +75,11 @@ def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bo
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Readable by the owner alone from its creation; O_EXCL follows no link. raises: OSError"""
+    """Write a new file that only its owner can read from its creation on; O_EXCL follows no link.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     path.unlink(missing_ok=True)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w") as written:

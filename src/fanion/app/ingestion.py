@@ -1,4 +1,4 @@
-"""Builds ingestion, and what deletes persons from all stores."""
+"""Builder of ingestion, and of the workers that delete persons from all stores."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,9 +28,12 @@ from fanion.runtime.background import BackgroundTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingestion:
-    """preparer:  of full runs; None where they are prepared in this process
-    turn:      held while persons are changed, by ingestion or by the management API
-    consumers: one for each lane; none where other servers ingest
+    """The services that store accepted events and keep persons consistent.
+
+    Attributes:
+        preparer: Prepares full runs in another process; None where this process prepares them.
+        turn: Held while persons are changed, by ingestion or by the management API.
+        consumers: One for each lane; none where other servers ingest.
     """
 
     preparer: Preparer | None
@@ -45,16 +48,16 @@ class Ingestion:
     group_mirror: GroupMirror
 
     def ingests_all(self) -> bool:
-        """Whether this server alone stores live events."""
+        """Return whether this server ingests all live events by itself."""
         return any(one.ingests_all for one in self.consumers if not one.historical)
 
     async def run(self) -> None:
-        """Until the consumers are stopped."""
+        """Run the consumers until they are stopped."""
         await asyncio.gather(*(consumer.run() for consumer in self.consumers))
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
-        """Without that of the consumers, which are stopped and not cancelled."""
+        """The background loops, without the consumers: those are stopped, not cancelled."""
         return {
             "group_mirror": self.group_mirror.run,
             "mirror": self.mirroring.run,
@@ -69,7 +72,11 @@ class Ingestion:
 
 
 def build_ingestion(public: Services, events: EventStore, live: LiveEvents | None) -> Ingestion:
-    """live: is shown what is stored; None in a process that serves no streams"""
+    """Build ingestion, with consumers only where this server has the role ingest.
+
+    Args:
+        live: Is shown the stored events; None in a process that serves no streams.
+    """
     context, records = public.context, public.records
     settings, now = context.settings, context.now
     is_here = Role.INGEST in settings.roles
@@ -103,10 +110,10 @@ def _build_consumers(
     versions: Versions,
     live: LiveEvents | None,
 ) -> tuple[Consumer, ...]:
-    """One for each lane."""
+    """Build one consumer for each lane."""
     records, flags = public.records, public.flags
     properties = PropertyCache()
-    # The data folder has one process at a time: it is the same holder after a restart.
+    # Only one process at a time uses the data folder, so the holder is the same after a restart.
     holder = "embedded" if records.dialect == "sqlite" else uuid4().hex
     membership = Membership(MembershipStore(records, holder))
     return tuple(

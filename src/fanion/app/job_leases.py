@@ -1,5 +1,7 @@
-"""Leases of background loops that one server alone runs: when it stops, or dies, another one
-continues."""
+"""Leases of background loops that only one server runs at a time.
+
+When that server stops or dies, another one continues.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -20,10 +22,11 @@ from fanion.db.schema.servers import job_leases
 from fanion.runtime.background import BackgroundTask, run_loop
 from fanion.runtime.failure_log import FailureLog
 
-# A server that has not renewed a lease for so long is taken to be dead, or has stopped the loop.
+# A server that has not renewed its lease for this long is taken to be dead, or has stopped the
+# loop.
 LEASE_S: Final = 15.0
 RENEW_S: Final = LEASE_S / 3
-RETRY_S: Final = 1.0  # while the store is away
+RETRY_S: Final = 1.0  # while the store cannot be reached
 UNREAD: Final = "job_lease_unread"
 
 _lease = job_leases.c
@@ -32,9 +35,12 @@ _LEASE = Lease(_lease.held_until, _lease.holder)
 
 @dataclass(frozen=True, slots=True)
 class JobLeases:
-    """On PostgreSQL, whose clock decides: those of the servers need not agree.
+    """The leases of background loops in PostgreSQL.
 
-    holder: names this server
+    PostgreSQL's clock decides when a lease ends, so the servers' clocks need not agree.
+
+    Attributes:
+        holder: Identifies this server.
     """
 
     records: Records
@@ -44,7 +50,7 @@ class JobLeases:
     failures: FailureLog = field(default_factory=lambda: FailureLog(UNREAD))
 
     async def run(self, name: str, task: BackgroundTask) -> None:
-        """Run the task while this server holds the lease of that name, until cancelled."""
+        """Run the task while this server holds the lease named `name`, until cancelled."""
         await run_loop(
             partial(self._turn, name, task),
             self.renew_s,
@@ -55,9 +61,10 @@ class JobLeases:
         )
 
     async def take(self, name: str) -> bool:
-        """Take the lease, or renew it; False while another server has it.
+        """Take or renew the lease, and return False while another server holds it.
 
-        raises: RecordsUnavailable
+        Raises:
+            RecordsUnavailable: The store does not answer.
         """
         until = func.now() + timedelta(seconds=self.lease_s)
         async with self.records.write() as connection:
@@ -75,7 +82,11 @@ class JobLeases:
             return done.rowcount == 1
 
     async def release(self, name: str) -> None:
-        """raises: RecordsUnavailable; the lease expires by itself then"""
+        """Release the lease.
+
+        Raises:
+            RecordsUnavailable: The store does not answer; the lease then expires by itself.
+        """
         own = _lease.name == name, _LEASE.is_held_by(self.holder)
         async with self.records.write() as connection:
             await connection.execute(delete(job_leases).where(*own))
@@ -95,7 +106,11 @@ class JobLeases:
                 await self.release(name)
 
     async def _hold(self, name: str, running: "asyncio.Future[None]", taken: float) -> None:
-        """Until the task ends or the lease is lost. taken: when it was asked for last"""
+        """Renew the lease until the task ends or the lease is lost.
+
+        Args:
+            taken: When the lease was last requested, by the monotonic clock.
+        """
         while True:
             await asyncio.wait({running}, timeout=self.renew_s)
             if running.done():

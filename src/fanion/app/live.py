@@ -1,4 +1,4 @@
-"""Builds the streams of live events."""
+"""Builder of the streams of live events."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,11 @@ from fanion.runtime.change_bus import Topic
 
 @dataclass(frozen=True, slots=True)
 class LiveServices:
-    """is_followed: whether another server may ingest"""
+    """The streams of live events, and the store they follow.
+
+    Attributes:
+        is_followed: Whether other servers may ingest, so that the store must be followed.
+    """
 
     events: LiveEvents
     store: EventStore

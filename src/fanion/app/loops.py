@@ -1,5 +1,7 @@
-"""All background loops of a server, and which role each belongs to. `docs/operations.md` has the
-same table, in the same order."""
+"""All background loops of a server, each with its role.
+
+`docs/operations.md` has the same table, in the same order.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,14 +15,18 @@ from fanion.runtime.background import BackgroundTask
 
 
 class Runs(Enum):
-    EACH = "each"  # of memory, or of requests, of this server alone
-    ONE = "one"  # of all servers the one that holds the loop's lease
-    CLAIMS = "each, claims its work"  # rows with a lease of their own: no work is done twice
+    EACH = "each"  # concerns only the memory or the requests of this server
+    ONE = "one"  # runs only on the server that holds the loop's lease
+    CLAIMS = "each, claims its work"  # rows have leases of their own, so no work is done twice
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """role: None for what every process needs, whatever its roles"""
+    """A background loop, by its name.
+
+    Attributes:
+        role: None for loops that every process needs, whatever its roles.
+    """
 
     name: str
     role: Role | None
@@ -64,10 +70,11 @@ _BY_NAME: Final = {loop.name: loop for loop in LOOPS}
 def tasks_of(
     roles: Collection[Role], loops: Mapping[str, BackgroundTask], leases: JobLeases | None = None
 ) -> list[BackgroundTask]:
-    """Those that a process with these roles runs.
+    """Return the background tasks of a process with these roles.
 
-    loops:  by their names in LOOPS
-    leases: None where no other server can share the stores
+    Args:
+        loops: By their names in LOOPS.
+        leases: None where no other server can share the stores.
     """
     found: list[BackgroundTask] = []
     for name, task in loops.items():

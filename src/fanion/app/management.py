@@ -1,4 +1,4 @@
-"""Builds the management API, and with it the application that serves everything."""
+"""Builder of the management API, from the parts of a server."""
 
 from functools import partial
 
@@ -131,7 +131,7 @@ CONTROLLERS = (
 
 
 def build_management(server: Server) -> AsgiApp:
-    """The framework takes 0.2 s for its routes."""
+    """Build the management API; the framework takes 0.2 s for its routes."""
     return management_app(_management(server))
 
 
@@ -204,7 +204,7 @@ def _of_flags(server: Server) -> dict[str, object]:
 
 
 def _rights_changed(server: Server, user_id: int) -> None:
-    """Of a user, by this process: what is cached of the rights is read again."""
+    """Forget what this process has cached of a user's rights."""
     server.public.flags.authentication.rights_changed(user_id)
     server.accounts.sign_in.sessions.rights_changed(user_id)
 

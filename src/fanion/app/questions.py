@@ -1,4 +1,4 @@
-"""Builds what answers questions about events: insights, dashboards, alerts and cohorts."""
+"""Builder of what answers questions about events: insights, dashboards, alerts and cohorts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,12 @@ from fanion.runtime.data_dir import events_folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """statements: of requests; behind: of work that no client waits for"""
+    """The services that answer questions about events.
+
+    Attributes:
+        statements: Runs the statements of requests.
+        behind: Calculates results that no client waits for.
+    """
 
     statements: Statements
     behind: Analysis
@@ -72,7 +77,7 @@ class Questions:
         }
 
     async def close(self) -> None:
-        """End what is calculated behind."""
+        """Cancel background calculations."""
         await self.insights.results.close()
 
 
@@ -87,7 +92,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     actors, dashboards = ActorFinder(analysis), DashboardStore(records)
     other_kinds = {ACTORS_QUERY: ActorsAnswers(actors).answer}
     results = ResultCache(InsightCalculator(analysis), ResultStore(records))
-    # What a person waits for never joins a calculation that waits behind.
+    # Interactive questions must not share a result with a low-priority calculation.
     results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
     refreshes = DashboardRefreshStore(records, timedelta(seconds=settings.dashboards_every_s))
     alerts = AlertStore(records, timedelta(seconds=settings.alerts_every_s))
@@ -110,7 +115,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
 def _build_statements(
     settings: Settings, records: Records, events: EventStore, threads: QuestionThreads
 ) -> Statements:
-    """Where other servers may ask too, all of them together keep to the limits."""
+    """Build the statements; where servers share the stores, they keep to the limits together."""
     if records.dialect != "sqlite":
         for kind, turns in (("asked", events.people), ("behind", events.behind)):
             turns.places = SharedPlaces(records, kind, turns.gate.limits)

@@ -1,5 +1,7 @@
-"""What a server has beyond capture and flags: ingestion, questions about events, automation and
-sign-in. Loaded while capture and flags are served, and each part only where a role needs it."""
+"""The server beyond capture and flags: ingestion, questions about events, automation and sign-in.
+
+It is loaded while capture and flags are already served, and each part only where a role needs it.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Its parts are built when they are first asked for."""
+    """A server whose parts are built on first use."""
 
     def __init__(self, public: Services, events: EventStore) -> None:
         self.public = public
@@ -86,7 +88,7 @@ class Server:
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
-        """By their names in `loops.LOOPS`: of the parts that this server's roles need."""
+        """The loops of the parts that this server's roles need, by their names in `loops.LOOPS`."""
         found: dict[str, BackgroundTask] = {}
         if Role.API in self.roles:
             found |= self.accounts.loops
@@ -101,19 +103,19 @@ class Server:
 
     @property
     def background(self) -> list[BackgroundTask]:
-        """Runs for as long as the server serves, with the tasks of `public`."""
+        """The tasks to run while the server serves, beside those of `public`."""
         records = self.public.records
         leases = None if records.dialect == "sqlite" else JobLeases(records)
         return tasks_of(self.roles, self.loops, leases)
 
     async def close(self) -> None:
-        """End the processes that work for it."""
+        """End the processes that work for this server."""
         for close in self._closing:
             await close()
 
 
 def server_application(server: Server) -> Application:
-    """Everything that the server's roles answer."""
+    """Build the application that answers everything the server's roles serve."""
     public = server.public
     management = None
     if Role.API in server.roles:

@@ -1,6 +1,8 @@
-"""Builds what answers capture and flags: in the server, in web workers, and while the records store
-cannot be reached. It is loaded and served before the event store is open and the rest of the server
-is loaded."""
+"""Builders of the services that answer capture and flags.
+
+They serve in the server, in web workers, and while the records store cannot be reached. They are
+loaded and served before the event store is open and the rest of the server is loaded.
+"""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -66,9 +68,15 @@ from fanion.wire.offload import Decoding
 
 @dataclass(frozen=True, slots=True)
 class RequestWaits:
-    """How long a request waits for what is not cached or not finished, beside the setting of stored
-    properties. project_s, flags_s: for a project, and for changed flags; erasure_s: for the end of
-    a deletion, which continues in the background after that"""
+    """The longest waits of a request for what is not cached or not finished.
+
+    The setting of stored properties has a wait of its own.
+
+    Attributes:
+        project_s: For a project.
+        flags_s: For changed flags.
+        erasure_s: For the end of a deletion, which then continues in the background.
+    """
 
     project_s: float = STORE_WAIT_S
     flags_s: float = BUILD_WAIT_S
@@ -77,10 +85,11 @@ class RequestWaits:
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """What all services of a process share.
+    """The context that all services of a process share.
 
-    lines: where requests are logged
-    build: of the console; none in web workers, which do not serve it
+    Attributes:
+        lines: Writes the log lines of requests.
+        build: The console's build; none in web workers, which do not serve the console.
     """
 
     settings: Settings
@@ -93,12 +102,13 @@ class AppContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagServices:
-    """What answers flags, and what capture and the management API share with it.
+    """The services that answer flags, and those they share with capture and the management API.
 
-    proxies:    one for this process
-    geoip:      None without a location database
-    decoding:   of all large bodies of this process
-    loops:      by their names in `loops.LOOPS`; they run for as long as the process serves
+    Attributes:
+        proxies: The only such object of this process.
+        geoip: None without a location database.
+        decoding: Decodes all large bodies of this process.
+        loops: By their names in `loops.LOOPS`; they run while the process serves.
     """
 
     proxies: TrustedProxies
@@ -125,7 +135,7 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What answers capture and flags in the server."""
+    """The services that answer capture and flags in the server."""
 
     context: AppContext
     records: Records
@@ -134,16 +144,21 @@ class Services:
     capture: CaptureEndpoints
 
     async def backlogs(self) -> list[Backlog]:
-        """What waits in each lane of the accept log. raises: OSError"""
+        """Return the backlog of each lane of the accept log.
+
+        Raises:
+            OSError: The log or the records store cannot be read.
+        """
         try:
             return await lane_backlogs(self.records, self.log)
         except RecordsUnavailable as error:
             raise OSError(f"accept log: {error}") from error
 
     async def changes_to_mirror(self) -> int:
-        """That are committed, and of which the event store may not have been told.
+        """Count committed changes that may not have reached the event store yet.
 
-        raises: RecordsUnavailable
+        Raises:
+            RecordsUnavailable: The records store does not answer.
         """
         async with self.records.read() as connection:
             return await connection.run_sync(count_unmirrored)
@@ -151,7 +166,13 @@ class Services:
 
 @asynccontextmanager
 async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
-    """Migrated and open. raises: RecordsUnavailable, OSError, StartRefused"""
+    """Open the records store and the accept log, migrated, and close them at the end.
+
+    Raises:
+        RecordsUnavailable: The records store does not answer.
+        OSError: The accept log cannot be opened.
+        StartRefused: A clock is wrong, or a store belongs to another installation.
+    """
     settings = context.settings
     records = await open_records(settings.records_url)
     try:
@@ -171,9 +192,12 @@ async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
 
 
 async def open_log(settings: Settings, records: Records) -> AcceptLog:
-    """In PostgreSQL, where the records are in PostgreSQL, else in a file of its own.
+    """Open the accept log: in PostgreSQL if the records are there, else in a file of its own.
 
-    raises: OSError, RecordsUnavailable; StartRefused for the log of another installation
+    Raises:
+        OSError: The log cannot be opened.
+        RecordsUnavailable: The records store does not answer.
+        StartRefused: The log belongs to another installation.
     """
     bytes_max = settings.accept_log_bytes_max
     if records.dialect == "postgresql":
@@ -192,7 +216,11 @@ def open_offline_flags(settings: Settings) -> OfflineFlagStore:
 
 
 def prepare_offline_flags(settings: Settings) -> None:
-    """At the start, before anything reads them. raises: SettingsError for a broken snapshot"""
+    """Complete the offline copy before anything reads it, and take over a configured snapshot.
+
+    Raises:
+        SettingsError: The snapshot is broken.
+    """
     offline = open_offline_flags(settings)
     offline.complete()
     if settings.flags_snapshot:
@@ -200,7 +228,11 @@ def prepare_offline_flags(settings: Settings) -> None:
 
 
 def build_services(context: AppContext, stores: Stores) -> Services:
-    """raises: GeoIpUnreadable"""
+    """Build the services that answer capture and flags.
+
+    Raises:
+        GeoIpUnreadable: The location database cannot be read.
+    """
     stores.records.observe(context.metrics.store_seconds.labels("records").observe)
     flags = build_flag_services(context, stores.records)
     capture = build_capture(context, flags, stores.log, ProjectRateLimits())
@@ -226,9 +258,14 @@ def build_capture(
 def build_flag_services(
     context: AppContext, records: Records, *, records_answer: bool = True
 ) -> FlagServices:
-    """records_answer: False when it is known that they do not, so that no request waits for them
+    """Build the services that answer flags.
 
-    raises: GeoIpUnreadable
+    Args:
+        records_answer: False if the records store is known not to answer, so that no request waits
+            for it.
+
+    Raises:
+        GeoIpUnreadable: The location database cannot be read.
     """
     settings, metrics, now = context.settings, context.metrics, context.now
     bus, proxies, decoding = ChangeBus(), trusted_proxies(settings), Decoding()
@@ -245,7 +282,7 @@ def build_flag_services(
         subjects.breaker.failed(subjects.breaker.answers)
     counts = EvaluationCounters(random)
     evaluator = Evaluator(flag_sets, subjects, now, metrics.hot.evaluation_seconds, counts)
-    # The other connections are left for ordinary requests.
+    # Leave the other connections for ordinary requests.
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
     _subscribe(bus, flag_sets, broadcaster, offline)
@@ -289,7 +326,7 @@ def _build_readers(
     proxies: TrustedProxies,
     offline: OfflineFlagStore,
 ) -> DefinitionReaders:
-    """The caches of projects and keys."""
+    """Build the caches of projects and keys."""
     now, clock, metrics = context.now, time.monotonic, context.metrics
 
     def count(kind: str, reason: str) -> None:
@@ -339,7 +376,7 @@ def _build_subject_store(context: AppContext, records: Records) -> SubjectStore:
     timeout_s = context.settings.decide_store_timeout_s
     limits = DataLoaderLimits(timeout_s=timeout_s)
     one_write = DataLoaderLimits(timeout_s=timeout_s, reads_max=1)
-    # In PostgreSQL other servers write the persons.
+    # In PostgreSQL other servers write persons too, which this process cannot count.
     writes = records.writes if records.dialect == "sqlite" else None
     return SubjectStore(
         DataLoader(partial(stored_properties, records), limits, writes),

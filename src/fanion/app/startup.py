@@ -1,5 +1,8 @@
-"""The stages of a start, each served while the next one is prepared: flags from the offline copy,
-if the records store cannot be reached; capture and flags; everything."""
+"""The stages of a start, each served while the next one is prepared.
+
+First flags from the offline copy, if the records store cannot be reached; then capture and flags;
+then everything.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -45,26 +48,29 @@ if TYPE_CHECKING:  # loaded while capture and flags are served
     from fanion.events.storage.store import EventStore
     from fanion.events.turns.gate_service import GateLimits
 
-# A store that takes longer, once everything else is loaded, counts as down if there is an offline
-# copy of flags: they are to be served two seconds after the start.
+# With an offline copy of flags, a store that takes longer than this, once everything else is
+# loaded, counts as down: flags must be served two seconds after the start.
 ANSWER_S = 0.1
-# The embedded engine needs this long for a large folder. A ClickHouse server that takes longer is
-# connected to in the background.
+# The embedded engine may need this long for a large folder. The connection to a slower ClickHouse
+# server is made in the background.
 OPENING_S = 5.0
 OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S = 0.25, 1.0
 WITHOUT_EVENTS = (
     "The event store does not answer yet. Capture and flags are served; "
     "events can be read, and are ingested, as soon as it does."
 )
-# Requests that the degraded application has begun are answered by then.
+# By then the degraded application has answered the requests that it began.
 DEGRADED_LINGER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStart:
-    """announce:    prints the address, and on the first start the keys
-    to_terminal: whether that is read by the operator alone
-    stop:        ends the server
+    """The context of a start.
+
+    Attributes:
+        announce: Prints the address, and on the first start the keys.
+        to_terminal: Whether only the operator reads what is announced.
+        stop: Ends the server when set.
     """
 
     context: AppContext
@@ -79,7 +85,14 @@ class ServerStart:
 
 
 async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> None:
-    """answering: whether the records store does. raises: SettingsError for a broken snapshot"""
+    """Go through the stages of a start and serve until the server stops.
+
+    Args:
+        answering: Whether the records store answers.
+
+    Raises:
+        SettingsError: The flags snapshot is broken.
+    """
     await asyncio.to_thread(prepare_offline_flags, start.context.settings)
     async with AsyncExitStack() as degraded, AsyncExitStack() as opened:
         if await _serve_degraded(start, degraded, answering):
@@ -112,7 +125,7 @@ def _opening_application(public: Services) -> Application:
 
 
 async def _serve_web(start: ServerStart, public: Services) -> None:
-    """Captures and flags alone, which need no event store."""
+    """Serve only capture and flags, which need no event store."""
     checks = {
         "records": records_check(public),
         "accept_log": log_check(public),
@@ -128,7 +141,7 @@ async def _serve_web(start: ServerStart, public: Services) -> None:
 
 
 async def _with_web_workers(start: ServerStart, public: Services) -> None:
-    """Until the server stops."""
+    """Run the web workers until the server stops."""
     await import_in_thread("fanion.app.web_workers")
     from fanion.app.web_workers import web_workers
 
@@ -139,8 +152,11 @@ async def _with_web_workers(start: ServerStart, public: Services) -> None:
 async def _serve_degraded(
     start: ServerStart, degraded: AsyncExitStack, answering: "asyncio.Task[bool]"
 ) -> bool:
-    """Serve flags from the offline copy, if the records store cannot be reached; False when it
-    answers, when the copy is empty, or when another process serves flags."""
+    """Serve flags from the offline copy if the records store cannot be reached.
+
+    Returns:
+        False if the store answers, if the copy is empty, or if this process does not serve flags.
+    """
     await asyncio.wait([answering], timeout=ANSWER_S)
     is_there = answering.done() and answering.result()
     answering.cancel()
@@ -158,7 +174,7 @@ async def _serve_degraded(
 
 @asynccontextmanager
 async def degraded_application(context: AppContext) -> AsyncGenerator[Application]:
-    """Evaluates flags from the offline copy, with its background tasks."""
+    """Yield an application that evaluates flags from the offline copy; run its background tasks."""
     records = unopened_records(context.settings.records_url)
     flags = build_flag_services(context, records, records_answer=False)
     offline = open_offline_flags(context.settings)
@@ -177,7 +193,7 @@ async def degraded_application(context: AppContext) -> AsyncGenerator[Applicatio
 
 
 async def _stores_at_last(start: ServerStart, opened: AsyncExitStack) -> Stores | None:
-    """The stores, once the records store answers again; None when the server is stopped."""
+    """Open the stores once the records store answers again, or return None when stopped."""
     while True:
         await wait_for_records(start.context.settings.records_url, start.stop)
         if start.stop.is_set():
@@ -190,12 +206,15 @@ async def _stores_at_last(start: ServerStart, opened: AsyncExitStack) -> Stores 
 
 @asynccontextmanager
 async def _event_store(start: ServerStart, records: Records) -> "AsyncGenerator[EventStore]":
-    """Open, or soon: capture and flags, and the management of flags, are served without it.
+    """Yield the event store, which may open later: capture and flag management do without it.
 
-    The embedded engine takes a second to open, without the interpreter: the rest of the server is
-    loaded meanwhile.
+    The embedded engine takes a second to open without holding the interpreter, so the rest of the
+    server is loaded meanwhile.
 
-    raises: EventStoreUnavailable when there can be none; SchemaTooNew; StartRefused
+    Raises:
+        EventStoreUnavailable: The event store can never be opened.
+        SchemaTooNew: A newer version has migrated the event store.
+        StartRefused: The event store belongs to another installation.
     """
     await import_in_thread("fanion.events.storage.store")
     from fanion.events.storage.compiled_query import QuestionLimits
@@ -242,7 +261,15 @@ def _gate_limits(settings: Settings) -> "GateLimits":
 async def _open_at_last(
     events: "EventStore", records: Records, now: Clock, tried: asyncio.Event
 ) -> None:
-    """tried: is set when it has been tried once. raises: SchemaTooNew, StartRefused"""
+    """Open the event store, retrying until it answers.
+
+    Args:
+        tried: Set after the first attempt.
+
+    Raises:
+        SchemaTooNew: A newer version has migrated the event store.
+        StartRefused: The event store belongs to another installation.
+    """
     backoff = Backoff(OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S)
     failures = FailureLog("event_store_not_open")
     while True:
@@ -260,7 +287,7 @@ async def _open_at_last(
 
 
 async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
-    """For OPENING_S at most."""
+    """Wait for the first attempt or a stop, at most OPENING_S seconds."""
     waiting = [asyncio.create_task(event.wait()) for event in (tried, stop)]
     await asyncio.wait(waiting, timeout=OPENING_S, return_when=asyncio.FIRST_COMPLETED)
     for one in waiting:
@@ -268,14 +295,14 @@ async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
 
 
 async def _load(roles: frozenset[Role]) -> None:
-    """What the roles need, in a thread: the framework of the management API is the most."""
+    """Import the modules that the roles need, in a thread; the web framework takes longest."""
     management = ["fanion.app.management"] if Role.API in roles else []
     for module in ("fanion.app.server", *management):
         await import_in_thread(module)
 
 
 def _build_server(public: Services, events: "EventStore") -> tuple["Server", Application]:
-    """In a thread: the framework takes 0.2 s for its routes."""
+    """Build the server. This runs in a thread, because the framework takes 0.2 s for its routes."""
     from fanion.app.server import Server, server_application
 
     server = Server(public, events)
@@ -283,7 +310,7 @@ def _build_server(public: Services, events: "EventStore") -> tuple["Server", App
 
 
 async def _serve_everything(start: ServerStart, public: Services, events: "EventStore") -> None:
-    """All that the roles of this process are."""
+    """Serve everything that the roles of this process include."""
     server, application = await asyncio.to_thread(_build_server, public, events)
     enable_garbage_collection()
     made, settings = None, public.context.settings
@@ -311,8 +338,10 @@ def _background(start: ServerStart, server: "Server") -> list[BackgroundTask]:
 
 @asynccontextmanager
 async def _ingesting(start: ServerStart, server: "Server") -> AsyncGenerator[None]:
-    """Ingest from the moment in which the event store is open; until then another server ingests,
-    if it has the event store. In the end the current batches are completed."""
+    """Ingest once the event store is open, and complete the current batches at the end.
+
+    Until then another server ingests, if that one has the event store.
+    """
 
     async def ingest() -> None:
         await server.events.opened.wait()
@@ -335,7 +364,7 @@ async def _ingesting(start: ServerStart, server: "Server") -> AsyncGenerator[Non
 
 
 async def _at_stop(stop: asyncio.Event, close: Callable[[], None]) -> None:
-    """Streams end before the server stops, which waits for every request in progress."""
+    """Close streams when the server stops, since it waits for every request in progress."""
     await stop.wait()
     close()
 
@@ -346,7 +375,7 @@ async def _leave(degraded: AsyncExitStack) -> None:
 
 
 async def _finish(server: "Server", ingesting: "asyncio.Task[None]", shutdown_s: float) -> None:
-    """Let the current batches end. What is not ingested stays in the log for the next start."""
+    """Let the current batches end; events not yet ingested stay in the log for the next start."""
     for consumer in server.ingestion.consumers:
         consumer.stop()
     try:

@@ -1,5 +1,4 @@
-"""The web worker process: answers capture and flags on connections that the server hands over, and
-its messages to and from the server.
+"""The web worker process and its messages: it answers capture and flags on handed-over connections.
 
 It ends when the server sends `Stop`, or at once when the server has ended.
 """
@@ -36,7 +35,8 @@ from fanion.server.server import HttpServer
 from fanion.web.application import FastRoute, error_response
 from fanion.web.routes import AnsweredBy
 
-# To PostgreSQL: batched reads of flags, two at a time of each kind; both lanes of the log.
+# Connections to PostgreSQL: batched reads of flags run two at a time of each kind, and the log has
+# two lanes.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
 REPORT_S = 1.0  # how old this process's metrics in the server may be
 
@@ -44,8 +44,9 @@ REPORT_S = 1.0  # how old this process's metrics in the server may be
 class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The first message to a web worker.
 
-    settings: as `config.Settings`
-    changes:  how many `Changed` messages were sent before
+    Attributes:
+        settings: The fields of `config.Settings`.
+        changes: The number of `Changed` messages sent before.
     """
 
     settings: dict[str, Any]
@@ -53,37 +54,50 @@ class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class LogChannel(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Carries a channel to the writer process of the accept log."""
+    """A message that carries a channel to the writer process of the accept log."""
 
 
 class Changed(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """what: "flags" or "project", with the project's id; "keys" """
+    """A message that something cached has changed.
+
+    Attributes:
+        what: "flags" or "project", with the project's id, or "keys".
+    """
 
     what: str
     id: int
 
 
 class RateLimitAnswer(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """seconds: until the project may send that much; 0 when it may now, and it is counted"""
+    """The answer to a `RateLimitRequest`.
+
+    Attributes:
+        seconds: Until the project may send that much; 0 if it may now, and then it is counted.
+    """
 
     request_id: int
     seconds: int
 
 
 class Stop(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Answer the requests under way, and end."""
+    """A message that tells the worker to answer the requests in progress, and end."""
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The web worker answers connections."""
+    """A message that the web worker answers connections."""
 
 
 class NeedLogChannel(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The web worker has no channel to the writer process of the accept log, or has lost it."""
+    """A message that the web worker has no channel to the accept log's writer process."""
 
 
 class RateLimitRequest(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """May a project send that much now? size: bytes; now: seconds"""
+    """A question whether a project may send that much now.
+
+    Attributes:
+        size: In bytes.
+        now: In seconds.
+    """
 
     request_id: int
     project_id: int
@@ -93,13 +107,21 @@ class RateLimitRequest(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class MetricsReport(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """measured: since the web worker was started"""
+    """The metrics of a web worker.
+
+    Attributes:
+        measured: Since the worker was started.
+    """
 
     measured: Measured
 
 
 class HandOver(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Carries a client's connection. first: what has been read of a request on it"""
+    """A message that carries a client's connection.
+
+    Attributes:
+        first: The bytes of a request already read from it.
+    """
 
     first: bytes
 
@@ -109,11 +131,14 @@ ToServer = Ready | NeedLogChannel | RateLimitRequest | MetricsReport | HandOver
 
 
 class WebWorker:
-    """line:     to the server
-    start:    its first message
-    counters: shared with the server
-    number:   which of the workers this is
-    log:      None where the server hands in a channel to the process that writes the log
+    """A web worker: answers capture and flags, and keeps up with the server's changes.
+
+    Args:
+        line: Leads to the server.
+        start: The server's first message.
+        counters: Shared with the server.
+        number: Which of the workers this is.
+        log: None where the server provides a channel to the process that writes the log.
     """
 
     def __init__(
@@ -130,7 +155,7 @@ class WebWorker:
         self._counters = counters
         self._answered = counters.answered(number)
         self._closed = counters.closed(number)
-        self._changes = start.changes  # that have been received
+        self._changes = start.changes  # the number of changes received
         self._caught_up = asyncio.Event()
         self._rate_limit_answers: dict[int, asyncio.Future[int]] = {}
         self._rate_limit_requests = 0
@@ -164,7 +189,7 @@ class WebWorker:
             await self._report_metrics()
 
     async def answer(self, request: Request) -> bool:
-        """After every change that was made before the request has been received."""
+        """Answer the request once every change made before it has been received."""
         if self._changes < self._counters.changes:
             await self._catch_up(self._counters.changes)
         costly = await self._application.answer(request)
@@ -172,14 +197,14 @@ class WebWorker:
         return costly
 
     def fast_path(self, head: RequestHead) -> FastRoute | None:
-        """As `answer`."""
+        """Return the request's fast route, which declines until all changes have been received."""
         fast = self._application.fast_path(head)
         if fast is not None:
             fast.endpoint = partial(self._answer_fast, fast.endpoint)
         return fast
 
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
-        """As `RateLimiter` of captures: the server counts what all its processes take."""
+        """Ask the server to apply the rate limit, since it counts for all its processes."""
         self._rate_limit_requests += 1
         request_id = self._rate_limit_requests
         answer = self._rate_limit_answers[request_id] = self._loop.create_future()
@@ -266,12 +291,16 @@ class WebWorker:
 
 
 def _exit() -> None:
-    """The server has ended, and with it the connections and the log of the requests under way."""
+    """End at once: the server has ended, and with it the connections and the log in use."""
     os._exit(1)
 
 
 async def run_worker(line: socket.socket, start: WorkerStart, file: int, number: int) -> None:
-    """file: of the shared counters"""
+    """Run a web worker until the server tells it to stop.
+
+    Args:
+        file: The descriptor of the shared counters.
+    """
     settings = read_settings({}, start.settings)
     counters = SharedCounters(file, number + 1)
     context = AppContext(settings, Metrics(), open_logs(settings.log_level))

@@ -1,6 +1,8 @@
-"""Supervises web workers: processes of a server that answer capture and flags too, on other cores.
+"""The supervisor of web workers: processes that answer capture and flags on other cores.
+
 The server hands connections to them, and sends them each change before it answers the request that
-made the change."""
+made the change.
+"""
 
 import asyncio
 import os
@@ -41,7 +43,8 @@ from fanion.server.connection import Connection
 from fanion.server.server import HttpServer
 from fanion.web.routes import AnsweredBy
 
-# For how long this process leaves flags to its workers after it has compiled or answered very many.
+# How long this process leaves flags to its workers after it has compiled or answered very many
+# flags.
 COSTLY_S = 10.0
 
 
@@ -49,7 +52,11 @@ COSTLY_S = 10.0
 async def web_workers(
     public: Services, http: HttpServer, stop: asyncio.Event
 ) -> AsyncGenerator[None]:
-    """stop: when it is set the workers end too"""
+    """Run the web workers that the settings ask for.
+
+    Args:
+        stop: The workers end too when it is set.
+    """
     count = public.context.settings.answering - 1
     if count < 1:
         yield
@@ -71,13 +78,13 @@ async def _end(workers: "WebWorkers", stop: asyncio.Event) -> None:
 
 
 class WebWorkers:
-    """Hands connections to the worker that has the fewest.
+    """The web workers of a server; each connection goes to the worker with the fewest.
 
     Only connections with captures and flags are handed over, and a worker hands them back when
     they ask for something else. All captures go to workers: in this process, where ingestion holds
     the GIL for 10 to 25 ms at a time, they wait twice as long. Connections that ask for flags stay
-    here while fewer of them are here than at each worker. Requests for very many flags are answered
-    in this process, and meanwhile all other flags go to workers too.
+    here while fewer of them are here than at each worker. Requests for very many flags are
+    answered in this process, and meanwhile all other flags go to workers too.
     """
 
     def __init__(
@@ -91,15 +98,15 @@ class WebWorkers:
         self._shared = web_worker_routes(public.context.settings, public.capture, public.flags)
         self._public = public
         self._http = http
-        self._own: set[Connection] = set()  # those that ask for flags and stay here
-        self._measured_before: Measured = {}  # by workers that have ended
+        self._own: set[Connection] = set()  # the connections that ask for flags and stay here
+        self._measured_before: Measured = {}  # the metrics of workers that have ended
         self._busy_until = 0.0
         self._is_ending = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def start(self) -> None:
-        """Share counters and connections from now on."""
+        """Start the workers, and share counters and connections from now on."""
         public, metrics, bus = self._public, self._public.context.metrics, self._public.flags.bus
         public.records.count_writes(self._counters.writes, here=True)
         metrics.elsewhere = self._measured
@@ -113,7 +120,7 @@ class WebWorkers:
             self._spawn(self._supervise(worker))
 
     async def end(self) -> None:
-        """Let the workers answer the requests under way."""
+        """Let the workers answer the requests in progress, and end them."""
         self._is_ending = True
         await asyncio.gather(*(worker.end() for worker in self._workers))
         for task in self._tasks:
@@ -121,7 +128,7 @@ class WebWorkers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _supervise(self, worker: "WebWorkerProcess") -> None:
-        """Start it again when it ends by itself."""
+        """Run the worker, and start it again whenever it ends by itself."""
         while True:
             try:
                 code = await worker.run()
@@ -148,7 +155,11 @@ class WebWorkers:
         return True
 
     def _stays(self, connection: Connection, path: str, worker: "WebWorkerProcess") -> bool:
-        """Whether this process answers the request. worker: the one with the fewest connections"""
+        """Return whether this process answers the request.
+
+        Args:
+            worker: The worker with the fewest connections.
+        """
         is_own, own = connection in self._own, len(self._own)
         is_busy = self._http.now() < self._busy_until
         if is_own and not is_busy and worker.connections + 1 >= own:
@@ -190,7 +201,10 @@ class WebWorkers:
             await self._http.adopt(client, first)
 
     async def _answer(self, worker: "WebWorkerProcess", request: RateLimitRequest) -> None:
-        """A project that cannot be read has no limits, as for the server's own requests."""
+        """Answer a worker's rate-limit request.
+
+        A project that cannot be read has no limits, as for the server's own requests.
+        """
         seconds = 0
         with suppress(RecordsUnavailable):
             project = await self._public.flags.projects.by_id(request.project_id)
@@ -201,7 +215,7 @@ class WebWorkers:
 
     async def _send_log_channel(self, worker: "WebWorkerProcess") -> None:
         log = self._public.log
-        assert isinstance(log, SqliteLog)  # the other one has no writer process
+        assert isinstance(log, SqliteLog)  # the log in PostgreSQL has no writer process
         try:
             line = await log.add_channel()
         except OSError as error:
@@ -230,7 +244,11 @@ Receive = Callable[["WebWorkerProcess", ToServer, int | None], None]
 
 
 class WebWorkerProcess:
-    """One web worker and the channel to it. measured: its metrics, as last reported"""
+    """One web worker and the channel to it.
+
+    Attributes:
+        measured: Its metrics, as last reported.
+    """
 
     def __init__(
         self, number: int, counters: SharedCounters, settings: Mapping[str, Any], receive: Receive
@@ -249,16 +267,24 @@ class WebWorkerProcess:
 
     @property
     def connections(self) -> int:
-        """How many it has open, as far as is known."""
+        """The number of connections the worker has open, as far as is known."""
         return self._handed_over - self._closed[0]
 
     async def run(self) -> int:
-        """Until the process ends; its exit code. raises: OSError when it cannot be started"""
+        """Start the process and wait until it ends.
+
+        Returns:
+            The exit code.
+
+        Raises:
+            OSError: The process cannot be started.
+        """
         self._counters.reset(self.number)
         self._handed_over = 0
         line = await self._child.start_when_due()
         self._channel = Channel(line, ToServer, self._received, self._lost)
-        # Counted and sent at once: what changes from here on comes behind it.
+        # The changes are counted and the message sent without waiting in between, so later changes
+        # follow it.
         self._channel.send(WorkerStart(self._settings, self._counters.changes))
         try:
             return await self._child.wait()
@@ -266,7 +292,11 @@ class WebWorkerProcess:
             self._lost()
 
     def send(self, message: ToWorker, descriptor: int | None = None) -> None:
-        """descriptor: is closed here"""
+        """Send a message, or drop it if the worker is gone.
+
+        Args:
+            descriptor: Closed here in either case.
+        """
         if self._channel is not None:
             self._channel.send(message, descriptor)
         elif descriptor is not None:
@@ -277,7 +307,7 @@ class WebWorkerProcess:
         self.send(HandOver(first), connection)
 
     async def end(self) -> None:
-        """Let it answer the requests under way."""
+        """Let the worker answer the requests in progress, and end it."""
         self.is_ready = False
         self.send(Stop())
         await self._child.end()
@@ -295,4 +325,4 @@ class WebWorkerProcess:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
-        self._child.send_kill()  # it may run, and not read any more
+        self._child.send_kill()  # the process may still run without reading any more
