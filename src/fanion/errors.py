@@ -1,5 +1,4 @@
-"""Errors that a client can get, with status, type and code, and errors of a start that an operator
-gets, of either store."""
+"""The errors that clients can get, with status, type and code, and those that refuse a start."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -33,8 +32,10 @@ class AppError(Exception):
         return msgspec.json.encode(self.fields())
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Headers besides the content type, for example `Retry-After`."""
-        # source: RFC 9110 section 15.5.2, capture.md section 9
+        """Return the headers besides the content type, such as `Retry-After`.
+
+        Source: RFC 9110 section 15.5.2; capture.md section 9.
+        """
         return (("www-authenticate", "Bearer"),) if self.status == 401 else ()
 
 
@@ -47,7 +48,7 @@ MALFORMED = "Malformed request data: "
 
 
 def malformed(detail: str) -> InvalidPayload:
-    """Of a body that cannot be decoded."""
+    """Return the error for a body that cannot be decoded."""
     return InvalidPayload(MALFORMED + detail)
 
 
@@ -87,7 +88,7 @@ class InvalidApiKey(AppError):
 
 
 class MissingApiKey(InvalidApiKey):
-    """The text tells a missing key from a wrong one; clients react to both alike."""
+    """A request without a project API key; clients treat it like one with a wrong key."""
 
     default_detail = (
         "API key not provided. The project API key is missing: find it in the project settings."
@@ -100,7 +101,7 @@ class InvalidPersonalApiKey(AppError):
 
 
 class ExpiredPersonalApiKey(InvalidPersonalApiKey):
-    """The key has been valid; the text says so to its owner."""
+    """A request with a key that was valid once; the text says so to its owner."""
 
     default_detail = "Personal API key has expired."
 
@@ -111,7 +112,7 @@ class NotAuthenticated(AppError):
 
 
 class SessionEnded(NotAuthenticated):
-    """Also for a cookie that was never one of ours."""
+    """A request whose session has ended, or whose cookie was never one of ours."""
 
     default_detail = "The session has ended. Sign in again."
 
@@ -122,7 +123,7 @@ class PermissionDenied(AppError):
 
 
 class ForgedRequest(PermissionDenied):
-    """A browser sent the session's cookie, and nothing shows that our own page asked it to."""
+    """A request with the session's cookie that nothing shows to come from our own page."""
 
     default_code = "forged_request"
     default_detail = (
@@ -137,8 +138,11 @@ class FreshSignInRequired(PermissionDenied):
 
 
 class SecondFactorRequired(AppError):
-    """The password, or what stands for it, is right. cookie: for `Set-Cookie`, by which the browser
-    completes the sign-in"""
+    """A sign-in whose first factor is right, and which still needs a code.
+
+    Args:
+        cookie: The `Set-Cookie` value with which the browser completes the sign-in.
+    """
 
     status, type, default_code = 401, "authentication_error", "two_factor_required"
     default_detail = "Enter a code of your authenticator app, or a recovery code."
@@ -169,7 +173,7 @@ class MethodNotAllowed(AppError):
 
     def __init__(self, method: str, allow: tuple[str, ...]) -> None:
         super().__init__(f'Method "{method}" not allowed.')
-        # HEAD is refused where a GET changes something.
+        # HEAD is refused if a GET changes something.
         self.allow = allow if method == "HEAD" else with_head(allow)
 
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -177,7 +181,7 @@ class MethodNotAllowed(AppError):
 
 
 def with_head(methods: Iterable[str]) -> tuple[str, ...]:
-    """HEAD is answered wherever GET is, unless that changes something."""
+    """Add HEAD wherever GET is answered, unless HEAD is listed already."""
     listed = tuple(methods)
     return (*listed, "HEAD") if "GET" in listed and "HEAD" not in listed else listed
 
@@ -190,7 +194,7 @@ class BodyTooLarge(AppError):
 
 
 class DecodedTooLarge(AppError):
-    """Few bytes can stand for many values."""
+    """A body whose decoded values are too large: few bytes can stand for many values."""
 
     status, type, default_code = 413, "invalid_request", "payload_too_large"
 
@@ -206,7 +210,10 @@ class UnsupportedMediaType(AppError):
 
 
 class Throttled(AppError):
-    """More than a limit allows: try again after `retry_after_s`. source: capture.md section 10"""
+    """A request beyond a limit; the client may retry after `retry_after_s`.
+
+    Source: capture.md section 10.
+    """
 
     status, type, default_code = 429, "throttled_error", "throttled"
 
@@ -222,21 +229,21 @@ class Throttled(AppError):
 
 
 class ClientLeft(AppError):
-    """The client has disconnected: for the log, as nginx logs it."""
+    """A request whose client has disconnected; only logged, with nginx's status."""
 
     status, type, default_code = 499, "invalid_request", "client_left"
     default_detail = "The client has disconnected."
 
 
 class QueryCancelled(AppError):
-    """Another request of the project has ended it."""
+    """A query that another request of the project has cancelled."""
 
     status, type, default_code = 400, "invalid_request", "query_cancelled"
     default_detail = "The query was cancelled."
 
 
 class Unavailable(AppError):
-    """A store is down or the accept log is full: try again after `retry_after_s`."""
+    """A store that is down or an accept log that is full; retry after `retry_after_s`."""
 
     status, type, default_code = 503, "server_error", "unavailable"
     default_detail = "The service is temporarily unavailable. Please retry."
@@ -252,13 +259,13 @@ class Unavailable(AppError):
 
 
 class SchemaTooNew(Exception):
-    """A store was changed by a newer version of this program, in a way that this one does not
-    understand.
+    """A store changed by a newer version of this program in a way that this version does not know.
 
-    store:   "records" or "events"
-    found:   the schema that the store has
-    oldest:  the oldest schema whose program may still use it; None when none but its own may
-    known:   this program's
+    Args:
+        store: "records" or "events".
+        found: The schema that the store has.
+        oldest: The oldest schema whose program may still use the store; None if only its own may.
+        known: This program's schema.
     """
 
     def __init__(self, store: str, found: str, oldest: str | None, known: str) -> None:
@@ -270,5 +277,8 @@ class SchemaTooNew(Exception):
 
 
 class StartRefused(Exception):
-    """What a start found will not become right by waiting: a store that answers and cannot be the
-    one that is meant, or a clock that is wrong. The text is one line that names the setting."""
+    """A start that is refused because waiting will not help.
+
+    The configured store is the wrong one, or a clock is off. The text is one line that names the
+    setting.
+    """

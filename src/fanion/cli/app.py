@@ -1,4 +1,4 @@
-"""The command `fanion`: reads flags and settings, calls, prints. Exit code 2 is a refusal."""
+"""The command `fanion`: reads options and settings, calls, prints. Exit code 2 is a refusal."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -54,7 +54,7 @@ from fanion.projects.store import ProjectStore
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import create_data_dir
 
-NAME_CHARS_MAX = 200  # as in the API
+NAME_CHARS_MAX = 200  # the API's limit
 
 app = typer.Typer(
     help=HELP,
@@ -81,7 +81,7 @@ def fanion(
         ),
     ] = False,
 ) -> None:
-    """Options of the command itself, before the name of a subcommand."""
+    """Accept the options of the command itself, which precede the name of a subcommand."""
     open_command_logs()
 
 
@@ -117,9 +117,11 @@ def setup(
     project: Annotated[str, typer.Option(help="The project's name.")] = "Default project",
     as_json: AsJson = False,
 ) -> None:
-    """Create the organization with its owner, project and keys, as the first start does, and print
-    the keys. Fails if they exist. Without a password a link is printed with which the owner signs
-    in once and sets one."""
+    """Create the organization with its owner, project and keys, and print the keys.
+
+    The first start of the server does the same. Fails if they exist already. Without a password,
+    prints a link with which the owner signs in once and sets one.
+    """
     if not 1 <= len(project) <= NAME_CHARS_MAX:
         refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
     given = given_password(password, password_file, from_stdin=password_stdin)
@@ -295,8 +297,10 @@ def reset_project_key(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the API key of a project, and print the new one. Running servers follow within
-    seconds."""
+    """Replace the API key of a project, and print the new one.
+
+    Running servers follow within seconds.
+    """
 
     async def work(records: Records) -> dict[str, Any]:
         store, now = ProjectStore(records), utc_now()
@@ -316,8 +320,10 @@ def reset_project_key(
 def make_secret_key(
     project_id: int, former_valid_s: FormerValidS = 0, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """Create a key that reads flag definitions, and print it. It is not shown again. Former keys
-    end, unless `--former-valid-s` lets the current one stay valid."""
+    """Create a key that reads flag definitions, and print it. It is not shown again.
+
+    Former keys end, unless `--former-valid-s` keeps the current one valid for a while.
+    """
 
     async def work(records: Records) -> dict[str, Any]:
         if project_id not in await ProjectStore(records).by_ids([project_id]):

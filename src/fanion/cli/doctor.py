@@ -1,4 +1,4 @@
-"""`fanion doctor`: checks settings, stores, disk, clock and versions."""
+"""The command `fanion doctor`: checks settings, stores, disk, clock and versions."""
 
 import os
 import shutil
@@ -43,14 +43,18 @@ READY_S_MAX = 5.0  # a server that answers later is reported as not answering
 
 
 class _Ready(msgspec.Struct):
-    """What `/_ready` answers."""
+    """The answer of `/_ready`."""
 
     status: str
     checks: dict[str, str]
 
 
 async def find_server(settings: Settings) -> RunningServer:
-    """raises: OSError when the lock of the folder cannot be read"""
+    """Return the server that runs on the data folder, and whether it is ready.
+
+    Raises:
+        OSError: The lock of the folder cannot be read.
+    """
     holder = find_holder(settings)
     if holder is None or not holder.address:
         return RunningServer(holder)
@@ -64,7 +68,8 @@ async def find_server(settings: Settings) -> RunningServer:
 
 
 DISK_FREE_BYTES_MIN = 2 * 1024**3
-# A clock before this version was released is wrong, and every event would get a wrong time.
+# A clock that is earlier than this version's release is wrong, and every event would get a wrong
+# time.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
 _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
@@ -72,9 +77,13 @@ _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 async def examine(
     settings: Settings, now: datetime, problems: Mapping[str, str] = MappingProxyType({})
 ) -> list[Finding]:
-    """problems: of settings that are wrong, by name; `settings` are the others
+    """Return the findings of all checks.
 
-    raises: DataDirMissing, unless both stores lie elsewhere
+    Args:
+        problems: The settings that are wrong, by name; `settings` has the others.
+
+    Raises:
+        DataDirMissing: The folder is missing and at least one store lies in it.
     """
     elsewhere = {"database_url", "events_url"} - problems.keys()
     if not all(getattr(settings, name) for name in elsewhere):
@@ -126,7 +135,7 @@ def _server(found: RunningServer, settings: Settings) -> Finding:
 
 
 def _settings(settings: Settings) -> Finding:
-    """Settings that differ from their defaults; of URLs with passwords the scheme."""
+    """Return the settings that differ from their defaults, with only the scheme of secret URLs."""
     defaults = Settings()
     chosen = {
         name: getattr(settings, name)
@@ -160,7 +169,7 @@ def _addresses(settings: Settings, server: RunningServer) -> Finding:
 
 
 def _advice_on_mails(settings: Settings) -> str:
-    """Say what may be wrong with links in mails; "" for nothing."""
+    """Return what may be wrong with links in mails, or "" if nothing is."""
     if not settings.smtp_url:
         return ""
     link = settings.mail_url
@@ -217,7 +226,7 @@ def _clock(now: datetime) -> Finding:
 
 
 def _proxies(settings: Settings) -> Finding:
-    """Never a failure: any client can send such headers."""
+    """Return the finding about proxies. It is never a failure: any client can send such headers."""
     found = f"trusted: {format_networks(settings.trusted_networks)}"
     advice = " ".join(f"{old}: use {new}. {what}" for old, new, what in settings.replaced)
     ignored = ignored_headers(settings.data)
@@ -231,8 +240,10 @@ def _proxies(settings: Settings) -> Finding:
 
 
 def doctor(data: Data = None) -> None:
-    """Check settings, stores, disk, clock and versions, and advise. Exit code 1 when a check
-    fails."""
+    """Check settings, stores, disk, clock and versions, and give advice.
+
+    Exit code 1 when a check fails.
+    """
     try:
         settings, problems = read_valid_settings(os.environ, {"data": data})
     except SettingsError as error:
@@ -243,7 +254,7 @@ def doctor(data: Data = None) -> None:
 
 
 def _show(findings: Sequence[Finding]) -> None:
-    """A table on a terminal; elsewhere a line for each, and one for what to do about it."""
+    """Print a table on a terminal; elsewhere a line for each finding and one for its advice."""
     terminal = Console()
     if not terminal.is_terminal:
         for one in findings:

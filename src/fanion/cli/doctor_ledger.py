@@ -1,4 +1,4 @@
-"""What `fanion doctor` finds when it compares the ledger with the events that are stored."""
+"""The comparison of the ledger with the stored events, for `fanion doctor`."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -12,7 +12,7 @@ from fanion.db.schema.activity import activity_log
 from fanion.ingest.ledger.model import STORED, minute_of, time_of
 from fanion.ingest.ledger.store import HOURS_KEPT, Ledger
 
-# Of requests that were accepted later, the last may not be ingested everywhere.
+# Requests accepted later than this may not be ingested everywhere yet.
 SETTLED = timedelta(minutes=5)
 PROJECTS_LISTED_MAX = 10
 ADVICE = (
@@ -23,10 +23,11 @@ ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the ledger says was stored of what was accepted in [start, end).
+    """The ledger's counts of the events accepted in [start, end) that were stored.
 
-    stored:  number of events by project
-    deleted: projects in which persons were deleted since, perhaps with their events
+    Attributes:
+        stored: Number of events by project.
+        deleted: Projects in which persons were deleted since `start`, perhaps with their events.
     """
 
     start: datetime
@@ -36,15 +37,21 @@ class Counted:
 
 
 def counted_time(now: datetime) -> tuple[datetime, datetime]:
-    """Return from when and before when the ledger counts what has been accepted and ingested. It
-    begins with a whole hour, by which old minutes are summed up."""
+    """Return the start and end of the time whose events the ledger counts completely.
+
+    The start is a whole hour, because the ledger sums up old minutes by hour.
+    """
     hour = timedelta(hours=1)
     start = time_of(minute_of(now - HOURS_KEPT + hour) // 60 * 60) + hour
     return start, time_of(minute_of(now - SETTLED))
 
 
 async def read_ledger(records: Records, now: datetime) -> Counted:
-    """raises: RecordsUnavailable"""
+    """Read what the ledger counts as stored, by project.
+
+    Raises:
+        RecordsUnavailable: The records store does not answer.
+    """
     start, end = counted_time(now)
     stored: Counter[int] = Counter()
     for one in await Ledger(records, lambda: now).counts(start, end - timedelta(minutes=1)):
@@ -63,7 +70,7 @@ def missing_events(counted: Counted, accepted: Mapping[int, int]) -> Mapping[int
     """Return how many events are missing by project, without projects whose persons were deleted.
 
     Args:
-        accepted: Rows of the event store by project, as of `Inspected`.
+        accepted: The `accepted` of `Inspected`: rows of the event store by project.
     """
     missing = {
         project_id: stored - accepted.get(project_id, 0)

@@ -1,5 +1,7 @@
-"""What `fanion doctor` finds of both stores: whether they answer, are each other's, and have the
-same time as this machine."""
+"""The checks of both stores for `fanion doctor`.
+
+They say whether the stores answer, belong together, and have the same time as this machine.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -46,7 +48,7 @@ from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FolderHolder, events_folder, records_file
 from fanion.web.probes import State
 
-INVALID_LISTED_MAX = 20  # stored flags, cohorts, or insights
+INVALID_LISTED_MAX = 20  # of each: flags, cohorts, insights
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """holder:  the process that has locked the folder; None when none has
-    checks:  the state of each store, as the server reports; empty without an answer
-    failure: why there was no answer
+    """The server that runs on the data folder, if one does.
+
+    Attributes:
+        holder: The process that has locked the folder; None if no process has.
+        checks: The state of each store, as the server reports it; empty without an answer.
+        failure: Why there was no answer.
     """
 
     holder: FolderHolder | None = None
@@ -76,22 +81,26 @@ _Check = Callable[[Settings], Awaitable[Sequence[Finding]]]
 async def examine_stores(
     settings: Settings, server: RunningServer, problems: Mapping[str, str]
 ) -> list[Finding]:
-    """problems: of settings that are wrong, by name; a store that one should have named is not
-    looked for"""
+    """Return the findings about the stores.
+
+    Args:
+        problems: The settings that are wrong, by name. A store whose setting is wrong is not
+            checked.
+    """
     are_records_named = "database_url" not in problems
     damaged = await _damaged_records(settings) if are_records_named else []
     checks: dict[str, _Check] = {
         "records store": _records,
         "flags": partial(_definitions, "flags", find_invalid_flags),
         "cohorts": partial(_definitions, "cohorts", find_invalid_cohorts),
-        # With dashboards.
+        # Dashboards are checked with them.
         "insights": partial(_definitions, "insights", find_invalid_insights),
         "records clock": _records_clock,
         "accept log": _accept_log,
     }
     if not are_records_named:
         checks = {"records store": partial(_not_checked, "records store", "DATABASE_URL")}
-    elif damaged:  # the others would read the damaged file
+    elif damaged:  # the other checks would read the damaged file
         checks = {"accept log": _accept_log_alone}
     checks["event store"] = partial(_events, server, are_records_named and not damaged)
     if "events_url" in problems:
@@ -103,7 +112,7 @@ async def examine_stores(
 
 
 async def _damaged_records(settings: Settings) -> list[Finding]:
-    """None unless the file of the embedded store is damaged, anywhere in it."""
+    """Return a finding if the file of the embedded records store is damaged anywhere."""
     path = records_file(settings)
     return [] if path is None else await _damage("records store", path)
 
@@ -114,7 +123,7 @@ async def _damage(what: str, path: Path) -> list[Finding]:
 
 
 async def _accept_log_alone(settings: Settings) -> Sequence[Finding]:
-    """Where the records cannot say whose it is."""
+    """Check the accept log for damage only, because the records cannot say whose it is."""
     return await _damage("accept log", settings.accept_log_path)
 
 
@@ -156,14 +165,18 @@ async def _opened(settings: Settings) -> AsyncGenerator[Records]:
 
 
 def _is_missing(path: Path | None) -> bool:
-    """Opening an embedded store would create it."""
+    """Return whether an embedded store does not exist; opening it would create it."""
     return path is not None and not path.exists()
 
 
 async def _definitions(
     what: str, find: Callable[[Records], Awaitable[Sequence[InvalidRow]]], settings: Settings
 ) -> Sequence[Finding]:
-    """find: reads tables as this version has them"""
+    """Return a finding about stored definitions, unless the schema is another version's.
+
+    Args:
+        find: Reads tables with the columns that this version knows.
+    """
     if _is_missing(records_file(settings)):
         return [Finding(what, True, "not checked: there is no records store")]
     if not await schema_is_current(settings.records_url):
@@ -173,7 +186,10 @@ async def _definitions(
 
 
 def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
-    """Never a failure: what the current validation would refuse works as it is."""
+    """Return the finding about a kind's stored definitions.
+
+    It is never a failure: definitions that the current validation would refuse still work.
+    """
     if not invalid:
         return Finding(what, True, "all are valid")
     listed = [
@@ -187,7 +203,7 @@ def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
 
 
 async def _records_clock(settings: Settings) -> Sequence[Finding]:
-    """SQLite has none of its own."""
+    """Compare the clocks, except with SQLite, which has no clock of its own."""
     if records_file(settings) is not None:
         return []
     async with _opened(settings) as records:
@@ -202,7 +218,7 @@ def _clock_finding(what: str, found_s: float, other: str) -> Finding:
 
 
 async def _accept_log(settings: Settings) -> Sequence[Finding]:
-    """In PostgreSQL it is a part of the records."""
+    """Check an accept log that is a file; in PostgreSQL it is a part of the records."""
     if records_file(settings) is None or not settings.accept_log_path.exists():
         return []
     if damaged := await _damage("accept log", settings.accept_log_path):
@@ -214,7 +230,7 @@ async def _accept_log(settings: Settings) -> Sequence[Finding]:
 
 
 async def _installation(settings: Settings) -> Installation | None:
-    """None when it cannot be known, which is reported of the records."""
+    """Return None if the installation cannot be read, which the check of the records reports."""
     if _is_missing(records_file(settings)):
         return None
     with suppress(RecordsUnavailable, SchemaTooNew):
@@ -236,7 +252,7 @@ async def _events(
     if folder is not None and is_empty(folder):
         return [_without_events(settings, folder, installation)]
     now = utc_now()
-    # First: events are stored before they are counted.
+    # Read the ledger first: events are stored before they are counted.
     counted = None if installation is None else await _ledger(settings, now)
     inspected, found_s = await _inspected(settings, installation, now)
     found = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")]
@@ -263,7 +279,7 @@ def _without_events(settings: Settings, folder: Path, installation: Installation
     if installation is None or installation.event_store is None:
         text = "does not exist yet; the first `fanion serve` creates it"
         return Finding("event store", True, text)
-    if records_file(settings) is None:  # perhaps of another server
+    if records_file(settings) is None:  # the file may be on another server
         return Finding("event store", False, str(ForeignEventStore(str(folder), NO_EVENTS)))
     return Finding("event store", False, gone_text(str(folder)), GONE_ADVICE)
 
@@ -271,7 +287,7 @@ def _without_events(settings: Settings, folder: Path, installation: Installation
 async def _inspected(
     settings: Settings, installation: Installation | None, now: datetime
 ) -> tuple[Inspected, float]:
-    """And the seconds that this machine's clock is ahead."""
+    """Return what the event store holds, and by how many seconds this machine's clock is ahead."""
     found: list[Inspected] = []
 
     async def ask() -> datetime:
@@ -291,7 +307,7 @@ def _belongs_to(inspected: Inspected, installation: Installation | None) -> str:
 
 
 def _events_in_use(server: RunningServer) -> Finding:
-    """Only one process can open the embedded engine."""
+    """Return the state that the server reports: only one process can open the embedded engine."""
     state = server.checks.get("events")
     if state is None:
         return Finding("event store", True, "not checked: another process uses it")

@@ -1,5 +1,7 @@
-"""Finds stored flags, cohorts, insights and dashboards that the current validation would refuse,
-for `fanion doctor`. They work as they are."""
+"""Search for stored definitions that the current validation would refuse, for `fanion doctor`.
+
+It covers flags, cohorts, insights and dashboards of all projects. They still work.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +30,11 @@ Check = Callable[[Row[Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class InvalidRow:
-    """why: the first error, with its place"""
+    """A stored definition that the current validation would refuse.
+
+    Attributes:
+        why: The first error, with the place in the definition.
+    """
 
     project_id: int
     name: str
@@ -36,7 +42,7 @@ class InvalidRow:
 
 
 async def find_invalid_flags(records: Records) -> Sequence[InvalidRow]:
-    """Of every project, as the other functions here. Deleted flags are not checked."""
+    """Return the invalid flags of all projects. Deleted flags are not checked."""
     statement = (
         select(_flag.project_id, _flag.key, _flag.filters, _flag.rollback_conditions)
         .where(_flag.deleted.is_(False))
@@ -46,7 +52,10 @@ async def find_invalid_flags(records: Records) -> Sequence[InvalidRow]:
 
 
 async def find_invalid_cohorts(records: Records) -> Sequence[InvalidRow]:
-    """Criteria of deleted and static cohorts are unused and not checked."""
+    """Return the invalid cohorts of all projects.
+
+    Deleted and static cohorts are not checked, because their criteria are unused.
+    """
     known: dict[int, set[int]] = {}
     async with records.read() as connection:
         for row in await connection.execute(select(_cohort.project_id, _cohort.id)):
@@ -61,7 +70,10 @@ async def find_invalid_cohorts(records: Records) -> Sequence[InvalidRow]:
 
 
 async def find_invalid_insights(records: Records) -> Sequence[InvalidRow]:
-    """Insights first, then dashboards. Deleted ones are not checked."""
+    """Return the invalid insights of all projects, then the invalid dashboards.
+
+    Deleted ones are not checked.
+    """
     return [
         *await _find_filters(records, insights, "insight", _check_insight),
         *await _find_filters(records, dashboards, "dashboard", _check_dashboard),
@@ -92,7 +104,11 @@ def _check_dashboard(row: Row[Any]) -> None:
 async def _find(
     records: Records, statement: Select[Any], name: Callable[[Row[Any]], str], check: Check
 ) -> Sequence[InvalidRow]:
-    """check: raises Invalid"""
+    """Return the rows that a check refuses.
+
+    Args:
+        check: Raises Invalid for a row that is invalid.
+    """
     found: list[InvalidRow] = []
     async with records.read() as connection:
         for row in await connection.execute(statement):
@@ -112,7 +128,11 @@ def _check_flag(row: Row[Any]) -> None:
 
 
 def _check_cohort(known: Mapping[int, set[int]], row: Row[Any]) -> None:
-    """known: ids of the cohorts of each project"""
+    """Check a cohort's criteria, and that the cohorts they refer to exist.
+
+    Args:
+        known: The ids of the cohorts of each project.
+    """
     columns: Sequence[Any] = row[1:]
     criteria = Criteria(*columns)
     sent = {"filters": criteria.filters or None, "groups": list(criteria.groups)}

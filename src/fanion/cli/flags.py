@@ -1,4 +1,4 @@
-"""`fanion flags`: uses the records store directly, whether a server runs or not."""
+"""The commands `fanion flags`: they use the records store directly, even while a server runs."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,8 +24,11 @@ def snapshot(
     out: Annotated[Path, typer.Option(help="A file, which is replaced once the new one is whole.")],
     data: Data = None,
 ) -> None:
-    """Write the projects, with their keys, and flags into a file from which servers start that
-    cannot reach the records store: FANION_FLAGS_SNAPSHOT names it to them."""
+    """Write all projects, with their keys and flags, into a file.
+
+    Servers that cannot reach the records store start from it: set FANION_FLAGS_SNAPSHOT to its
+    path.
+    """
 
     async def work(records: Records) -> int:
         store, count = FlagStore(records), 0

@@ -1,4 +1,4 @@
-"""`fanion import-posthog`: copies a project from a server with PostHog's API."""
+"""The command `fanion import-posthog`: copies a project from a server with PostHog's API."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -55,7 +55,12 @@ Time = Annotated[str | None, typer.Option(help="ISO 8601; of events, their own t
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options of the command. since, until: only with events"""
+    """The options of the command.
+
+    Attributes:
+        since: None unless events are copied.
+        until: Used only if events are copied.
+    """
 
     project_id: int
     email: str | None
@@ -67,7 +72,11 @@ class Wanted:
 
 @dataclass
 class ImportOutcome:
-    """problem: why the events could not be copied to their end"""
+    """The result of an import.
+
+    Attributes:
+        problem: Why the events could not be copied to their end.
+    """
 
     report: Report
     copied: Copied | None = None
@@ -92,8 +101,9 @@ def import_posthog(
 ) -> None:
     """Import a project's definitions from PostHog, or from another Fanion.
 
-    As `fanion import` does; what cannot be used here is skipped and reported with the reason.
-    Events keep their ids and times: copying them again adds nothing, and continues where it ended.
+    Works like `fanion import`. What cannot be used here is skipped and reported with the reason.
+    Events keep their ids and times: a second copy adds nothing, and continues where the first one
+    ended.
     """
     wanted = _wanted(into, email, dry_run, events, since, until)
     settings = settings_of(data=data)
@@ -117,7 +127,11 @@ class _TakeOver:
     wanted: Wanted
 
     async def run(self) -> ImportOutcome:
-        """raises: SourceError before anything is written"""
+        """Import the definitions, and then the events if they are wanted.
+
+        Raises:
+            SourceError: The source cannot be read; nothing has been written.
+        """
         author = await author_of(self.records, self.wanted.project_id, self.wanted.email)
         report = Report()
         with progress_bar("Reading the source", "objects") as bar:
@@ -133,7 +147,10 @@ class _TakeOver:
         return done
 
     async def _copy_events(self, author: Author, document: Document, done: ImportOutcome) -> None:
-        """Then import members of static cohorts again: some exist only once events are ingested."""
+        """Copy the events, then import missing members of static cohorts again.
+
+        Some members exist only once their events are ingested.
+        """
         wanted, instants = self.wanted, Instants(EventPages(self.source))
         progress = ProgressStore(self.records, wanted.project_id, self.source.name)
         project = await project_of(self.records, wanted.project_id)
@@ -151,7 +168,10 @@ class _TakeOver:
 
     @asynccontextmanager
     async def _sink(self, project: Project) -> AsyncGenerator[Sink]:
-        """A log in PostgreSQL is shared; a file belongs to the process that locked the folder."""
+        """Yield where to send events: the server that has locked the data folder, or the log.
+
+        A log in PostgreSQL is shared; a file belongs to the process that locked the folder.
+        """
         bytes_max = self.settings.body_bytes_max
         is_shared = self.records.dialect == "postgresql"
         async with AsyncExitStack() as stack:
@@ -166,7 +186,7 @@ class _TakeOver:
 
 
 def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
-    """Lock the folder; the address of the server when one has locked it."""
+    """Lock the data folder, or return the address of the server that has locked it."""
     require_data_dir(settings)
     try:
         stack.enter_context(lock_data_dir(settings))
@@ -181,7 +201,7 @@ async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes
     headers = {
         "content-type": "application/json",
         "user-agent": f"fanion/{__version__}",
-        # Events without an address do not get the address of this process.
+        # Without this header, events without an address would get the address of this process.
         ADDRESS_HEADER: NO_ADDRESS,
     }
     client = httpx.AsyncClient(base_url=address, headers=headers, timeout=SEND_S, trust_env=False)
@@ -215,7 +235,7 @@ def _wanted(
 
 
 def _time(name: str, text: str | None) -> datetime | None:
-    """Without a zone it is UTC."""
+    """Parse an ISO 8601 time, taken as UTC if it has no zone."""
     if text is None:
         return None
     try:
@@ -226,7 +246,7 @@ def _time(name: str, text: str | None) -> datetime | None:
 
 
 def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
-    """How many events there are is not known: the bar goes through their time."""
+    """Move the bar along the time of the events, because their number is not known."""
     if copied.start is not None:
         bar.expect((until - copied.start).total_seconds())
         bar.reach((at - copied.start).total_seconds(), copied.events)

@@ -1,5 +1,7 @@
-"""`fanion ingestion` and `fanion dead-letters`: the outcomes of accepted events. They use the
-records store directly, whether a server runs or not."""
+"""The commands `fanion ingestion` and `fanion dead-letters`: the outcomes of accepted events.
+
+They use the records store directly, whether a server runs or not.
+"""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -98,7 +100,7 @@ def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> N
 def retry_letters(
     ids: Ids = None, every: All = False, project: Project = None, data: Data = None
 ) -> None:
-    """Have the running server retry dead letters, or the next one that is started.
+    """Have the running server, or the next one that starts, retry dead letters.
 
     Their events get the same ids as at the first attempt: nothing is stored twice.
     """

@@ -1,5 +1,7 @@
-"""`fanion migrate`: brings the records store to this version's schema, says whether it is there, or
-waits until another process has brought it there."""
+"""The command `fanion migrate`: migrates the records store, checks its schema, or waits for it.
+
+With `--wait` it waits until another process has migrated the store.
+"""
 
 import asyncio
 from functools import partial
@@ -62,15 +64,17 @@ def _reach(bar: Bar, applied: int, missing: int) -> None:
 
 
 async def _pending(settings: Settings) -> str:
-    """What to report; empty when nothing is pending."""
+    """Return what to report, or "" if nothing is pending."""
     require_records(settings)
     names = await pending_migrations(settings.records_url)
     return f"migrations are pending: {', '.join(names)}" if names else ""
 
 
 async def _wait(settings: Settings, timeout_s: float) -> str:
-    """As `_pending`, once it is empty or the time is over. A store that does not answer yet is
-    waited for too."""
+    """Wait until nothing is pending or the time is over, and return what to report.
+
+    A store that does not answer yet is waited for too.
+    """
     loop = asyncio.get_running_loop()
     give_up = loop.time() + timeout_s
     while True:

@@ -1,4 +1,4 @@
-"""Shared by all commands: settings, an open records store, output and errors."""
+"""Settings, an open records store, output and errors: shared by all commands."""
 
 import asyncio
 import json
@@ -27,8 +27,8 @@ from fanion.server.server import PortTaken
 T = TypeVar("T")
 
 REFUSED = 2
-_COLUMNS_MAX = 10_000  # of a table that is printed elsewhere than to a terminal
-PASSWORD_BYTES_MAX = 4096  # longer than any password: a wrong file is not read to its end
+_COLUMNS_MAX = 10_000  # width of a table that is not printed to a terminal
+PASSWORD_BYTES_MAX = 4096  # longer than any password, so a wrong file is not read to its end
 
 NOT_SET_UP = "Run `fanion setup` first."
 
@@ -48,7 +48,11 @@ def with_records(
     work: Callable[[Records], Coroutine[Any, Any, T]],
     prepare: Callable[[Settings], None] = require_records,
 ) -> T:
-    """prepare: checks or creates the data folder before the records are opened"""
+    """Run `work` with the records store open and migrated.
+
+    Args:
+        prepare: Checks or creates the data folder before the store is opened.
+    """
 
     async def opened() -> T:
         prepare(settings)
@@ -90,7 +94,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def given_password(typed: str | None, file: Path | None, *, from_stdin: bool) -> str | None:
-    """None when none was given. An invalid one is refused; a visible one causes a warning."""
+    """Return the password that was given, or None.
+
+    An invalid one is refused. One typed on the command line causes a warning.
+    """
     if sum((typed is not None, file is not None, from_stdin)) > 1:
         refuse("Give one of --password, --password-file and --password-stdin.")
     if from_stdin or typed == "-":
@@ -105,7 +112,7 @@ def given_password(typed: str | None, file: Path | None, *, from_stdin: bool) ->
 
 
 def _read_password(file: Path) -> str:
-    """Its only line."""
+    """Return the only line of a file."""
     try:
         if str(file) == "-":
             raw = sys.stdin.buffer.read(PASSWORD_BYTES_MAX + 1)
@@ -156,8 +163,10 @@ def _show_one(found: dict[str, Any]) -> None:
 
 
 def _show_rows(found: list[dict[str, Any]]) -> None:
-    """No value is cut: rows that are wider than the terminal are printed one field per line, and a
-    pipe has any width."""
+    """Print a table, or one field per line if the rows are wider than the terminal.
+
+    No value is cut. A pipe is as wide as needed.
+    """
     table = Table(*found[0], box=None)
     for row in found:
         table.add_row(*(Text(printable(value)) for value in row.values()))
@@ -175,7 +184,7 @@ def _show_rows(found: list[dict[str, Any]]) -> None:
 
 
 def write_out(text: bytes) -> None:
-    """The whole text: an unbuffered standard output accepts as much as fits into the pipe."""
+    """Write the whole text; unbuffered standard output accepts only what fits into the pipe."""
     rest = memoryview(text)
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
@@ -183,7 +192,7 @@ def write_out(text: bytes) -> None:
 
 
 def printable(value: object) -> str:
-    """Without control characters: values that clients sent must not control the terminal."""
+    """Replace control characters: values sent by clients must not control the terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in str(value))
 
 

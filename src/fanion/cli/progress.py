@@ -23,19 +23,22 @@ UPDATES_PER_S = 4
 
 
 class Bar:
-    """Of a command without a terminal: shows nothing."""
+    """A bar that shows nothing, for commands without a terminal."""
 
     is_visible = False
 
     def expect(self, total: float) -> None:
-        """How many there are in all, once that is known."""
+        """Set the total, once it is known."""
 
     def advance(self, count: int = 1) -> None:
-        """So many more are done."""
+        """Add `count` to what is done."""
 
     def reach(self, done: float, count: int) -> None:
-        """How far it is altogether. count: what the rate is of, where `done` is something else,
-        as in a copy that goes through time."""
+        """Set how far the work has come in all.
+
+        Args:
+            count: Counts what the rate is of, where `done` is in another unit, such as time.
+        """
 
 
 @dataclass
@@ -59,10 +62,13 @@ class _TerminalBar(Bar):
 
 @contextmanager
 def progress_bar(what: str, unit: str) -> Iterator[Bar]:
-    """what: the work, as a heading; unit: what the rate is of, in the plural
+    """Yield a progress bar, which is cleared at the end because the command prints what was done.
 
-    Until a total is expected the bar only shows that work goes on, and the rate. At the end it is
-    cleared: what was done is printed by the command.
+    Until a total is expected the bar shows only that work goes on, and the rate.
+
+    Args:
+        what: The work, as a heading.
+        unit: The plural of what the rate counts.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -81,7 +87,7 @@ def progress_bar(what: str, unit: str) -> Iterator[Bar]:
 
 
 class _Rate(ProgressColumn):
-    """Since the beginning: what is done in one go differs widely in size."""
+    """The rate since the beginning, because the steps differ widely in size."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()

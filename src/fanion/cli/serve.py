@@ -1,6 +1,9 @@
-"""`fanion serve`: locks the data directory, and checks whether the records store answers while the
-code that serves is loaded. No more is loaded here than that takes: the rest of the server, and of
-the command line, takes a second to load, and flags do not wait for it while a store is down."""
+"""The command `fanion serve`.
+
+It locks the data folder, and checks whether the records store answers while the server's code is
+imported. Imports stay minimal here: the rest of the server and of the command line takes about a
+second to import, and flags must be served sooner than that when a store is down.
+"""
 
 import asyncio
 import signal
@@ -27,14 +30,15 @@ from fanion.web.proxy_warning import forget_ignored_headers
 if TYPE_CHECKING:
     from fanion.web.application import Listeners
 
-# Of the largest, that one process holds on disk; one client alone holds half of them.
+# How many uploads of the largest size one process holds on disk. A single client may hold half of
+# them.
 UPLOADS_MAX = 4
-# Of a separate management listener, for the members and programs of an organization.
+# Connections of a separate management listener, for the members and programs of an organization.
 MANAGEMENT_CONNECTIONS_MAX = 512
 
 HELP = "Fanion: product analytics and feature flags that PostHog SDKs talk to unchanged."
 
-# Commands below inherit it.
+# The commands below inherit it.
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
@@ -48,7 +52,7 @@ app = typer.Typer(
 
 @app.callback()
 def fanion() -> None:
-    """Has typer expect the name of a command, although there is only one here."""
+    """Make Typer expect the name of a command, although there is only one here."""
 
 
 @app.command()
@@ -64,8 +68,11 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve until stopped. The first start creates a project and prints its keys to a terminal, or
-    writes them to `first-start.txt` in the data folder."""
+    """Serve until stopped.
+
+    The first start creates a project, and prints its keys to a terminal or writes them to
+    `first-start.txt` in the data folder.
+    """
     roles = ",".join(role) if role else None
     settings = settings_of(host=host, port=port, data=data, role=roles)
     to_terminal = sys.stdout.isatty()
@@ -75,10 +82,17 @@ def serve(
 async def run_server(
     settings: Settings, announce: Callable[[str], None], *, to_terminal: bool
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then answer the requests under way.
+    """Serve until SIGTERM or SIGINT, then answer the requests in progress.
 
-    announce: prints the address, and on the first start the keys, or where they are
-    raises:   PortTaken, DataDirLocked, RecordsUnavailable, EventStoreUnavailable, OSError
+    Args:
+        announce: Prints the address, and on the first start the keys or where they are.
+
+    Raises:
+        PortTaken: An address is in use.
+        DataDirLocked: Another process uses the data folder.
+        RecordsUnavailable: The records store cannot be used.
+        EventStoreUnavailable: The event store cannot be used.
+        OSError: A file cannot be used.
     """
     check_ports(settings)
     shorten_switch_interval()
@@ -96,14 +110,22 @@ async def run_server(
 
 
 def check_ports(settings: Settings) -> None:
-    """raises: PortTaken, which names the settings that choose another one"""
+    """Check that the ports are free.
+
+    Raises:
+        PortTaken: A port is in use. The error names the settings that choose another one.
+    """
     check_port(*settings.listen, "FANION_HOST and FANION_PORT")
     if settings.management_address is not None:
         check_port(*settings.management_address, "FANION_MANAGEMENT_LISTEN")
 
 
 async def _require_sound_files(settings: Settings) -> None:
-    """As far as can be told in a moment. raises: StartRefused"""
+    """Check the stores' files as far as a moment allows.
+
+    Raises:
+        StartRefused: A file is damaged.
+    """
     for path in (records_file(settings), settings.accept_log_path):
         damage = "" if path is None else await asyncio.to_thread(find_damage_at_start, path)
         if path is not None and damage:

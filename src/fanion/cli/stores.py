@@ -1,4 +1,4 @@
-"""`fanion stores`: which event store and accept log belong to the records."""
+"""The commands `fanion stores`: they bind the event store and the accept log to the records."""
 
 import asyncio
 from contextlib import nullcontext
@@ -18,17 +18,17 @@ stores = typer.Typer(help="The stores of an installation.", no_args_is_help=True
 
 @stores.callback()
 def _commands() -> None:
-    """Without it the only command would need no name."""
+    """Make Typer expect the name of a command, although there is only one here."""
 
 
 @stores.command("adopt")
 def adopt(data: Data = None) -> None:
-    """Make the event store, and an accept log in the data folder, those of these records.
+    """Bind the event store, and an accept log in the data folder, to these records.
 
-    Servers refuse an event store and an accept log that belong to another installation, and an
-    event store that is not the one they know. Run this where they are meant to be together all the
-    same: after records were restored into a new database without their id, or events were lost.
-    Stop all servers first, of the other installation too.
+    Servers refuse an event store or accept log that belongs to another installation, and an event
+    store that is not the one they know. Run this if they belong together all the same: after
+    records were restored into a new database without their id, or after events were lost. Stop all
+    servers first, those of the other installation too.
     """
     settings = settings_of(data=data)
 
@@ -47,5 +47,5 @@ def adopt(data: Data = None) -> None:
 
 
 def _is_in_folder(settings: Settings) -> bool:
-    """Whether a server that runs on the data folder would have a store of it open."""
+    """Return whether a server on the data folder would have one of its stores open."""
     return records_file(settings) is not None or events_folder(settings) is not None

@@ -1,5 +1,7 @@
-"""`fanion export` and `fanion import`: a project's definitions as one document. They use the
-records store directly, whether a server runs or not."""
+"""The commands `fanion export` and `fanion import`: a project's definitions as one document.
+
+They use the records store directly, whether a server runs or not.
+"""
 
 import sys
 from dataclasses import asdict
@@ -39,12 +41,13 @@ from fanion.transfer.export_store import export_project as read_export
 from fanion.transfer.importing.importer import import_document
 from fanion.transfer.report import RESULTS, ObjectOutcome, Report
 
-# Three million distinct ids of cohort members; decoded it takes up to eight times as much.
+# Enough for three million distinct ids of cohort members. Decoded it takes up to eight times as
+# much.
 DOCUMENT_BYTES_MAX = 128 * 1024**2
 LINES_SHOWN = 200
 COHORT_MEMBER = "cohort member"
-# Kinds whose outcomes are counted by the progress bar: tiles and members of roles are part of
-# another object.
+# The kinds of objects that the progress bar counts. Tiles and members of roles are part of another
+# object.
 _COUNTED = {COHORT_MEMBER, *(word for _, word, _ in SECTIONS.values())}
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Report the changes without making them.")]
@@ -83,10 +86,10 @@ def import_project(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create and change the objects of a document. Nothing is deleted, and a second import of the
-    same document changes nothing.
+    """Create and change the objects of a document.
 
-    The whole document is checked first, and written in one transaction.
+    Nothing is deleted, and a second import of the same document changes nothing. The whole
+    document is checked first, and written in one transaction.
     """
     try:
         document = read_document(_read(file))
@@ -118,7 +121,7 @@ async def import_into(
 
 
 def _objects(document: Document) -> int:
-    """The number of objects for which an outcome is reported."""
+    """Return the number of objects for which an outcome is reported."""
     members = sum(len(one.members) for one in document.cohorts if not one.deleted)
     return members + sum(len(getattr(document, name)) for name in SECTIONS)
 
@@ -172,7 +175,7 @@ def _row(kind: str, counts: Any) -> dict[str, Any]:
 
 
 def _read(file: Path) -> bytes:
-    """At most one byte more than may be; what a device sends endlessly is not read to its end."""
+    """Read the file, but at most one byte more than is allowed: a device may never end."""
     try:
         if str(file) == "-":
             raw = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1)
@@ -187,7 +190,7 @@ def _read(file: Path) -> bytes:
 
 
 def _write(output: Path, text: bytes) -> None:
-    """Whole or not at all: a file that was there stays until the new one is complete."""
+    """Write the whole text or nothing: a former file stays until the new one is complete."""
     partial_file = output.with_name(f".{output.name}.new")
     try:
         partial_file.write_bytes(text)

@@ -1,5 +1,7 @@
-"""`fanion users` and `fanion roles`: the users of the management API and their permissions. They
-use the records store directly, whether a server runs or not."""
+"""The commands `fanion users` and `fanion roles`: the API's users and their permissions.
+
+They use the records store directly, whether a server runs or not.
+"""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -33,7 +35,7 @@ from fanion.runtime.clock import utc_now
 
 T = TypeVar("T")
 
-# As many as one page of the API has at most.
+# The API's largest page.
 ROLES_LISTED_MAX = 10_000
 
 users = typer.Typer(help="Users: who may call the management API.", no_args_is_help=True)
@@ -57,8 +59,10 @@ def add_user(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a user to the organization, and print a personal API key for them. It is not shown
-    again."""
+    """Add a user to the organization, and print a personal API key for them.
+
+    The key is not shown again.
+    """
     now = utc_now()
     expiry = partial(read_expiry, now=now)
     new = NewMember(
@@ -113,8 +117,10 @@ def set_level(
 
 @users.command("disable")
 def disable_user(email: Email, data: Data = None) -> None:
-    """Refuse a user's keys until `fanion users enable`, and end their sessions. Running servers
-    follow within seconds."""
+    """Refuse a user's keys until `fanion users enable`, and end their sessions.
+
+    Running servers follow within seconds.
+    """
     print(f"{printable(_set_active(data, email, is_active=False).email)} is disabled.")
 
 
@@ -126,8 +132,10 @@ def enable_user(email: Email, data: Data = None) -> None:
 
 @users.command("remove")
 def remove_user(email: Email, data: Data = None) -> None:
-    """Remove a user from the organization and its roles, and delete their keys. What they created
-    stays, and still names them."""
+    """Remove a user from the organization and its roles, and delete their keys.
+
+    What they created stays, and still names them.
+    """
 
     async def work(records: Records, organization_id: UUID) -> None:
         await _members(records).remove(organization_id, _stored(email), utc_now())
@@ -138,7 +146,7 @@ def remove_user(email: Email, data: Data = None) -> None:
 
 @users.command("remove-second-factor")
 def remove_second_factor(email: Email, data: Data = None) -> None:
-    """Let a user who has lost phone and recovery codes sign in with the password alone."""
+    """Let a user who lost phone and recovery codes sign in with only the password."""
 
     async def work(records: Records, organization_id: UUID) -> bool:
         member = await _members(records).find(organization_id, _stored(email))
@@ -151,8 +159,10 @@ def remove_second_factor(email: Email, data: Data = None) -> None:
 
 @users.command("reset")
 def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None:
-    """Print a link with which a user sets a new password and signs in. It works once, within a day.
-    Until it is used nothing changes."""
+    """Print a link with which a user sets a new password and signs in.
+
+    The link works once, within a day. Until it is used nothing changes.
+    """
     now, settings = utc_now(), settings_of(data=data)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
@@ -279,7 +289,11 @@ async def _role(store: RoleStore, organization_id: UUID, name: str) -> Role:
 
 
 def _of_user(data: Data, email: str, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
-    """work: raises NotFound when there is no such user"""
+    """Run `work`, and refuse if the organization has no such user.
+
+    Args:
+        work: Raises NotFound if there is no such user.
+    """
 
     async def found(records: Records, organization_id: UUID) -> T:
         try:
@@ -291,7 +305,7 @@ def _of_user(data: Data, email: str, work: Callable[[Records, UUID], Awaitable[T
 
 
 def _in_organization(data: Data, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
-    """In the first organization, the only one that setup creates."""
+    """Run `work` for the first organization, which is the only one that setup creates."""
 
     async def found(records: Records) -> T:
         organization_id = await first_organization(records)
@@ -341,7 +355,7 @@ def _user_row(member: Member) -> dict[str, Any]:
 
 
 def _role_row(role: Role, as_json: bool) -> dict[str, Any]:
-    """Lists stay lists in JSON, and become a line of text otherwise."""
+    """Return a role as a row; its lists become a line of text unless the output is JSON."""
     members = [one.user.email for one in role.members]
     flags = [one.key for one in role.associated_flags]
     return {
