@@ -1,5 +1,7 @@
-"""What an operator may choose. `mail` reads the addresses among it, `stores` the URLs of both
-stores, `roles` the roles."""
+"""The settings that an operator may choose.
+
+`mail` parses the mail addresses among them, `stores` the URLs of both stores, `roles` the roles.
+"""
 
 from fanion.config.roles import ALL, Role, roles_text
 from fanion.config.settings import (

@@ -1,21 +1,27 @@
-"""Addresses of mail, and of the server that sends it, as settings name them."""
+"""The mail settings: addresses, and the server that sends mails."""
 
 import re
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
-# Scheme of FANION_SMTP_URL → the port that it stands for.
+# The scheme of FANION_SMTP_URL and its default port.
 SMTP_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
-MAIL_ADDRESS_CHARS_MAX = 254  # source: RFC 5321 section 4.5.3.1.3, without the angle brackets
+MAIL_ADDRESS_CHARS_MAX = 254  # RFC 5321 section 4.5.3.1.3, without the angle brackets
 _WORD, _LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _MAIL_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_WORD}(?:\.{_WORD})*@{_LABEL}(?:\.{_LABEL})*")
 _MAILBOX = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
 
 
 class SmtpServer(msgspec.Struct, frozen=True, kw_only=True):
-    """scheme: `smtp` begins TLS by STARTTLS, and sends nothing without it; `smtps` begins with TLS;
-    `smtp+plain` has none. user, password: "" for none"""
+    """A mail server.
+
+    Attributes:
+        scheme: `smtp` begins TLS by STARTTLS and sends nothing without it, `smtps` begins with
+            TLS, `smtp+plain` has no TLS.
+        user: "" if the server needs no login.
+        password: "" if the server needs no login.
+    """
 
     scheme: str
     host: str
@@ -28,9 +34,12 @@ class SmtpServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_smtp_url(url: str) -> SmtpServer:
-    """`smtp://user:password@mail.example.com:587`; user and password percent-encoded.
+    """Parse a URL such as `smtp://user:password@mail.example.com:587`.
 
-    raises: ValueError, which repeats nothing that may be a password
+    User and password are percent-encoded.
+
+    Raises:
+        ValueError: The URL is wrong. The text repeats nothing that may be a password.
     """
     parsed = _split_smtp_url(url)
     user, password = unquote(parsed.username or ""), unquote(parsed.password or "")
@@ -53,7 +62,7 @@ def _split_smtp_url(url: str) -> SplitResult:
         is_named = bool(parsed.hostname) and parsed.port != 0 and parsed.scheme in SMTP_PORTS
         if is_named and not (parsed.path.strip("/") or parsed.query or parsed.fragment):
             return parsed
-    except ValueError:  # its port, or the brackets of an IPv6 address
+    except ValueError:  # the port is wrong, or the brackets of an IPv6 address
         pass
     raise ValueError(
         "SMTP_URL must be an address such as smtp://user:password@mail.example.com:587, "
@@ -62,7 +71,11 @@ def _split_smtp_url(url: str) -> SplitResult:
 
 
 def read_mailbox(text: str) -> tuple[str, str]:
-    """`Fanion <fanion@example.com>` or the address alone: name and address. raises: ValueError"""
+    """Return name and address of `Fanion <fanion@example.com>`, or of an address without a name.
+
+    Raises:
+        ValueError: The text is not an address.
+    """
     found = _MAILBOX.fullmatch(text.strip())
     address = found["address"] if found else text.strip()
     name = (found["name"] if found else "").strip().strip('"')
@@ -75,6 +88,11 @@ def read_mailbox(text: str) -> tuple[str, str]:
 
 
 def is_mail_address(text: str) -> bool:
-    """Whether mail can be sent there: ASCII without quotes, as nearly all addresses are, so that
-    nothing in it has a meaning in SMTP or in a header. source: RFC 5321 section 4.1.2"""
+    """Return whether mail can be sent to this address.
+
+    Only ASCII without quotes counts, as nearly all addresses are, so that nothing in it has a
+    meaning in SMTP or in a header.
+
+    Source: RFC 5321 section 4.1.2.
+    """
     return len(text) <= MAIL_ADDRESS_CHARS_MAX and _MAIL_ADDRESS.fullmatch(text) is not None

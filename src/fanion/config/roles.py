@@ -1,14 +1,14 @@
-"""Roles of a server: which part of the product one process serves."""
+"""The roles of a server: the parts of the product that one process serves."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Role(StrEnum):
-    WEB = "web"  # captures, and flags for SDKs
+    WEB = "web"  # captures events, and answers flags for SDKs
     API = "api"  # the management API and the console
-    INGEST = "ingest"  # from the accept log into the stores
-    JOBS = "jobs"  # work for which no request waits
+    INGEST = "ingest"  # moves events from the accept log into the stores
+    JOBS = "jobs"  # does work that no request waits for
 
 
 ALL: Final = frozenset(Role)
@@ -16,7 +16,11 @@ _ALLOWED: Final = ", ".join(Role)
 
 
 def read_roles(text: str) -> frozenset[Role]:
-    """text: `all`, or roles separated by commas. raises: ValueError"""
+    """Parse `all`, or roles separated by commas.
+
+    Raises:
+        ValueError: A role is unknown.
+    """
     names = [name.strip().lower() for name in text.split(",")]
     unknown = [name for name in names if name != "all" and name not in ALL]
     if unknown:
@@ -27,5 +31,5 @@ def read_roles(text: str) -> frozenset[Role]:
 
 
 def roles_text(roles: frozenset[Role]) -> str:
-    """In the order in which the documentation lists them."""
+    """Return the roles' names, in the order of the documentation."""
     return "all" if roles == ALL else ", ".join(role for role in Role if role in roles)

@@ -1,4 +1,4 @@
-"""Settings, read once in main from FANION_… variables and the flags of `fanion serve`."""
+"""The settings, read once in main from FANION_… variables and the options of `fanion serve`."""
 
 import os
 import re
@@ -16,33 +16,37 @@ from fanion.config.stores import check_events_url, check_records_url, check_stor
 from fanion.server.forwarded import ALL_NETWORKS, Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
-# Variables with the prefix that are not settings: they configure the test suite.
+# Variables with this prefix are not settings: they configure the test suite.
 TEST_PREFIX = "FANION_TEST_"
-# Names of settings in what is said of a wrong one, that one first.
+# Finds the names of settings in an error message; the wrong setting comes first.
 _NAMES = re.compile(rf"\b(?:{PREFIX})?([A-Z][A-Z0-9_]+)\b")
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::", ""})
 DAYS_MAX = 36_500
-# Unless the operator wants more: each takes memory, and ingestion has one interpreter all the same.
+# The default. Each process takes memory, and ingestion has only one interpreter in any case.
 PROCESSES = 4
 PROCESSES_MAX = 64
 QUESTIONS_MAX = 1_000
-# Settings that are never printed as they are.
+# The values of these settings are never printed.
 MAY_HOLD_PASSWORD = frozenset({"database_url", "events_url", "smtp_url", "oidc_client_secret"})
 
 
 class SettingsError(Exception):
-    """A setting is wrong; the text is one line that names the variable and says what to do."""
+    """A wrong setting; the text is one line that names the variable and says what to do."""
 
 
 class GroupAccess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a group of the identity provider gives its members. level: None for no level"""
+    """The access that a group of the identity provider gives its members.
+
+    Attributes:
+        level: None if the group gives no level.
+    """
 
     level: Literal["viewer", "member", "admin"] | None = None
     roles: tuple[str, ...] = ()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything an operator may choose. Each field is the variable FANION_<NAME>.
+    """All settings that an operator may choose. Each field is the variable FANION_<NAME>.
 
     docs/configuration.md describes every field; a test fails when one is missing there.
     """
@@ -67,7 +71,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     decide_per_s: float = 0.0
     decide_burst: int = 500
     trusted_proxies: str = ""
-    trust_forwarded_for: bool | None = None  # for one more version
+    trust_forwarded_for: bool | None = None  # accepted for one more version
     cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
     cohort_lease_s: float = 60.0
     deleted_cohorts_kept_days: float = 7.0
@@ -158,7 +162,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         self._require_oidc()
 
     def _require_oidc(self) -> None:
-        """raises: ValueError"""
         if self.password_sign_in == "off" and not self.oidc_issuer:
             raise ValueError("PASSWORD_SIGN_IN can be off only with OIDC_ISSUER")
         if self.oidc_issuer and not is_safe_url(self.oidc_issuer):
@@ -181,7 +184,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def oidc_group_access(self) -> Mapping[str, GroupAccess]:
-        """By the name of the group. raises: ValueError"""
+        """The access of each group, by the group's name.
+
+        Raises:
+            ValueError: The setting is not the expected JSON.
+        """
         try:
             return msgspec.json.decode(self.oidc_groups or "{}", type=dict[str, GroupAccess])
         except msgspec.DecodeError as error:
@@ -191,7 +198,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ) from None
 
     def _require_mail(self) -> None:
-        """raises: ValueError"""
         if not self.smtp_url:
             return
         read_smtp_url(self.smtp_url)
@@ -210,12 +216,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def management_address(self) -> tuple[str, int] | None:
-        """Where management is listened on, unless on the one address. raises: ValueError"""
+        """The address of the separate management listener, or None if there is none.
+
+        Raises:
+            ValueError: The setting is not an address with a port.
+        """
         return _read_address(self.management_listen) if self.management_listen else None
 
     @property
     def roles(self) -> frozenset[Role]:
-        """raises: ValueError"""
+        """The roles of this process.
+
+        Raises:
+            ValueError: A role is unknown.
+        """
         return read_roles(self.role)
 
     @property
@@ -232,13 +246,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def trusted_networks(self) -> tuple[Network, ...]:
-        """Of the proxies whose forwarded headers are believed."""
+        """The networks of the proxies whose forwarded headers are believed."""
         return ALL_NETWORKS if self.trust_forwarded_for else read_networks(self.trusted_proxies)
 
     @property
     def replaced(self) -> tuple[tuple[str, str, str], ...]:
-        """Settings that were given and will be refused by the next version: each with its
-        successor and what to do."""
+        """The settings that were given and that the next version will refuse.
+
+        Returns:
+            Name, successor, and advice for each.
+        """
         if self.trust_forwarded_for is None:
             return ()
         names = f"{PREFIX}TRUST_FORWARDED_FOR", f"{PREFIX}TRUSTED_PROXIES"
@@ -248,28 +265,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def answering(self) -> int:
-        """Processes that answer capture and flags, the server itself included."""
+        """The number of processes that answer capture and flags, including the server itself."""
         return self.processes or min(_cores(), PROCESSES)
 
     @property
     def address(self) -> str:
-        """Where clients reach the server."""
+        """The address at which clients reach the server."""
         return (self.public_url or self.local_address).rstrip("/")
 
     @property
     def capture_url(self) -> str:
-        """The address that SDKs connect to; "" where it is that of any request for management."""
+        """The address that SDKs connect to; "" if it is the address of each management request."""
         is_known = self.public_url or self.management_listen or self.management_url
         return self.address if is_known else ""
 
     @property
     def mail_url(self) -> str:
-        """The address that links in mails begin with: where people reach management."""
+        """The start of links in mails: the address at which users reach the management API."""
         return (self.management_url or self.address).rstrip("/")
 
     @property
     def operator_url(self) -> str:
-        """The address at which the operator, on this machine too, reaches management."""
+        """The address at which the operator reaches management, from this machine too."""
         address = self.management_address
         if self.management_url or address is None:
             return self.mail_url
@@ -277,16 +294,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def smtp_server(self) -> SmtpServer | None:
-        """None when no mail is sent."""
+        """The mail server, or None if no mail is sent."""
         return read_smtp_url(self.smtp_url) if self.smtp_url else None
 
     @property
     def local_address(self) -> str:
-        """Where a program on this machine reaches the server."""
+        """The address at which a program on this machine reaches the server."""
         return _url(self.host, self.port)
 
     def __repr__(self) -> str:
-        """Without passwords, which URLs may carry too."""
+        """Leave out passwords, which URLs may contain too."""
         fields = {
             name: getattr(self, name)
             for name in self.__struct_fields__
@@ -298,9 +315,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read_settings(
     environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
 ) -> Settings:
-    """A flag that is not None wins over its variable.
+    """Return the settings; a flag that is not None wins over its variable.
 
-    raises: SettingsError for an unknown variable or a wrong value
+    Raises:
+        SettingsError: A variable is unknown or a value is wrong.
     """
     return _converted(_given(environment, flags))
 
@@ -308,9 +326,10 @@ def read_settings(
 def read_valid_settings(
     environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
 ) -> tuple[Settings, dict[str, str]]:
-    """Without those that are wrong, and by their names what is wrong with each.
+    """Return the valid settings, and an error message for each wrong one by name.
 
-    raises: SettingsError when it cannot be said which one is wrong
+    Raises:
+        SettingsError: It cannot be determined which setting is wrong.
     """
     values, problems = _given(environment, flags), dict[str, str]()
     while True:
@@ -335,7 +354,6 @@ def _given(environment: Mapping[str, str], flags: Mapping[str, Any] | None) -> d
 
 
 def _converted(values: Mapping[str, Any]) -> Settings:
-    """raises: SettingsError"""
     for name in values:
         if name not in Settings.__struct_fields__:
             raise SettingsError(
@@ -348,24 +366,28 @@ def _converted(values: Mapping[str, Any]) -> Settings:
 
 
 def _url(host: str, port: int) -> str:
-    """Where a program on this machine reaches it."""
+    """Return the address at which a program on this machine reaches the listener."""
     host = "127.0.0.1" if host in _EVERY_ADDRESS else host
     host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{port}"
 
 
 def _meet(one: tuple[str, int], other: tuple[str, int]) -> bool:
-    """Whether both cannot be listened on."""
+    """Return whether the two addresses cannot be listened on at the same time."""
     return one[1] == other[1] and (one[0] == other[0] or not _EVERY_ADDRESS.isdisjoint(one + other))
 
 
 def _read_address(text: str) -> tuple[str, int]:
-    """`127.0.0.1:8001`, `[::1]:8001`. raises: ValueError"""
+    """Parse an address with a port, such as `127.0.0.1:8001` or `[::1]:8001`.
+
+    Raises:
+        ValueError: The text is not an address with a port.
+    """
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        host = ""  # an IPv6 address, whose last part would pass for a port
+        host = ""  # an IPv6 address, whose last part would be taken for a port
     if not (host and colon and port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= 65535):
         raise ValueError(
             f"MANAGEMENT_LISTEN must be an address and a port, for example 127.0.0.1:8001, "
@@ -375,8 +397,8 @@ def _read_address(text: str) -> tuple[str, int]:
 
 
 def _cores() -> int:
-    """That this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)  # not everywhere
+    """Return the number of cores that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not available on every platform
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
@@ -387,7 +409,7 @@ def _decode(kind: type, value: Any) -> Any:
 
 
 def is_safe_url(url: str) -> bool:
-    """Without a user: https, or http to this machine."""
+    """Return whether a URL without a user is https, or http to this machine."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
@@ -399,7 +421,7 @@ def is_safe_url(url: str) -> bool:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Whether only programs on this machine can reach it, as far as the text says."""
+    """Return whether only programs on this machine can reach the URL, as far as its text says."""
     host = urlsplit(url).hostname or ""
     return host in _EVERY_ADDRESS or _is_loopback(host)
 
@@ -412,8 +434,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _require_base_url(name: str, url: str) -> None:
-    """Raise ValueError unless links can begin with it; the text repeats nothing that may be a
-    password."""
+    """Raise ValueError if the setting cannot be the start of links.
+
+    The text repeats nothing that may be a password.
+    """
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise ValueError(f"{name} must not hold a user name or a password")
     if "?" in url or "#" in url:

@@ -1,4 +1,4 @@
-"""The URLs of both stores, checked before either is opened, and which stores a role needs."""
+"""The URLs of both stores, checked before either is opened, and the stores that roles need."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -6,8 +6,8 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from fanion.config.roles import ALL, Role, roles_text
 
-# By scheme: the options that the URL may have. Others would be dropped without a word, or refused
-# later by a driver whose words say nothing of the setting.
+# The options that a URL may have, by scheme. Others would be dropped silently, or refused later by
+# a driver whose message does not mention the setting.
 _POSTGRESQL: Final = ("gsslib", "host", "krbsrvname", "passfile", "sslmode", "target_session_attrs")
 _RECORDS_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     "sqlite": (),
@@ -24,12 +24,16 @@ _EVENTS_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
 }
 _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _PORT_MAX: Final = 65535
-# Roles that open the event store.
+# The roles that open the event store.
 _READ_EVENTS: Final = frozenset((Role.API, Role.INGEST, Role.JOBS))
 
 
 def check_records_url(url: str) -> None:
-    """raises: ValueError, which repeats nothing that may be a password"""
+    """Check the URL of the records store.
+
+    Raises:
+        ValueError: The URL is wrong. The text repeats nothing that may be a password.
+    """
     name, scheme = "DATABASE_URL", _scheme(url)
     _require_scheme(name, url, ("sqlite", "postgresql", "postgres"), _RECORDS_OPTIONS)
     if scheme.startswith("sqlite"):
@@ -41,7 +45,11 @@ def check_records_url(url: str) -> None:
 
 
 def check_events_url(url: str) -> None:
-    """raises: ValueError, which repeats nothing that may be a password"""
+    """Check the URL of the event store.
+
+    Raises:
+        ValueError: The URL is wrong. The text repeats nothing that may be a password.
+    """
     name, scheme = "EVENTS_URL", _scheme(url)
     _require_scheme(name, url, ("chdb", "clickhouse", "clickhouses"), _EVENTS_OPTIONS)
     parts = _split(name, url)
@@ -55,7 +63,11 @@ def check_events_url(url: str) -> None:
 
 
 def check_stores_of_roles(roles: frozenset[Role], records_url: str, events_url: str) -> None:
-    """What several processes share must be on servers. raises: ValueError"""
+    """Check that stores shared by several processes are on servers.
+
+    Raises:
+        ValueError: A store is embedded that another process needs too.
+    """
     if roles == ALL:
         return
     named = f"ROLE={roles_text(roles)}"
@@ -83,7 +95,6 @@ def _require_scheme(name: str, url: str, shown: Sequence[str], known: Collection
 
 
 def _split(name: str, url: str) -> SplitResult:
-    """raises: ValueError"""
     try:
         parts = urlsplit(url)
         is_readable = parts.port != 0 and not parts.fragment

@@ -1,1 +1,1 @@
-"""Serves what `console/build.py` made: the web console, and posthog-js for pages."""
+"""The endpoints for the web console and posthog-js, both built by `console/build.py`."""

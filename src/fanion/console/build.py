@@ -1,11 +1,11 @@
-"""What the server knows of the built files: all of them, in memory."""
+"""The built files of the console and of posthog-js, all in memory."""
 
 from collections.abc import Mapping
 from hashlib import sha256
 
 from msgspec import Struct, field
 
-# Content codings in the order in which they are preferred, with the suffix of such files.
+# Content codings in order of preference, with the suffix of their files.
 CODINGS: Mapping[str, str] = {"br": ".br", "gzip": ".gz", "identity": ""}
 _CONTENT_TYPES: Mapping[str, str] = {
     "css": "text/css; charset=utf-8",
@@ -21,23 +21,33 @@ _CONTENT_TYPES: Mapping[str, str] = {
 
 
 class File(Struct, frozen=True):
-    """bodies: by content coding, "identity" among them"""
+    """A built file.
+
+    Attributes:
+        bodies: By content coding, always including "identity".
+    """
 
     content_type: str
     bodies: Mapping[str, bytes]
     digest: str
 
     def etag(self, coding: str) -> str:
-        """Each coding is another representation. source: RFC 9110 section 8.8.3.3"""
+        """Return the entity tag; each coding is a representation of its own.
+
+        Source: RFC 9110 section 8.8.3.3.
+        """
         return f'"{self.digest}"' if coding == "identity" else f'"{self.digest}-{coding}"'
 
 
 class Build(Struct, frozen=True):
-    """index:   the page, with the marks that `page` replaces
-    assets:  by name; each name holds a hash of the content
-    sdk:     scripts of posthog-js, by name
-    sdk_version: of posthog-js; "" without a build
-    missing: why there is no console, as a public page may say it; "" when there is one
+    """The built console and scripts.
+
+    Attributes:
+        index: The page, with the marks that `page` replaces.
+        assets: By name; each name contains a hash of the content.
+        sdk: Scripts of posthog-js, by name.
+        sdk_version: The version of posthog-js; "" without a build.
+        missing: Why there is no console, in words for a public page; "" if there is one.
     """
 
     index: str = ""

@@ -1,4 +1,4 @@
-"""Reads the built files once, at the start of the server."""
+"""The reader of the built files, used once at the start of the server."""
 
 import json
 from pathlib import Path
@@ -13,8 +13,10 @@ STATIC = Path(__file__).parent / "static"
 
 
 def read_build(folder: Path = STATIC) -> Build:
-    """Without a build, what says why. A build of former sources is served while that of the present
-    ones fails."""
+    """Return the built console, or a build that says why there is none.
+
+    If building the current sources failed, the build of former sources is served.
+    """
     failure = _failure(folder)
     try:
         found = _read(folder)
@@ -29,7 +31,13 @@ def read_build(folder: Path = STATIC) -> Build:
 
 
 def _read(folder: Path) -> Build:
-    """raises: OSError, ValueError, KeyError"""
+    """Read the build.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: `build.json` is not JSON.
+        KeyError: `build.json` lacks a field.
+    """
     known = json.loads((folder / "build.json").read_text())
     return Build(
         index=(folder / "index.html").read_text(),
@@ -58,7 +66,7 @@ def _files(folder: Path) -> dict[str, File]:
 
 
 def _failure(folder: Path) -> str:
-    """The first line of what the last build left; "" when it did not fail."""
+    """Return the first line of the last build's error, or "" if the build did not fail."""
     try:
         return folder.with_suffix(".failed").read_text().partition("\n")[0]
     except OSError:

@@ -1,16 +1,19 @@
-"""Which content coding a client prefers."""
+"""The choice of the content coding that a client prefers."""
 
 import re
 from collections.abc import Collection
 
-ENTRIES_MAX = 32  # of Accept-Encoding that are read; browsers send four
+ENTRIES_MAX = 32  # entries of Accept-Encoding that are read; browsers send four
 _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", re.IGNORECASE)
 
 
 def preferred_coding(accept: str, available: Collection[str]) -> str:
-    """available: in the order of preference; `identity` is served whatever the client says
+    """Return the coding to answer with.
 
-    source: RFC 9110 section 12.5.3
+    Args:
+        available: In order of preference. `identity` is available whatever the client says.
+
+    Source: RFC 9110 section 12.5.3.
     """
     qualities = _qualities(accept)
     best, best_quality = "identity", 0.0
@@ -29,7 +32,7 @@ def _qualities(accept: str) -> dict[str, float]:
     for entry in accept.lower().split(",", ENTRIES_MAX)[:ENTRIES_MAX]:
         coding, _, parameter = entry.partition(";")
         given = _QUALITY.fullmatch(parameter)
-        # An alias of HTTP/1.0, which some clients still send.
+        # "x-" marks aliases of HTTP/1.0, which some clients still send.
         name = coding.strip().removeprefix("x-")
         if name:
             found.setdefault(name, float(given[1]) if given else 1.0)

@@ -1,4 +1,4 @@
-"""The console's page and its assets, and the scripts of PostHog's snippet."""
+"""The endpoints of the console's page and assets, and of the scripts for PostHog's snippet."""
 
 import secrets
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _NONCE_BYTES = 18
 _FOR_EVER: Header = ("cache-control", "public, max-age=31536000, immutable")
 _FOR_AN_HOUR: Header = ("cache-control", "public, max-age=3600")
 _FOR_MINUTES: Header = ("cache-control", "public, max-age=300")
-# Pages of any origin load these scripts, also those that isolate themselves.
+# Pages of any origin load these scripts, including pages that isolate themselves.
 _OF_SDK = (NO_SNIFFING, ("cross-origin-resource-policy", "cross-origin"))
 NO_SDK = (
     "posthog-js is not part of this server: it comes with the web console, which has not been "
@@ -33,8 +33,11 @@ NO_SDK = (
 
 @dataclass(frozen=True, slots=True)
 class ConsoleEndpoints:
-    """base_url: where browsers reach this server
-    summary:  what other clients get at `/`
+    """The endpoints of the console.
+
+    Attributes:
+        base_url: The address at which browsers reach this server.
+        summary: Answers clients other than browsers at `/`.
     """
 
     build: Build
@@ -49,7 +52,7 @@ class ConsoleEndpoints:
         return response
 
     async def page(self, request: Request) -> Response:
-        """The same for all paths: the console reads its own."""
+        """Answer with the page, which is the same for all paths: the console reads its own path."""
         nonce = secrets.token_urlsafe(_NONCE_BYTES)
         prefix = urlsplit(self.base_url.of(request.peer, request.headers)).path
         body = rendered(self.build.index, nonce, prefix)
@@ -57,20 +60,24 @@ class ConsoleEndpoints:
 
     async def asset(self, request: Request) -> Response:
         file = self.build.assets.get(request.path.removeprefix(ASSETS))
-        if file is None:  # of another build: the next one may have it
+        if file is None:  # of another build, which the next start may serve
             return Response(404, NotFound().body(), (NOT_STORED, *COMMON_HEADERS))
         return file_response(request, file, _FOR_EVER, *COMMON_HEADERS)
 
 
 @dataclass(frozen=True, slots=True)
 class SdkScripts:
-    """Scripts of posthog-js, for pages of any origin."""
+    """The endpoints of posthog-js, for pages of any origin."""
 
     build: Build
     configuration: BrowserConfig
 
     async def static(self, request: Request) -> Response:
-        """GET /static/array.js, and /static/{version}/surveys.js of the version that is served"""
+        """Answer GET /static/array.js, and /static/{version}/surveys.js of the served version.
+
+        Raises:
+            NotFound: There is no such script or version.
+        """
         if not self.build.sdk:
             return _no_sdk()
         version, _, name = request.path.removeprefix(SDK).rpartition("/")
@@ -80,7 +87,11 @@ class SdkScripts:
         return file_response(request, file, _FOR_EVER if version else _FOR_AN_HOUR, *_OF_SDK)
 
     async def array(self, request: Request) -> Response:
-        """GET /array/{token}/array.js. raises: NotFound for an unknown token, as its config.js"""
+        """Answer GET /array/{token}/array.js.
+
+        Raises:
+            NotFound: The token is unknown, as for its config.js.
+        """
         configuration = await self.configuration.config_script(request)
         script = self.build.sdk.get("array.js")
         if script is None:

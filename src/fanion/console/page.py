@@ -1,4 +1,4 @@
-"""The console's page, as one request gets it: with a nonce, and the prefix of its addresses."""
+"""The console's page for one request, with a nonce and the prefix of its addresses."""
 
 from html import escape
 
@@ -8,7 +8,12 @@ _NONCE, _PREFIX, _ASSETS = "__NONCE__", "__PREFIX__", '="./assets/'
 
 
 def rendered(index: str, nonce: str, prefix: str) -> bytes:
-    """prefix: of the server's paths, as the browser sees them; begins with a slash or is empty"""
+    """Return the page with nonce and prefix filled in.
+
+    Args:
+        prefix: The start of the server's paths as the browser sees them; empty, or with a slash
+            first.
+    """
     safe = escape(prefix)
     return (
         index.replace(_NONCE, nonce)
@@ -23,8 +28,11 @@ def headers(nonce: str) -> tuple[Header, ...]:
 
 
 def _policy(nonce: str) -> str:
-    """The nonce is that of one response, so that no script runs that the page does not name, and
-    none that a public route of this origin serves."""
+    """Return the content security policy of one response.
+
+    The nonce belongs to that response, so that no script runs that the page does not name, and
+    none that a public route of this origin serves.
+    """
     return "; ".join(
         (
             "default-src 'self'",

@@ -1,9 +1,9 @@
-"""The addresses of the console and of posthog-js."""
+"""The routes of the console and of posthog-js."""
 
 from fanion.console.endpoints import ASSETS, SDK, ConsoleEndpoints, SdkScripts
 from fanion.web.routes import Route, Routes
 
-# Addresses of screens, each with everything below it; the console knows which there are.
+# Addresses of screens, each with everything below it. Only the console knows which of them exist.
 SCREENS = ("/login", "/reset", "/project", "/account", "/organization")
 _READ = ("GET",)
 

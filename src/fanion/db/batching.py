@@ -1,4 +1,4 @@
-"""Data loaders: concurrent point reads by key are batched into few statements."""
+"""The data loaders: they batch concurrent point reads by key into few statements."""
 
 import asyncio
 import time
@@ -13,10 +13,11 @@ from fanion.db.drivers import RecordsUnavailable
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# Keys in one statement of a SerialDataLoader.
+# The most keys in one statement of a SerialDataLoader.
 READ_KEYS_MAX = 500
 
-# What was read is remembered until this process writes; others may write too, so not for long.
+# How long a read value is remembered unless this process writes. Short, because other processes may
+# write too.
 RECENT_S = 1.0
 RECENT_MAX = 10_000  # values
 
@@ -33,21 +34,29 @@ Load = Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]
 
 @dataclass(frozen=True, slots=True)
 class DataLoaderLimits:
-    """timeout_s: from the request to the result, including the wait for a free read"""
+    """The limits of a `DataLoader`.
+
+    Attributes:
+        timeout_s: From the request to the result, including the wait for a free read.
+    """
 
     timeout_s: float
-    keys_max: int = 64  # a statement; PostgreSQL: 32 keys in 0.9 ms, 200 in 8 ms
-    reads_max: int = 2  # at a time; 51 k/s for 32 callers on SQLite, with 1 33 k/s, with 4 50 k/s
+    keys_max: int = 64  # in one statement; PostgreSQL: 32 keys in 0.9 ms, 200 in 8 ms
+    reads_max: int = 2  # at a time; SQLite with 32 callers: 51 k/s, with 1 33 k/s, with 4 50 k/s
     waiting_max: int = 10_000  # callers
 
 
 class DataLoader(Generic[K, V]):
-    """Keys that are requested during one turn of the event loop, or while all reads are busy, share
-    one statement.
+    """A loader that reads keys in batches.
 
-    load:   the values of those keys that exist; at most `keys_max` keys, none of them twice
-    writes: how often this process has written so far, where values may be remembered; a key
-            that is requested again then takes no read and no turn of the loop
+    Keys requested during one turn of the event loop, or while all reads are busy, share one
+    statement.
+
+    Args:
+        load: Returns the values of those keys that exist. It gets at most `keys_max` keys, none of
+            them twice.
+        writes: Returns how often this process has written so far. If given, values are remembered,
+            and a repeated key takes no read and no turn of the loop.
     """
 
     def __init__(
@@ -65,7 +74,7 @@ class DataLoader(Generic[K, V]):
         self._is_scheduled = False
 
     def recent(self, key: K) -> V | Unknown | None:
-        """As `get`, without a read; UNKNOWN when one is needed."""
+        """Return the remembered value of a key like `get`, or UNKNOWN if it needs a read."""
         if self._writes is None or not self._recent:
             return UNKNOWN
         if self._writes() != self._recent_writes or time.monotonic() > self._recent_until:
@@ -74,9 +83,10 @@ class DataLoader(Generic[K, V]):
         return self._recent.get(key, UNKNOWN)
 
     async def get(self, key: K) -> V | None:
-        """None: there is no such key.
+        """Return the value of a key, or None if there is no such key.
 
-        raises: RecordsUnavailable when the time is over, too many wait, or the read failed
+        Raises:
+            RecordsUnavailable: The time is over, too many callers wait, or the read failed.
         """
         recent = self.recent(key)
         if recent is not UNKNOWN:
@@ -122,7 +132,7 @@ class DataLoader(Generic[K, V]):
             read.add_done_callback(partial(self._finish, taken))
 
     def _take(self) -> dict[K, list[asyncio.Future[V | None]]]:
-        """The next keys that callers still wait for, oldest first."""
+        """Return the next keys that callers still wait for, oldest first."""
         taken: dict[K, list[asyncio.Future[V | None]]] = {}
         while self._asked and len(taken) < self._limits.keys_max:
             key = next(iter(self._asked))
@@ -132,7 +142,10 @@ class DataLoader(Generic[K, V]):
         return taken
 
     async def _read(self, taken: dict[K, list[asyncio.Future[V | None]]]) -> None:
-        """A read that outlives its callers is cancelled, so that slow reads do not pile up."""
+        """Read the values of the keys.
+
+        A read that outlives its callers is cancelled, so that slow reads do not pile up.
+        """
         writes = self._writes() if self._writes is not None else None
         try:
             async with asyncio.timeout(self._limits.timeout_s):
@@ -151,7 +164,11 @@ class DataLoader(Generic[K, V]):
                     future.set_result(value)
 
     def _remember(self, found: Mapping[K, V | None], writes: int) -> None:
-        """writes: before the reading; what was written meanwhile it may have missed"""
+        """Remember values, unless there were writes since the read began.
+
+        Args:
+            writes: The count before the read. If it has changed, the values may be stale.
+        """
         if self._writes is None or self._writes() != writes:
             return
         if writes != self._recent_writes or len(self._recent) >= RECENT_MAX:
@@ -164,7 +181,7 @@ class DataLoader(Generic[K, V]):
         self, taken: dict[K, list[asyncio.Future[V | None]]], read: asyncio.Task[None]
     ) -> None:
         self._reads.discard(read)
-        _fail(taken, asyncio.CancelledError())  # of a read that was cancelled before it began
+        _fail(taken, asyncio.CancelledError())  # it may have been cancelled before it began
         if self._asked:
             self._schedule(read.get_loop())
 
@@ -181,10 +198,10 @@ def _fail(taken: Mapping[K, Sequence[asyncio.Future[V | None]]], error: BaseExce
 
 
 class SerialDataLoader(Generic[K, V]):
-    """A data loader with one read at a time: keys that are requested during a read go into the
-    next one, so that a flood of unknown keys costs the store one query at a time.
+    """A data loader with one read at a time: keys requested during a read share the next one.
 
-    Reads have no time limit of their own; a key may be invalidated while it is being read.
+    A flood of unknown keys therefore costs the store one query at a time. Reads have no time limit
+    of their own. A key may be invalidated while it is being read.
     """
 
     def __init__(self, read: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]) -> None:
@@ -194,7 +211,11 @@ class SerialDataLoader(Generic[K, V]):
         self._reader: asyncio.Task[None] | None = None
 
     async def get(self, key: K) -> V | None:
-        """raises: RecordsUnavailable"""
+        """Return the value of a key, or None if there is no such key.
+
+        Raises:
+            RecordsUnavailable: The store does not answer.
+        """
         answer = self._requested.get(key) or self._under_way.get(key)
         if answer is None:
             answer = self._requested[key] = asyncio.get_running_loop().create_future()
@@ -204,11 +225,11 @@ class SerialDataLoader(Generic[K, V]):
         return answer.result()
 
     def forget(self, key: K) -> None:
-        """A read in progress may return the former value: later callers start another read."""
+        """Make later callers read again, since a read in progress may return the former value."""
         self._under_way.pop(key, None)
 
     def forget_all(self) -> None:
-        """As `forget`, for every key."""
+        """Make later callers of every key start another read."""
         self._under_way = {}
 
     async def _run(self) -> None:
@@ -224,7 +245,8 @@ class SerialDataLoader(Generic[K, V]):
         try:
             found = await self._read(list(answers))
         except Exception as error:
-            # `exception()` marks it as retrieved, since every waiter may have been cancelled.
+            # `exception()` marks the error as retrieved, since every waiter may have been
+            # cancelled.
             for answer in answers.values():
                 answer.set_exception(error)
                 answer.exception()

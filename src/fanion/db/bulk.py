@@ -1,6 +1,7 @@
-"""Many rows by few statements: a person took 45 µs as a row of SQLAlchemy, SQLite needs 4 of them.
+"""Statements that write many rows at once.
 
-Each statement is a single call of the driver, which leaves the interpreter to others meanwhile.
+A person took 45 µs as a row of SQLAlchemy, of which SQLite needs 4. Each statement is a single
+call of the driver, which leaves the interpreter to others meanwhile.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Dialect, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-# SQLite takes 32,766 values a statement. More rows at once are no faster, more ids much slower.
+# SQLite takes 32,766 values per statement. More rows at once are no faster, more ids much slower.
 _ROWS_MAX = 512
 IDS_MAX = 2_000
 
@@ -26,9 +27,14 @@ def insert_rows(
     rows: Sequence[Values],
     returning: tuple[str, ...] = (),
 ) -> list[tuple[Any, ...]]:
-    """rows:    each with a value for every column
-    returns: the columns `returning` of the new rows, in any order; their types
-             are those of the driver, see `as_bound`
+    """Insert rows.
+
+    Args:
+        rows: Each with a value for every column.
+
+    Returns:
+        The columns `returning` of the new rows, in any order, with the driver's types (see
+        `as_bound`).
     """
     ending = f" RETURNING {', '.join(returning)}" if returning else ""
     found: list[tuple[Any, ...]] = []
@@ -47,9 +53,10 @@ def put_rows(
     columns: tuple[str, ...],
     rows: Sequence[Values],
 ) -> None:
-    """Insert rows, or set the columns of those that there are.
+    """Insert rows, or set the columns of rows that exist already.
 
-    rows: each with a value for every key and column; no two share their keys
+    Args:
+        rows: Each with a value for every key and column; no two share their keys.
     """
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
     ending = f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
@@ -61,7 +68,7 @@ def put_rows(
 def update_rows(
     connection: Connection, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> None:
-    """Set the other columns where the first one has this value, which no two rows share."""
+    """Update the row that has this value in the first column; no two rows may share it."""
     dialect = connection.dialect
     if dialect.name == "postgresql":
         statement = _update_of_lists(dialect, table, columns)
@@ -75,7 +82,7 @@ def update_rows(
 
 
 def as_bound(connection: Connection, table: Table, column: str, values: Values) -> Values:
-    """The values as the driver takes and gives them."""
+    """Return the values in the form in which the driver takes and gives them."""
     process = _processor(connection.dialect, table, column)
     return values if process is None else [process(value) for value in values]
 
@@ -83,8 +90,10 @@ def as_bound(connection: Connection, table: Table, column: str, values: Values) 
 def _portions(
     dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """How many rows, and all their values. The numbers of rows are powers of two: PostgreSQL keeps
-    every statement prepared."""
+    """Yield portions of the rows: how many there are, and all their values.
+
+    The numbers of rows are powers of two, because PostgreSQL keeps every statement prepared.
+    """
     start = 0
     while waiting := len(rows) - start:
         count = min(_ROWS_MAX, 1 << (waiting.bit_length() - 1))
@@ -97,7 +106,7 @@ def _portions(
 def _by_column(
     dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> list[Values]:
-    """The values of each column, as the driver takes them."""
+    """Return the values of each column in the form that the driver takes."""
     found: list[Values] = []
     for name, values in zip(columns, zip(*rows, strict=True), strict=True):
         process = _processor(dialect, table, name)
@@ -119,15 +128,18 @@ def _insert(dialect: Dialect, table: Table, columns: tuple[str, ...], rows: int)
 
 @lru_cache(maxsize=64)
 def _update(table: Table, columns: tuple[str, ...], rows: int) -> str:
-    """SQLite's."""
+    """Return SQLite's statement."""
     brackets = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
     return _update_from(table, columns, f"(VALUES {brackets}) AS new")
 
 
 @cache
 def _update_of_lists(dialect: Dialect, table: Table, columns: tuple[str, ...]) -> str:
-    """PostgreSQL's: one statement, planned once. By the limit it expects few rows and finds each by
-    the index: of a table with partitions it might otherwise read all."""
+    """Return PostgreSQL's statement, which takes a list for each column and is planned once.
+
+    The limit makes PostgreSQL expect few rows and find each by the index; it might otherwise read
+    all of a partitioned table.
+    """
     lists = ", ".join(
         f"(SELECT CAST(${number} AS {table.c[name].type.compile(dialect)}[]))"
         for number, name in enumerate(columns, 1)
@@ -143,7 +155,11 @@ def _update_from(table: Table, columns: tuple[str, ...], new: str) -> str:
 
 
 def _brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:
-    """One for each row. marks: of each column, {} where the value is named"""
+    """Return one bracket of values for each row.
+
+    Args:
+        marks: One for each column, with {} where the value is named.
+    """
     bracket = f"({', '.join(marks)})"
     if dialect.name == "sqlite":
         return ", ".join([bracket.format(*["?"] * len(marks))] * rows)
@@ -156,5 +172,5 @@ def upsert(dialect: Dialect, table: Table) -> postgresql.Insert | sqlite.Insert:
 
 
 def in_chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:
-    """Of IDS_MAX each."""
+    """Split items into sequences of at most IDS_MAX."""
     return (items[start : start + IDS_MAX] for start in range(0, len(items), IDS_MAX))

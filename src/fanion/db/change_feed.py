@@ -1,8 +1,8 @@
-"""Follows the changes that all servers make, each of which is one row of `change_feed`: polling
-costs one row, however many projects there are.
+"""The changes that all servers make, followed in the table `change_feed`.
 
-Triggers write the rows, so that changes made by older programs and by hand are in it too. Numbers
-are in the order of commits. See migration 0018.
+Each change is one row, so polling costs one row, however many projects there are. Triggers write
+the rows, so that changes made by older programs and by hand are in it too. Numbers are in the
+order of commits. See migration 0018.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -15,23 +15,23 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import change_feed
 from fanion.runtime.background import run_loop
 
-# A change by another server is loaded within this time and that of the reading.
+# A change by another server is loaded within this time plus the time of the read.
 FOLLOW_S = 0.4
 
 
 class FeedTopic(StrEnum):
-    """Rows of other topics are of newer programs."""
+    """The topics that this version follows. Rows of other topics come from newer programs."""
 
     PROJECT = "project"
     FLAGS = "flags"
 
 
-# Reads the items with these ids again, if they are cached; None for all that are.
+# Reads the items with these ids again if they are cached; None stands for all cached items.
 Load = Callable[[Collection[int] | None], Awaitable[None]]
 
 _feed = change_feed.c
 _NEWEST = select(func.coalesce(func.max(_feed.number), 0))
-# The row that was read last comes first: without it, rows after it may have been deleted too.
+# The row that was read last comes first: if it is missing, later rows may have been deleted too.
 _SINCE = (
     select(_feed.number, _feed.topic, _feed.item_id)
     .where(_feed.number >= bindparam("seen"))
@@ -40,17 +40,23 @@ _SINCE = (
 
 
 class ChangeFeed:
-    """Of one process. Everything that is cached is read again at the start, after a failure, and
-    when changes are missing in the feed."""
+    """The part of a process that tells its caches what has changed.
+
+    On start, after a failure and after a gap in the feed, everything cached is read again.
+    """
 
     def __init__(self, records: Records, loads: Mapping[FeedTopic, Load]) -> None:
-        """loads: are called with each poll, also without ids"""
+        """Follow the feed for these caches.
+
+        Args:
+            loads: Called with each poll, even if there are no ids.
+        """
         self._records = records
         self._loads = loads
         self._seen: int | None = None
 
     async def run(self) -> Never:
-        """Load changes, until cancelled."""
+        """Load changes until cancelled."""
         await run_loop(
             self.follow,
             FOLLOW_S,
@@ -60,8 +66,11 @@ class ChangeFeed:
         )
 
     async def follow(self) -> None:
-        """Load what has changed since the last call. raises: RecordsUnavailable; then the next
-        call loads it"""
+        """Load what has changed since the last call.
+
+        Raises:
+            RecordsUnavailable: The store does not answer; the next call loads the changes.
+        """
         changed = await self._since_seen()
         if changed is None:
             newest = await self._newest()
@@ -74,8 +83,11 @@ class ChangeFeed:
         self._seen = newest
 
     async def _since_seen(self) -> tuple[int, Sequence[Row[Any]]] | None:
-        """The newest number, and the rows after the one that was seen last; None when rows may be
-        missing: after a failure it may be another PostgreSQL that answers."""
+        """Return the newest number, and the rows after the last one that was read.
+
+        Returns:
+            None if rows may be missing. After a failure another PostgreSQL server may answer.
+        """
         seen, self._seen = self._seen, None
         if seen is None:
             return None

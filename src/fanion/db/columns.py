@@ -1,4 +1,4 @@
-"""Column types that mean the same on SQLite and PostgreSQL."""
+"""The column types that mean the same on SQLite and PostgreSQL."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from sqlalchemy import JSON, DateTime, Dialect, Text, TypeDecorator
 from sqlalchemy.dialects import sqlite
 
 _encode = msgspec.json.Encoder().encode
-# SQLAlchemy's reading of JSON that is stored as text, on either engine: NULL is None.
+# Reads JSON stored as text like SQLAlchemy does, on either engine: NULL is None.
 _read_json = JSON().result_processor(
     sqlite.dialect(json_deserializer=msgspec.json.Decoder().decode), None
 )
@@ -39,14 +39,16 @@ def _in_utc(value: datetime | None) -> datetime | None:
 
 
 def _as_text(value: datetime | None) -> str | None:
-    """As SQLAlchemy writes it, in two thirds of the time."""
+    """Return a time in SQLAlchemy's format, in two thirds of the time."""
     utc = _in_utc(value)
     return None if utc is None else utc.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 class Json(TypeDecorator[Any]):
-    """JSON stored as text: exactly what was stored comes back, NUL escapes included,
-    which PostgreSQL's own JSONB refuses."""
+    """JSON stored as text, so that exactly what was stored comes back.
+
+    That includes NUL escapes, which PostgreSQL's own JSONB refuses.
+    """
 
     impl = Text
     cache_ok = True

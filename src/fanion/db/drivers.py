@@ -1,5 +1,8 @@
-"""The engines behind `Records`: how connections to SQLite and PostgreSQL are made, and which of
-their errors mean that the store failed, and not that the statement is wrong."""
+"""The database engines behind `Records`, and the translation of their errors.
+
+They connect to SQLite and PostgreSQL, and tell errors of a failing store from those of a wrong
+statement.
+"""
 
 import asyncio
 import sqlite3
@@ -17,16 +20,17 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-READERS_MAX = 4  # SQLite; more threads than that only queue for the interpreter
-# PostgreSQL, a server; with four processes three stay under its default of 100.
+READERS_MAX = 4  # for SQLite; more threads than that only wait for the interpreter
+# Connections of a server to PostgreSQL. Three servers with four processes each stay under its
+# default limit of 100.
 CONNECTIONS_MAX = 10
 CONNECTION_WAIT_S = 5.0
 CONNECT_S = 5.0
-BUSY_S = 5.0  # SQLite: another process, such as the command line, is writing
+BUSY_S = 5.0  # SQLite's wait while another process, such as the command line, writes
 STATEMENT_S = 15.0
-SILENCE_S = STATEMENT_S + 5.0  # a server that does not even say that the time is over
+SILENCE_S = STATEMENT_S + 5.0  # for a server that does not even report the timeout
 
-# Result codes that speak of the file, the disk or a lock.
+# Result codes that concern the file, the disk or a lock.
 _SQLITE_CODES = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -42,29 +46,35 @@ _SQLITE_CODES = frozenset(
         sqlite3.SQLITE_READONLY,
     }
 )
-# SQLSTATE classes: connection, resources, operator, system; then serialization, deadlock, lock
-# wait, and a server that is read-only.
+# SQLSTATE classes for connection, resources, operator and system; then the codes for a
+# serialization failure, a deadlock, a lock timeout and a read-only server.
 _CONFLICTS = ("40001", "40P01")
 _SQLSTATES = ("08", "53", "57", "58", "55000", "40001", "40P01", "55P03", "25006")
-# A login, a database, or a right that the server refuses: waiting does not help.
+# The server refuses the login, the database or a right. Waiting does not help.
 _REFUSALS = ("28", "3D", "42501")
 
 
 class RecordsUnavailable(Exception):
-    """The store cannot be reached, is full, locked or too slow; nothing was committed, unless
-    the connection was lost while committing."""
+    """A store that cannot be reached, is full, locked or too slow.
+
+    Nothing was committed, unless the connection was lost during the commit.
+    """
 
 
 class RecordsRefused(RecordsUnavailable):
-    """The server answers, and refuses the login, the database or what the account may do there."""
+    """A server that answers, and refuses the login, the database or a right of the account."""
 
 
 class TransactionConflict(RecordsUnavailable):
-    """Two transactions waited for one another, and this one was rolled back."""
+    """A transaction that was rolled back because two transactions waited for one another."""
 
 
 def parse_url(url: str) -> URL:
-    """raises: ValueError when it is neither of SQLite nor of PostgreSQL"""
+    """Parse the URL of a records store.
+
+    Raises:
+        ValueError: The URL is neither for SQLite nor for PostgreSQL.
+    """
     parsed = make_url(url)
     match parsed.drivername.partition("+")[0]:
         case "sqlite" if parsed.database:
@@ -75,7 +85,7 @@ def parse_url(url: str) -> URL:
 
 
 def _with_asyncpg_names(url: URL) -> URL:
-    """Operators copy URLs written for libpq, whose `sslmode` is called `ssl` here."""
+    """Rename the option `sslmode` of URLs written for libpq to asyncpg's `ssl`."""
     if "sslmode" not in url.query:
         return url
     return url.difference_update_query(["sslmode"]).update_query_dict({"ssl": url.query["sslmode"]})
@@ -87,8 +97,12 @@ def make_parent_folder(url: URL) -> None:
 
 
 def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> AsyncEngine:
-    """begin: the statement that opens a transaction; the driver's own way would not lock a
-    reader's snapshot, and would take the write lock too late"""
+    """Create an engine for an SQLite file.
+
+    Args:
+        begin: The statement that opens a transaction. The driver's own way would not lock a
+            reader's snapshot, and would take the write lock too late.
+    """
     engine = create_async_engine(
         url,
         connect_args={"isolation_level": None, "timeout": BUSY_S},
@@ -105,9 +119,11 @@ def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> Asyn
 
 
 def _keep_when_cancelled(context: ExceptionContext) -> None:
-    """A connection whose task was cancelled is whole: its thread ends the statement, then rolls
-    back. Thrown away instead, as by default, it can hold the write lock for as long as a
-    traceback holds one of its cursors."""
+    """Keep the connection of a cancelled task, which is intact.
+
+    Its thread ends the statement, then rolls back. If the connection were thrown away, as by
+    default, it could hold the write lock for as long as a traceback holds one of its cursors.
+    """
     if isinstance(context.original_exception, asyncio.CancelledError):
         context.is_disconnect = False
 
@@ -125,8 +141,14 @@ def _run_each(*pragmas: str) -> Callable[[DBAPIConnection, ConnectionPoolEntry],
 
 
 def _has_run(cursor: Any, pragma: str, is_last: bool) -> bool:
-    """False when it is to be tried again: to change the journal of a new file, SQLite does not wait
-    for another that is about to do so. raises: OperationalError"""
+    """Run a pragma; return False if it must be tried again.
+
+    To change the journal of a new file, SQLite does not wait for another process that is about to
+    do so.
+
+    Raises:
+        OperationalError: The pragma failed for another reason, or at the last attempt.
+    """
     try:
         cursor.execute(f"PRAGMA {pragma}")
     except sqlite3.OperationalError as error:
@@ -137,7 +159,7 @@ def _has_run(cursor: Any, pragma: str, is_last: bool) -> bool:
 
 
 def sqlite_reading_engine(url: URL) -> Engine:
-    """For threads of this process, each statement a transaction of its own."""
+    """Create an engine for threads of this process, where each statement is its own transaction."""
     engine = create_engine(
         url.set(drivername="sqlite+pysqlite"),
         connect_args={"isolation_level": None, "timeout": BUSY_S, "check_same_thread": False},
@@ -161,7 +183,7 @@ def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine
                 "statement_timeout": f"{STATEMENT_S:g}s",
                 "idle_in_transaction_session_timeout": f"{SILENCE_S:g}s",
                 "timezone": "UTC",
-                "jit": "off",  # compiling costs more than our short statements take
+                "jit": "off",  # compiling takes longer than our short statements
             },
         },
         pool_size=connections,
@@ -174,13 +196,13 @@ def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine
 
 
 def translate_errors(engine: Engine) -> None:
-    """Have every failing call of the engine's connections raise RecordsUnavailable."""
+    """Make every failing call on the engine's connections raise RecordsUnavailable."""
     event.listen(engine, "handle_error", _translate)
 
 
 def _translate(context: ExceptionContext) -> BaseException | None:
     error = context.original_exception
-    if not isinstance(error, Exception):  # a task that is cancelled must learn that it is
+    if not isinstance(error, Exception):  # a cancelled task must learn that it is cancelled
         return None
     if context.is_disconnect or is_store_failure(error):
         return unavailable(error)
@@ -188,7 +210,7 @@ def _translate(context: ExceptionContext) -> BaseException | None:
 
 
 def unavailable(error: BaseException) -> RecordsUnavailable:
-    """error: a failure of the store"""
+    """Return the exception that a store failure is reported as."""
     state = str(getattr(error, "sqlstate", None) or "")
     if state in _CONFLICTS:
         return TransactionConflict(reason(error))
@@ -197,13 +219,17 @@ def unavailable(error: BaseException) -> RecordsUnavailable:
 
 
 def is_store_failure(error: BaseException) -> bool:
-    """error: as the driver raised it, or wrapped by SQLAlchemy"""
+    """Return whether the store has failed, rather than the statement.
+
+    Args:
+        error: As raised by the driver, or wrapped by SQLAlchemy.
+    """
     if isinstance(error, DBAPIError):
         if error.connection_invalidated:
             return True
         error = error.orig or error
     if isinstance(error, sqlite3.Error):
-        # Without a code the driver itself complains: the connection is closed.
+        # An error without a code comes from the driver itself: the connection is closed.
         code: int | None = getattr(error, "sqlite_errorcode", None)
         return (
             isinstance(error, sqlite3.OperationalError)
@@ -213,13 +239,13 @@ def is_store_failure(error: BaseException) -> bool:
     state = getattr(error, "sqlstate", None)
     if isinstance(state, str):
         return state.startswith(_SQLSTATES + _REFUSALS)
-    # A socket that broke, or a server that stayed silent (TimeoutError is an OSError); a
-    # connection torn down in the middle of a statement is an error of the driver's own.
+    # A socket broke, or a server stayed silent (TimeoutError is an OSError). A connection torn down
+    # in the middle of a statement raises one of the driver's own errors.
     return isinstance(error, OSError | InternalClientError)
 
 
 def reason(error: BaseException) -> str:
-    """One line without the statement, whose values may be private."""
+    """Return the error in one line, without the statement, whose values may be private."""
     if isinstance(error, DBAPIError):
         error = error.orig or error
     return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")

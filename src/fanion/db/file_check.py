@@ -1,11 +1,12 @@
-"""Damage of the files of embedded stores, found without writing to them."""
+"""The search for damage in the files of embedded stores, without writing to them."""
 
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-# Of a file that a start checks page by page: half a second. Of a larger one it only compares the
-# length with what the file says, and reads the schema; `fanion doctor` reads all of it.
+# The largest file that a start checks page by page, which takes half a second. Of a larger file it
+# only compares the length with what the file says, and reads the schema; `fanion doctor` reads all
+# of it.
 CHECKED_AT_START_BYTES_MAX = 256 * 1024**2
 
 _HEAD_BYTES = 100
@@ -15,12 +16,12 @@ ADVICE = "Restore the file from a backup, with the files beside it that begin wi
 
 
 def find_damage(path: Path) -> str:
-    """Return what is wrong with a SQLite file and its indexes, in one line; "" for nothing."""
+    """Return what is wrong with a SQLite file and its indexes, in one line; "" if nothing is."""
     return _find_damage(path, "PRAGMA integrity_check(1)")
 
 
 def find_damage_at_start(path: Path, checked_bytes_max: int = CHECKED_AT_START_BYTES_MAX) -> str:
-    """Return what is wrong with a SQLite file, in one line, as far as it can be told soon."""
+    """Return what is wrong with a SQLite file, in one line, as far as a quick check can tell."""
     if path.exists() and path.stat().st_size > checked_bytes_max:
         return _shortened(path) or _find_damage(path, "SELECT MIN('ok') FROM sqlite_master")
     return _find_damage(path, "PRAGMA quick_check(1)")
@@ -31,7 +32,11 @@ def damage_text(path: Path, damage: str) -> str:
 
 
 def _find_damage(path: Path, check: str) -> str:
-    """check: a statement whose only value is `ok`, or says what is wrong"""
+    """Run a check on a SQLite file and return its complaint, or "".
+
+    Args:
+        check: A statement whose only value is `ok`, or says what is wrong.
+    """
     if not path.exists():
         return ""
     try:
@@ -39,12 +44,15 @@ def _find_damage(path: Path, check: str) -> str:
             [text] = db.execute(check).fetchone()
     except sqlite3.Error as error:
         is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
-        return str(error) if is_damaged else ""  # others say that it cannot be opened or read
+        return str(error) if is_damaged else ""  # other errors: it cannot be opened or read
     return "" if text in ("ok", None) else _line(text)
 
 
 def _shortened(path: Path) -> str:
-    """Source: https://www.sqlite.org/fileformat.html, "The Database Header"."""
+    """Return a complaint if the file is shorter than its header says.
+
+    Source: https://www.sqlite.org/fileformat.html, "The Database Header".
+    """
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     page_bytes = int.from_bytes(head[16:18], "big")
@@ -54,6 +62,6 @@ def _shortened(path: Path) -> str:
 
 
 def _line(text: str) -> str:
-    """The first complaint: `*** in database main ***` may stand before it."""
+    """Return the first complaint; `*** in database main ***` may precede it."""
     lines = [line for line in text.splitlines() if not line.startswith("***")]
     return lines[0] if lines else text

@@ -1,4 +1,4 @@
-"""Migrates a records store to the schema of this version, with Alembic.
+"""The migration of a records store to the schema of this version, with Alembic.
 
 Alembic is imported inside functions: it takes a tenth of the start to load, and most starts find
 nothing to apply.
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 FOLDER = Path(__file__).parent / "migrations"
-# Revisions are numbered, and so are the names of their files.
+# Revisions are numbered, and so are their files.
 REVISIONS = sorted(file.stem for file in (FOLDER / "versions").glob("[0-9]*_*.py"))
 NEWEST = REVISIONS[-1].partition("_")[0]
-# Any number no other program locks in the same database.
+# A number that no other program locks in the same database.
 _LOCK = text("SELECT pg_advisory_xact_lock(7238414921)")
 _VERSIONS = text("SELECT version_num FROM alembic_version")
 
@@ -33,12 +33,20 @@ OnProgress = Callable[[int, int], None]
 
 
 async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
-    """Apply pending migrations in one transaction; servers that start together take turns. A newer
-    schema that is marked as compatible with this program stays as it is.
+    """Apply pending migrations in one transaction; servers that start together take turns.
 
-    on_progress: called with the number of applied and of pending migrations, first with 0
-    returns:     the revision of the schema, NEWEST or a later one
-    raises:      RecordsUnavailable, SchemaTooNew; ValueError as open_records does
+    A newer schema that is marked as compatible with this program stays as it is.
+
+    Args:
+        on_progress: Called with the numbers of applied and of pending migrations, first with 0.
+
+    Returns:
+        The revision of the schema: NEWEST or a later one.
+
+    Raises:
+        RecordsUnavailable: The store does not answer.
+        SchemaTooNew: The schema is newer, and not marked as compatible.
+        ValueError: The URL is neither for SQLite nor for PostgreSQL.
     """
     engine = _engine(parse_url(url))
     try:
@@ -50,7 +58,7 @@ async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
                 await connection.execute(text("SET LOCAL statement_timeout = 0"))
                 await connection.execute(_LOCK)
                 found = await connection.run_sync(_applied)
-                if await connection.run_sync(_is_current, found):  # by another server, meanwhile
+                if await connection.run_sync(_is_current, found):  # by another server
                     return found
             await connection.run_sync(partial(_upgrade, on_progress=on_progress))
             return NEWEST
@@ -59,10 +67,14 @@ async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
 
 
 async def pending_migrations(url: str) -> list[str]:
-    """The names of those that have not been applied, in their order; none on a newer schema that is
-    marked as compatible with this program.
+    """Return the names of migrations that have not been applied, in order.
 
-    raises: as `migrate`
+    A newer schema that is marked as compatible with this program has none.
+
+    Raises:
+        RecordsUnavailable: The store does not answer.
+        SchemaTooNew: The schema is newer, and not marked as compatible.
+        ValueError: The URL is neither for SQLite nor for PostgreSQL.
     """
     engine = _engine(parse_url(url))
     try:
@@ -76,8 +88,11 @@ async def pending_migrations(url: str) -> list[str]:
 
 
 async def schema_is_current(url: str) -> bool:
-    """Whether every migration of this version has been applied, and none of a later version unless
-    that is marked as compatible with this one. raises: RecordsUnavailable"""
+    """Return whether the schema is this version's, or a newer one marked as compatible with it.
+
+    Raises:
+        RecordsUnavailable: The store does not answer.
+    """
     try:
         return not await pending_migrations(url)
     except SchemaTooNew:
@@ -85,7 +100,14 @@ async def schema_is_current(url: str) -> bool:
 
 
 def _is_current(connection: Connection, found: str) -> bool:
-    """False when migrations are pending. found: by `_applied`. raises: SchemaTooNew"""
+    """Return False if migrations are pending.
+
+    Args:
+        found: The result of `_applied`.
+
+    Raises:
+        SchemaTooNew: The schema is newer, and not marked as compatible.
+    """
     if found <= NEWEST:
         return found == NEWEST
     oldest = _oldest_program(connection, found)
@@ -95,7 +117,7 @@ def _is_current(connection: Connection, found: str) -> bool:
 
 
 def _oldest_program(connection: Connection, revision: str) -> str | None:
-    """None when this revision has no mark."""
+    """Return the oldest program that may use the schema, or None if the revision has no mark."""
     if not inspect(connection).has_table(schema_compatibility.name):
         return None
     marks = schema_compatibility.c
@@ -113,7 +135,7 @@ def _engine(url: URL) -> AsyncEngine:
 
 
 def _applied(connection: Connection) -> str:
-    """The revision of the schema; empty for none."""
+    """Return the revision of the schema, or "" if there is none."""
     if not inspect(connection).has_table("alembic_version"):
         return ""
     return max(connection.execute(_VERSIONS).scalars(), default="")
@@ -135,7 +157,7 @@ def _upgrade(connection: Connection, on_progress: OnProgress | None) -> None:
 
 
 def _progress_hook(on_progress: OnProgress, pending: int) -> Callable[..., None]:
-    """For Alembic's `on_version_apply`."""
+    """Return a hook for Alembic's `on_version_apply`."""
     applied = 0
 
     def on_apply(**_: Any) -> None:
@@ -157,8 +179,10 @@ def _count_pending(config: "Config", connection: Connection) -> int:
 
 
 def oldest_program() -> str:
-    """The oldest version that every migration allows to use the store. The first migrations do not
-    state one: programs of their time accept only their own schema."""
+    """Return the oldest version that every migration allows to use the store.
+
+    The first migrations do not state one: programs of their time accept only their own schema.
+    """
     from alembic.script import ScriptDirectory
 
     revisions = ScriptDirectory(str(FOLDER)).walk_revisions()

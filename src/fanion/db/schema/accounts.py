@@ -1,4 +1,4 @@
-"""Tables of signing in: sessions, links for one use, second factors, OpenID Connect."""
+"""The tables of sign-in: sessions, one-time links, second factors, OpenID Connect."""
 
 from sqlalchemy import (
     BigInteger,
@@ -20,8 +20,8 @@ HASH_CHARS_MAX = 100
 METHOD_CHARS_MAX = 20
 PURPOSE_CHARS_MAX = 40
 
-# The id is public, the cookie's value is stored hashed. `rights` are the owner's levels at sign-in:
-# a session ends when they change.
+# The id is public; the cookie's value is stored only as a hash. `rights` are the owner's levels at
+# sign-in: a session ends when they change.
 sessions = Table(
     "sessions",
     metadata,
@@ -35,11 +35,11 @@ sessions = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_used_at", UtcDateTime, nullable=False, index=True),
     Column("expires_at", UtcDateTime, nullable=False, index=True),
-    # The last time at which the user proved to be there.
+    # When the user last proved who they are.
     Column("authenticated_at", UtcDateTime, nullable=False),
 )
 
-# Each works once: it is deleted when it is used.
+# A link works once: it is deleted when it is used.
 sign_in_links = Table(
     "sign_in_links",
     metadata,
@@ -53,7 +53,7 @@ sign_in_links = Table(
 )
 
 
-# A secret is stored as it is: codes are computed from it.
+# The secret is stored unhashed, because codes are computed from it.
 second_factors = Table(
     "second_factors",
     metadata,
@@ -61,7 +61,7 @@ second_factors = Table(
     # Null until the first code has confirmed it.
     Column("secret", String(64), nullable=True),
     Column("confirmed_at", UtcDateTime, nullable=True),
-    # Of the code that was accepted last; codes of this step and earlier ones are used up.
+    # The step of the last accepted code. Codes of this step and of earlier ones are used up.
     Column("last_step", BigInteger, nullable=False),
     # Wrong codes in a row, and the time of the last one.
     Column("failures", Integer, nullable=False),
@@ -71,7 +71,7 @@ second_factors = Table(
     Column("pending_until", UtcDateTime, nullable=True),
 )
 
-# A code that was used is deleted.
+# A code is deleted when it is used.
 recovery_codes = Table(
     "recovery_codes",
     metadata,
@@ -80,15 +80,15 @@ recovery_codes = Table(
     PrimaryKeyConstraint("user_id", "hash"),
 )
 
-# The first factor has been accepted, the second one not yet. No session exists.
+# Sign-ins whose first factor has been accepted and whose second has not. No session exists yet.
 pending_sign_ins = Table(
     "pending_sign_ins",
     metadata,
     Column("hash", String(100), primary_key=True),
     Column("user_id", ID, ForeignKey("users.id"), nullable=False, index=True),
-    # Of the first factor, as sessions have it.
+    # The method of the first factor, as in `sessions`.
     Column("method", String(20), nullable=False),
-    # Wrong codes so far.
+    # The number of wrong codes so far.
     Column("attempts", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime, nullable=False, index=True),
@@ -96,7 +96,7 @@ pending_sign_ins = Table(
 
 
 ISSUER_CHARS_MAX = 500
-SUBJECT_CHARS_MAX = 255  # source: OpenID Connect Core section 2, `sub`
+SUBJECT_CHARS_MAX = 255  # OpenID Connect Core section 2, `sub`
 
 oidc_identities = Table(
     "oidc_identities",
@@ -109,15 +109,15 @@ oidc_identities = Table(
     PrimaryKeyConstraint("issuer", "subject"),
 )
 
-# `state` of an authorization request until its callback. Nonce and PKCE verifier derive from the
-# secret in the browser's cookie, of which only the hash is stored.
+# The `state` of an authorization request until its callback. Nonce and PKCE verifier derive from
+# the secret in the browser's cookie, of which only the hash is stored.
 oidc_states = Table(
     "oidc_states",
     metadata,
     Column("hash", String(100), primary_key=True),
     Column("browser_hash", String(100), nullable=False),
     Column("return_path", Text, nullable=False),
-    # Whose fresh sign-in is asked for; null at an ordinary sign-in.
+    # The user whose fresh sign-in is requested; null for an ordinary sign-in.
     Column("user_id", ID, ForeignKey("users.id"), nullable=True),
     Column("expires_at", UtcDateTime, nullable=False, index=True),
 )

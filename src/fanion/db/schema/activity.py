@@ -1,4 +1,4 @@
-"""Tables of the activity log, and of copies of events from another server."""
+"""The tables of the activity log, and of copies of events from another server."""
 
 from sqlalchemy import (
     BigInteger,
@@ -15,7 +15,7 @@ from sqlalchemy import (
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# Written in the transaction of the change that it records.
+# A row is written in the transaction of the change that it records.
 activity_log = Table(
     "activity_log",
     metadata,
@@ -37,8 +37,8 @@ activity_log = Table(
 
 SOURCE_CHARS_MAX = 500
 
-# Everything of the source from `since` on, null for from the first event, and before
-# `copied_upto` has been accepted here.
+# The source's events from `since` (null: from the first event) up to, but not including,
+# `copied_upto` have been accepted here.
 event_copies = Table(
     "event_copies",
     metadata,
@@ -49,6 +49,6 @@ event_copies = Table(
     Column("is_finished", Boolean, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Column("copied_from", UtcDateTime, nullable=True),
-    Column("events", BigInteger, nullable=True),  # null: not counted, by older versions
+    Column("events", BigInteger, nullable=True),  # null: copied by an older version
     PrimaryKeyConstraint("project_id", "source"),
 )

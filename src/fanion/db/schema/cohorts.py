@@ -1,4 +1,4 @@
-"""Tables of cohorts, their members, and files of members that wait to be read."""
+"""The tables of cohorts, their members, and uploaded members that are still to be read."""
 
 from sqlalchemy import (
     BigInteger,
@@ -16,9 +16,9 @@ from sqlalchemy import (
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# `removed` of a member that was not removed.
+# The value of `removed` for a member that was not removed.
 NEVER = 2**62
-# `added` of a member that joins with the cohort's next version, whatever its number.
+# The value of `added` for a member that joins with the cohort's next version, whatever its number.
 AWAITED = NEVER - 1
 
 # `version` is that of the current members, `requested` the highest that was ever begun or
@@ -40,8 +40,8 @@ cohorts = Table(
     Column("last_calculation", UtcDateTime, nullable=True),
     Column("errors_calculating", Integer, nullable=False),
     Column("last_error_message", Text, nullable=True),
-    # {started_at, seconds, rows_read, members} of the last calculation that succeeded, and as
-    # `runs` the last of all of them: see cohorts/model.py
+    # {started_at, seconds, rows_read, members} of the last successful calculation, and `runs` with
+    # the latest calculations of all outcomes; see cohorts/model.py.
     Column("last_run", Json, nullable=True),
     Column("version", BigInteger, nullable=False),
     Column("requested", BigInteger, nullable=False),
@@ -56,7 +56,7 @@ cohorts = Table(
     sqlite_autoincrement=True,
 )
 
-# A member is seen while added <= version of the cohort < removed.
+# A member counts while added <= version of the cohort < removed.
 cohort_people = Table(
     "cohort_people",
     metadata,
@@ -79,8 +79,8 @@ cohort_recounts = Table(
     sqlite_autoincrement=True,
 )
 
-# What a static cohort is still to be given: the ids of an uploaded file, which lie in parts, the
-# members that another cohort had in a version, or the persons that a query finds. Without a
+# The members still to be added to a static cohort: the ids of an uploaded file, which lie in parts,
+# the members that another cohort had in a version, or the persons that a query finds. Without a
 # cohort it is still being uploaded, or is no longer needed.
 cohort_imports = Table(
     "cohort_imports",
@@ -88,8 +88,8 @@ cohort_imports = Table(
     Column("id", ID, primary_key=True, autoincrement=True),
     Column("project_id", ID, nullable=False),
     Column("cohort_id", ID, ForeignKey("cohorts.id", ondelete="CASCADE"), nullable=True),
-    # what the ids in its parts are: distinct_id, person_id, email; or what the one text there is:
-    # a flag, an insight or a query; NULL for the members of another cohort
+    # The kind of the ids in its parts (distinct_id, person_id, email), or of the single text there
+    # (a flag, an insight or a query); NULL for the members of another cohort.
     Column("kind", String(20), nullable=True),
     Column("source_id", ID, nullable=True),
     Column("source_version", BigInteger, nullable=True),

@@ -1,4 +1,4 @@
-"""Tables about events and their properties, in addition to `event_definitions`."""
+"""The tables of events and their properties, in addition to `event_definitions`."""
 
 from sqlalchemy import (
     BigInteger,
@@ -18,7 +18,7 @@ from sqlalchemy import (
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# Verified or hidden events; without a row it is neither.
+# Verified or hidden events; an event without a row is neither.
 event_marks = Table(
     "event_marks",
     metadata,
@@ -44,7 +44,7 @@ property_definitions = Table(
     UniqueConstraint("project_id", "name"),
 )
 
-# Which events carry which property. Rows stay when a definition is deleted, as its events do.
+# The properties that occur in each event. Rows stay when a definition is deleted, as its events do.
 event_properties = Table(
     "event_properties",
     metadata,
@@ -56,21 +56,22 @@ event_properties = Table(
 )
 
 
-# Items by the minute in which they were accepted and by what became of them. Only what is done
-# counts: an item that still waits in the accept log has no place here.
+# Numbers of items by the minute in which they were accepted, and by outcome. Only finished items
+# count: one that still waits in the accept log is not here.
 ingestion_ledger = Table(
     "ingestion_ledger",
     metadata,
     Column("project_id", ID, nullable=False),
-    # Of the Unix epoch; old rows are summed up into the first minute of their hour.
+    # The minute of the Unix epoch. Old rows are summed up into the first minute of their hour.
     Column("minute", BigInteger, nullable=False, index=True),
     Column("outcome", String(40), nullable=False),
     Column("items", BigInteger, nullable=False),
     PrimaryKeyConstraint("project_id", "minute", "outcome"),
 )
 
-# The same, of several servers that ingest: each writes rows of its own, which are added to the
-# ledger when their minute is over. slot: the first partition of a batch, which one server holds.
+# The counts of several servers that ingest: each writes rows of its own, which are added to the
+# ledger when their minute is over. `slot` is the first partition of a batch, which one server
+# holds.
 ingestion_counts = Table(
     "ingestion_counts",
     metadata,
@@ -82,7 +83,7 @@ ingestion_counts = Table(
     PrimaryKeyConstraint("project_id", "minute", "outcome", "slot"),
 )
 
-# The newest items of a project that met each outcome but being stored: a list, newest first.
+# The newest items of a project for each outcome except being stored: a list, newest first.
 ingestion_examples = Table(
     "ingestion_examples",
     metadata,

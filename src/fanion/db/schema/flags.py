@@ -1,13 +1,16 @@
-"""Further tables of flags: identities stored over a login, keys that read definitions, scheduled
-changes, and checks of rollback conditions."""
+"""Further tables of flags.
+
+They hold identities kept across a login, keys that read definitions, scheduled changes, and checks
+of rollback conditions.
+"""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, String, Table, Text
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# The distinct id of before the login, which goes on deciding a flag. A person that is removed
-# takes its records along.
+# The distinct id from before the login, which continues to decide a flag. The rows of a person are
+# deleted with the person.
 flag_continuity = Table(
     "flag_continuity",
     metadata,
@@ -18,8 +21,8 @@ flag_continuity = Table(
     PrimaryKeyConstraint("person_id", "flag_key"),
 )
 
-# Of distinct ids that no person owns yet. hash_keys: flag key → the distinct id whose hash decides
-# it; size_bytes: of the row, for the limit of a project.
+# Identities of distinct ids that no person owns yet. `hash_keys` maps a flag's key to the distinct
+# id whose hash decides it. `size_bytes` is the row's, for the limit of a project.
 waiting_identities = Table(
     "waiting_identities",
     metadata,
@@ -31,7 +34,7 @@ waiting_identities = Table(
     PrimaryKeyConstraint("project_id", "distinct_id"),
 )
 
-# At most one a project. Only its hash is stored; it reads flag definitions and nothing else.
+# At most one key per project, stored only as a hash. It reads flag definitions and nothing else.
 project_secret_keys = Table(
     "project_secret_keys",
     metadata,
@@ -41,7 +44,7 @@ project_secret_keys = Table(
     Column("created_at", UtcDateTime, nullable=False),
 )
 
-# Secret keys that were replaced and are taken until then.
+# Replaced secret keys, which are accepted until `valid_until`.
 former_secret_keys = Table(
     "former_secret_keys",
     metadata,
@@ -51,7 +54,7 @@ former_secret_keys = Table(
     Column("valid_until", UtcDateTime, nullable=False),
 )
 
-# A flag that is removed for good takes its changes along.
+# The changes of a flag are deleted with the flag.
 scheduled_changes = Table(
     "scheduled_changes",
     metadata,
@@ -59,9 +62,9 @@ scheduled_changes = Table(
     Column("project_id", ID, nullable=False),
     Column("flag_id", ID, ForeignKey("feature_flags.id", ondelete="CASCADE"), nullable=False),
     Column("payload", Json, nullable=False),
-    # [{scheduled_at, value, executed_at}], in the order of their times
+    # [{scheduled_at, value, executed_at}], by time
     Column("steps", Json, nullable=False),
-    # The time of the next step; null when nothing is left to be done.
+    # The time of the next step; null when nothing is left to do.
     Column("due_at", UtcDateTime, nullable=True),
     # When the last step was executed.
     Column("executed_at", UtcDateTime, nullable=True),
@@ -73,8 +76,8 @@ scheduled_changes = Table(
     sqlite_autoincrement=True,
 )
 
-# Flags that are switched on and have rollback conditions. `checked_at` is when these were checked
-# last, or began to be watched; the server that checks them holds the lease.
+# Flags that are switched on and have rollback conditions. `checked_at` is when these were last
+# checked, or began to be watched; the server that checks them holds the lease.
 flag_rollback_checks = Table(
     "flag_rollback_checks",
     metadata,

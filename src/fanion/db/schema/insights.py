@@ -1,4 +1,4 @@
-"""Tables of insights and dashboards, of results that were calculated, and of flags' evaluations."""
+"""The tables of insights, dashboards and calculated results, and of flags' evaluations."""
 
 from sqlalchemy import (
     BigInteger,
@@ -46,7 +46,7 @@ insights = Table(
     Column("name", String(400), nullable=True),
     Column("derived_name", String(400), nullable=True),
     Column("description", Text, nullable=False),
-    # Exactly as sent: one of them is empty.
+    # Both are kept exactly as sent; one of them is empty.
     Column("filters", Json, nullable=False),
     Column("query", Json, nullable=True),
     Column("tags", Json, nullable=False),
@@ -78,7 +78,7 @@ dashboard_tiles = Table(
     sqlite_autoincrement=True,
 )
 
-# Of dashboards that are looked at: when last, and when they were calculated by schedule.
+# When dashboards were last looked at, and when they were calculated by schedule.
 dashboard_refreshes = Table(
     "dashboard_refreshes",
     metadata,
@@ -112,7 +112,7 @@ alerts = Table(
     Column("value", Float, nullable=True),
     Column("error", Text, nullable=True),
     Column("last_checked_at", UtcDateTime, nullable=True),
-    # A change moves it, so that a check of what was before is not written.
+    # A change moves this time, so that the outcome of a check begun before it is not written.
     Column("due_at", UtcDateTime, nullable=False),
     Column("lease_until", UtcDateTime, nullable=True),
     Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),

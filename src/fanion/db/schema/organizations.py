@@ -1,4 +1,4 @@
-"""Tables of roles: members, access levels, and the flags that a role may edit; and invites."""
+"""The tables of roles, with members, access levels and the flags they may edit, and of invites."""
 
 from sqlalchemy import (
     Boolean,
@@ -24,7 +24,7 @@ roles = Table(
     Column("id", Uuid, primary_key=True),
     Column("organization_id", Uuid, ForeignKey("organizations.id"), nullable=False),
     Column("name", String(ROLE_NAME_CHARS_MAX), nullable=False),
-    # The name as it is compared: without regard to case. Folding may make it longer.
+    # The name used to compare, without regard to case. Folding may make it longer.
     Column("folded_name", String(3 * ROLE_NAME_CHARS_MAX), nullable=False),
     Column("feature_flags_access_level", Integer, nullable=False),
     Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
@@ -43,7 +43,8 @@ role_memberships = Table(
     UniqueConstraint("role_id", "user_id"),
 )
 
-# What an organization allows all members to do with a kind of resource. No row: everything.
+# What an organization allows all members to do with a kind of resource. Without a row everything is
+# allowed.
 resource_access = Table(
     "resource_access",
     metadata,
@@ -58,7 +59,7 @@ resource_access = Table(
     sqlite_autoincrement=True,
 )
 
-# A flag that is removed for good, and a role, take their records along.
+# The rows of a flag are deleted with the flag, and those of a role with the role.
 flag_role_access = Table(
     "flag_role_access",
     metadata,
@@ -72,7 +73,7 @@ flag_role_access = Table(
     sqlite_autoincrement=True,
 )
 
-# Those that can be accepted, and expired ones: an invite is deleted when it is accepted. Only the
+# Invites that can be accepted, and expired ones: an invite is deleted when it is accepted. Only the
 # hash of its link is stored.
 organization_invites = Table(
     "organization_invites",
@@ -93,7 +94,7 @@ organization_invites = Table(
     UniqueConstraint("organization_id", "target_email"),
 )
 
-# The roles that the invited person gets; a deleted role is left out.
+# The roles that the invited person gets, without roles deleted since.
 invite_roles = Table(
     "invite_roles",
     metadata,

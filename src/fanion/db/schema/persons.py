@@ -1,12 +1,12 @@
-"""Tables of persons that were deleted."""
+"""The tables of deleted persons, and of changes that the event store is still to be told."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, LargeBinary, MetaData, Table, Uuid
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# The highest version that a deleted person of the project has had. A new person, or one that comes
-# back, starts above it, so that no older row wins in the event store.
+# The highest version that a deleted person of the project has had. A new or returning person starts
+# above it, so that no older row wins in the event store.
 person_floors = Table(
     "person_floors",
     metadata,
@@ -14,9 +14,9 @@ person_floors = Table(
     Column("version", BigInteger, nullable=False),
 )
 
-# Where versions of persons, groups and overrides are drawn from, one for each batch or edit. On
-# PostgreSQL from the column's sequence, and the table has no row; SQLite, which one process writes,
-# keeps one row: the greatest number that it has reserved.
+# The source of the versions of persons, groups and overrides, one for each batch or edit. On
+# PostgreSQL they come from the column's sequence, and the table has no row. SQLite, which one
+# process writes, keeps one row: the greatest number that it has reserved.
 mirror_versions = Table(
     "mirror_versions",
     metadata,
@@ -24,9 +24,9 @@ mirror_versions = Table(
     sqlite_autoincrement=True,
 )
 
-# What a transaction has changed of persons, overrides and groups and the event store has not been
-# told yet. version: that of all these rows, and unique; persons: their UUIDs, 16 bytes each, merged
-# ones included; groups: pairs of type index and key.
+# The changes of persons, overrides and groups in a transaction that the event store may not have
+# been told yet. `version` is that of all these rows, and unique. `persons` has their UUIDs, 16
+# bytes each, including merged ones. `groups` has pairs of type index and key.
 mirror_outbox = Table(
     "mirror_outbox",
     metadata,
@@ -36,7 +36,7 @@ mirror_outbox = Table(
     Column("groups", Json, nullable=False),
 )
 
-# Deletions that are not finished everywhere. The row goes with the last trace of the person.
+# Deletions that are not finished everywhere. The row is deleted with the last trace of the person.
 person_erasures = Table(
     "person_erasures",
     metadata,
@@ -47,16 +47,16 @@ person_erasures = Table(
     Column("distinct_ids", Json, nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("with_events", Boolean, nullable=False),
-    # What was accepted up to here is meant.
+    # The deletion covers what was accepted up to this time.
     Column("requested_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime, nullable=True),
     Index(None, "project_id"),
     sqlite_autoincrement=True,
 )
 
-# The person of each UUID. A view of `persons`, except where that has partitions: there it is a
-# table, with the constraints that partitions cannot have (db/person_partitions). So no migration
-# compares it with this.
+# The person of each UUID. This is a view of `persons`, except where that has partitions: there it
+# is a table, with the constraints that partitions cannot have (db/person_partitions). So no
+# migration compares it with this.
 person_keys = Table(
     "person_keys",
     MetaData(),

@@ -1,5 +1,7 @@
-"""What servers on one records store are together, and the tables by which they take turns, whose
-rows expire."""
+"""The tables of what servers on one records store share, and by which they take turns.
+
+Rows of turns expire.
+"""
 
 from sqlalchemy import (
     Boolean,
@@ -21,10 +23,10 @@ from fanion.db.schema.tables import ID, metadata
 
 NAME_CHARS_MAX = 100
 HOLDER_CHARS_MAX = 40
-NETWORK_CHARS_MAX = 200  # of two, a proxy's and a client's
+NETWORK_CHARS_MAX = 200  # of two networks: a proxy's and a client's
 
-# One row. The event store and an embedded accept log are marked with the id; `event_store` is that
-# of the former, once there is one.
+# The table has one row. The event store and an embedded accept log are marked with the id;
+# `event_store` is the event store's id, once there is one.
 installation = Table(
     "installation",
     metadata,
@@ -32,7 +34,7 @@ installation = Table(
     Column("event_store", Uuid, nullable=True),
 )
 
-# Of background loops that one server runs.
+# The leases of background loops that only one server runs.
 job_leases = Table(
     "job_leases",
     metadata,
@@ -41,8 +43,8 @@ job_leases = Table(
     Column("held_until", UtcDateTime, nullable=False),
 )
 
-# Of reads that servers ask the event store now, of requests and of background work, and of those
-# that wait for their turn; a user of 0 is none.
+# The event-store reads that servers run or wait to run, for requests and for background work. A
+# user of 0 stands for none.
 question_places = Table(
     "question_places",
     metadata,
@@ -56,7 +58,7 @@ question_places = Table(
     Index(None, "kind"),
 )
 
-# Of queries by the names that their clients gave them, wherever they run.
+# Cancellations of queries, by the names that their clients gave them, wherever the queries run.
 query_cancellations = Table(
     "query_cancellations",
     metadata,

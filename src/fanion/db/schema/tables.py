@@ -1,5 +1,8 @@
-"""Tables of organizations, users, projects, keys, persons, groups, flags and ingestion; the other
-modules here hold those of one domain each. Each row of a project carries its project_id."""
+"""The tables of organizations, users, projects, keys, persons, groups, flags and ingestion.
+
+Each of the other modules here holds the tables of one domain. Each row of a project carries its
+project_id.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -29,7 +32,7 @@ metadata = MetaData(
     }
 )
 
-# SQLite counts up only in a column that is declared INTEGER.
+# SQLite generates ids only for a column that is declared INTEGER.
 ID = BigInteger().with_variant(Integer, "sqlite")
 
 organizations = Table(
@@ -53,8 +56,8 @@ users = Table(
     Column("password_hash", Text, nullable=False),
     Column("is_active", Boolean, nullable=False),
     Column("is_email_verified", Boolean, nullable=False),
-    # True once the user has chosen it, in place of an administrator: it then does not prove who
-    # the user is. Null for no.
+    # True once the user has chosen the address, in place of an administrator: it then does not
+    # prove who the user is. Null for no.
     Column("email_chosen_by_owner", Boolean, nullable=True),
     Column("current_project_id", ID, nullable=True),
     Column("created_at", UtcDateTime, nullable=False),
@@ -81,18 +84,18 @@ projects = Table(
     Column("api_token", String(200), nullable=False, unique=True),
     Column("timezone", String(64), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    # What differs from the defaults of projects.model.IngestionSettings.
+    # The settings that differ from the defaults of projects.model.IngestionSettings.
     Column("ingestion", Json, nullable=True),
-    # Conditions as sent; null for none.
+    # The conditions as sent; null if there are none.
     Column("test_account_filters", Json, nullable=True),
-    # 0 Sunday, 1 Monday; null for Sunday.
+    # 0 for Sunday, 1 for Monday; null for Sunday.
     Column("week_start_day", Integer, nullable=True),
-    # Rules as sent; null for none.
+    # The rules as sent; null if there are none.
     Column("path_cleaning_filters", Json, nullable=True),
     sqlite_autoincrement=True,
 )
 
-# Project keys that were replaced and are taken until then.
+# Replaced project keys, which are accepted until `valid_until`.
 former_project_tokens = Table(
     "former_project_tokens",
     metadata,
@@ -126,7 +129,7 @@ persons = Table(
     Column("is_identified", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("version", BigInteger, nullable=False),
-    # The property of that name in lower case, for searching.
+    # The property `email` in lower case, for searching.
     Column("email", Text, nullable=True),
     UniqueConstraint("project_id", "uuid"),
     Index(None, "project_id", "created_at"),
@@ -143,7 +146,7 @@ person_distinct_ids = Table(
     PrimaryKeyConstraint("project_id", "distinct_id"),
 )
 
-# Every person that was merged away, with the one that its events count for now.
+# Every person that was merged away, with the person that its events count for now.
 person_overrides = Table(
     "person_overrides",
     metadata,
@@ -198,7 +201,7 @@ feature_flags = Table(
     Column("project_id", ID, nullable=False),
     Column("key", String(400), nullable=False),
     Column("name", Text, nullable=False),
-    # Exactly as sent; {} for a flag that was made without filters.
+    # Exactly as sent; {} for a flag that was created without filters.
     Column("filters", Json, nullable=False),
     Column("rollout_percentage", Integer, nullable=True),
     Column("active", Boolean, nullable=False),
@@ -207,7 +210,7 @@ feature_flags = Table(
     Column("rollback_conditions", Json, nullable=True),
     Column("performed_rollback", Boolean, nullable=True),
     Column("tags", Json, nullable=False),
-    # Null says what most flags say: by distinct id, evaluated anywhere, in every context.
+    # Null is the default: by distinct id, evaluated anywhere, in every context.
     Column("bucketing_identifier", String(20), nullable=True),
     Column("evaluation_runtime", String(20), nullable=True),
     Column("evaluation_contexts", Json, nullable=True),
@@ -222,7 +225,7 @@ feature_flags = Table(
     sqlite_autoincrement=True,
 )
 
-# Moves with every change of what a project's flags answer.
+# The version grows with every change to the answers of a project's flags.
 flag_versions = Table(
     "flag_versions",
     metadata,
@@ -231,7 +234,7 @@ flag_versions = Table(
 )
 
 # What servers have to read again: triggers append a row for each change, in the order of commits,
-# and delete the oldest ones.
+# and delete the oldest rows.
 change_feed = Table(
     "change_feed",
     metadata,
@@ -241,8 +244,8 @@ change_feed = Table(
     sqlite_autoincrement=True,
 )
 
-# Of the revision to which the schema was brought last: the program that knows the fewest revisions
-# and works with it all the same. What an older program goes by when it meets a newer schema.
+# For the revision of the last migration: the oldest program that may still use the schema. An older
+# program that meets a newer schema reads it here.
 schema_compatibility = Table(
     "schema_compatibility",
     metadata,
@@ -250,9 +253,9 @@ schema_compatibility = Table(
     Column("oldest_program", String(32), nullable=False),
 )
 
-# How far ingestion has come in the accept log, written with what it made of the entries.
-# `claimed` is the last id of the run in hand: a repeat after a crash takes the same run.
-# Of several servers the `holder` ingests; another may take over at `held_until`.
+# How far ingestion has come in the accept log, written together with what it made of the entries.
+# `claimed` is the last id of the current run: a repeat after a crash takes the same run. Of several
+# servers the `holder` ingests; another may take over at `held_until`.
 log_positions = Table(
     "log_positions",
     metadata,
@@ -261,12 +264,12 @@ log_positions = Table(
     Column("claimed", BigInteger, nullable=False),
     Column("holder", String(64), nullable=False),
     Column("held_until", UtcDateTime, nullable=False),
-    # 0 for the log that has one partition. The epoch grows each time a worker takes the partition.
+    # 0 for a log with one partition. The epoch grows each time a worker takes the partition.
     Column("partition", Integer, nullable=False, server_default="0"),
     Column("epoch", BigInteger, nullable=False, server_default="0"),
 )
 
-# The processes that ingest the partitions of the accept log, by the database's clock.
+# The processes that ingest the partitions of the accept log; times are the database's.
 log_workers = Table(
     "log_workers",
     metadata,
@@ -287,17 +290,17 @@ dead_letters = Table(
     Column("sent_at", UtcDateTime, nullable=True),
     Column("body", LargeBinary, nullable=False),
     Column("error", Text, nullable=False),
-    # As counted in the ledger; 1 for a body that cannot be read.
+    # The count of the ledger; 1 for a body that cannot be read.
     Column("items", Integer, nullable=False),
     Column("attempts", Integer, nullable=False),
-    # Set by an operator; the server that ingests tries the marked ones again.
+    # Set by an operator; the ingesting server retries the marked ones.
     Column("retry_requested_at", UtcDateTime, nullable=True, index=True),
     Index(None, "project_id", "failed_at"),
     sqlite_autoincrement=True,
 )
 
-# The accept log in PostgreSQL where it has one partition, as in databases that were set up by
-# version 0.7 or older; SQLite keeps it in a file of its own.
+# The accept log in PostgreSQL when it has one partition, as in databases set up by version 0.7 or
+# older; SQLite keeps it in a file of its own.
 accept_log = Table(
     "accept_log",
     metadata,
@@ -313,8 +316,8 @@ accept_log = Table(
     sqlite_autoincrement=True,
 )
 
-# What each lane of the accept log holds. Its row is locked while a group is appended, so
-# that ids become visible in their order, whichever process appends.
+# The contents of each lane of the accept log. Its row is locked while a group is appended, so that
+# ids become visible in order, whichever process appends.
 accept_log_lanes = Table(
     "accept_log_lanes",
     metadata,
@@ -323,7 +326,7 @@ accept_log_lanes = Table(
     Column("bytes", BigInteger, nullable=False),
 )
 
-# The accept log in PostgreSQL, in partitions; ids are drawn from the sequence of `accept_log`.
+# The accept log in PostgreSQL, in partitions; ids come from the sequence of `accept_log`.
 accept_log_entries = Table(
     "accept_log_entries",
     metadata,
@@ -338,8 +341,8 @@ accept_log_entries = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-# What the partitions hold is the sum of these rows, of which each connection changes one: appends
-# do not wait for one another.
+# The partitions' contents are the sum of these rows. Each connection changes one row, so appends do
+# not wait for one another.
 accept_log_sizes = Table(
     "accept_log_sizes",
     metadata,

@@ -1,4 +1,4 @@
-"""Tables of webhooks, their deliveries, and events that they are to be notified of."""
+"""The tables of webhooks, their deliveries, and the events to announce."""
 
 from sqlalchemy import (
     BigInteger,
@@ -26,9 +26,9 @@ webhooks = Table(
     Column("url", Text, nullable=False),
     # Signing needs it unhashed; clients see it once.
     Column("secret", String(100), nullable=False),
-    # [{secret, valid_until}]: secrets that were replaced, and sign too until then.
+    # [{secret, valid_until}]: replaced secrets, which also sign until `valid_until`.
     Column("former_secrets", Json, nullable=True),
-    # The types of events that it is sent.
+    # The types of events that are sent to it.
     Column("events", Json, nullable=False),
     Column("active", Boolean, nullable=False),
     Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
@@ -37,8 +37,8 @@ webhooks = Table(
     sqlite_autoincrement=True,
 )
 
-# Written in the transaction of the change that it announces. The server that sends one moves
-# `due_at` to when another server may take it over; it is null when nothing is left to be done.
+# A row is written in the transaction of the change that it announces. The server that sends it
+# moves `due_at` to when another server may take over; null when nothing is left to do.
 webhook_deliveries = Table(
     "webhook_deliveries",
     metadata,
@@ -47,7 +47,7 @@ webhook_deliveries = Table(
     Column("webhook_id", ID, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
     Column("uuid", Uuid, nullable=False),
     Column("event", String(40), nullable=False),
-    # Empty once it is delivered or given up.
+    # Empty once the delivery has succeeded or was given up.
     Column("body", LargeBinary, nullable=False),
     Column("status", String(20), nullable=False),
     Column("attempts", Integer, nullable=False),
@@ -62,7 +62,8 @@ webhook_deliveries = Table(
 )
 
 # Definitions with `post_to_chat` whose events were announced: the next message is sent at `due_at`
-# or later. A row goes when nothing more came until then. Versions up to 0.7 count events here.
+# or later. A row is deleted when nothing more came until then. Versions up to 0.7 count events
+# here.
 event_announcements = Table(
     "event_announcements",
     metadata,
@@ -79,8 +80,8 @@ event_announcements = Table(
     Column("due_at", UtcDateTime, nullable=False, index=True),
 )
 
-# Their events that are still to be announced. since, until: when the first and the last of them
-# were stored. slot: the first partition of a batch, which one server holds.
+# Their events that are still to be announced. `since` and `until` are when the first and the last
+# of them were stored. `slot` is the first partition of a batch, which one server holds.
 event_announcement_counts = Table(
     "event_announcement_counts",
     metadata,
