@@ -1,7 +1,7 @@
-"""Structured log lines: one JSON object a line on standard error, written off the event loop.
+"""The structured log: one JSON object per line on standard error, written off the event loop.
 
-Each has `level`, `event` and `timestamp`, whichever process and library it comes from. Each request
-has one, and is counted when it is logged.
+Each line has `level`, `event` and `timestamp`, whichever process and library it comes from. Each
+request has one line, and is counted when it is logged.
 """
 
 import itertools
@@ -24,32 +24,41 @@ from fanion.server.forwarded import Headers, TrustedProxies
 if TYPE_CHECKING:  # logs are opened before the library of metrics is loaded
     from fanion.observability.metrics import HotCounter, HotHistogram, Metrics
 
-# Lines that wait for a slow terminal or pipe; past this the newest are dropped and counted.
+# The most lines that wait for a slow terminal or pipe. Beyond this the newest are dropped and
+# counted.
 WAITING_LINES_MAX = 50_000
 FLUSH_S = 0.1
 REQUEST_ID_CHARS_MAX = 128
-# Always six digits, so that lines sort by their time as text.
+# The fraction always has six digits, so that lines sort by time as text.
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
-# Parts of paths that are followed by the token of a link, which signs in.
+# The parts of paths that precede the token of a link, which signs in.
 _TOKEN = re.compile(r"(/(?:reset|sign_in_links|signup)/)[^/]+")
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
 def log_time(now: datetime | None = None) -> datetime:
-    """When a line is written; it is encoded as `_TIME`. now: in UTC"""
+    """Return the time of a line, to be encoded as `_TIME`.
+
+    Args:
+        now: In UTC; the present by default.
+    """
     now = now or datetime.now(UTC)
-    # The encoder omits a fraction of zero.
+    # The encoder would omit a fraction of zero.
     return now if now.microsecond else now.replace(microsecond=1)
 
 
 class Lines(ABC):
-    """A destination of log lines, and a logger of structlog."""
+    """A destination of log lines, used as a logger of structlog."""
 
     @abstractmethod
     def msg(self, line: object) -> None:
-        """line: a dict or a Struct, written as one JSON object"""
+        """Write a line.
+
+        Args:
+            line: A dict or a Struct, written as one JSON object.
+        """
 
     def _msg_fields(self, **line: object) -> None:
         self.msg(line)
@@ -58,8 +67,10 @@ class Lines(ABC):
 
 
 class LineWriter(Lines):
-    """Takes lines at memory speed and writes them in batches from a thread of its own, so
-    that a slow reader of the log never holds up a request."""
+    """A writer that queues lines in memory, and writes them in batches from a thread of its own.
+
+    A slow reader of the log therefore never holds up a request.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -97,19 +108,19 @@ class LineWriter(Lines):
             self._stream.write(self._encode_lines(lines))
             self._stream.flush()
         except (OSError, ValueError):
-            # The reader of the log has closed it; serving continues.
+            # The reader of the log has closed it. The server goes on.
             return
 
 
 class StderrLines(Lines):
-    """Of a command, which has no event loop to block. Standard output is for its results."""
+    """The log of a command, which has no event loop to block. Standard output has its results."""
 
     def msg(self, line: object) -> None:
         sys.stderr.write(_encoder.encode(line).decode() + "\n")
 
 
 class LibraryLines(logging.Handler):
-    """Messages that libraries log through `logging`, such as asyncio's of unretrieved errors."""
+    """A handler for messages that libraries log, such as asyncio's about unretrieved errors."""
 
     def __init__(self, lines: Lines) -> None:
         super().__init__(logging.WARNING)
@@ -118,7 +129,7 @@ class LibraryLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._lines.msg(_line_of(record))
-        except Exception:  # as every handler: a message that cannot be formatted is reported alone
+        except Exception:  # as in every handler: a message that cannot be formatted must not raise
             self.handleError(record)
 
 
@@ -136,7 +147,7 @@ def _line_of(record: logging.LogRecord) -> dict[str, object]:
 
 
 def open_logs(level: str, stream: BinaryIO | None = None) -> LineWriter:
-    """Point structlog and `logging` at a new writer; close it last."""
+    """Point structlog and `logging` at a new writer, which the caller closes last."""
     writer = LineWriter(stream or sys.stderr.buffer)
     _configure(level, writer)
     root = logging.getLogger()
@@ -165,12 +176,15 @@ def _configure(level: str, lines: Lines) -> None:
 
 
 class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One request in the log. A Struct encoded in the writer's thread costs a tenth of a
-    line built by structlog (0.7 µs against 7.4), which would halve the rate of capture.
+    """The log line of one request.
 
-    client: address, "" when it is not known
-    key:    id of the personal key, or the secret key masked; never a key
-    user:   the key's owner
+    A Struct encoded in the writer's thread takes a tenth of the time of a line built by structlog
+    (0.7 µs against 7.4), which would halve the rate of capture.
+
+    Attributes:
+        client: The client's address; "" if it is not known.
+        key: The id of the personal key, or the masked secret key; never a key itself.
+        user: The key's owner.
     """
 
     level: str
@@ -188,14 +202,22 @@ class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def without_token(path: str) -> str:
-    """As the path of a management request is logged. path: as it was sent, perhaps encoded"""
+    """Return the path of a management request without the token of a link, for the log.
+
+    Args:
+        path: As it was sent, perhaps percent-encoded.
+    """
     plain = unquote(path)
     hidden = _TOKEN.sub(r"\1…", plain)
     return path if hidden == plain else hidden
 
 
 class Telemetry:
-    """Logs and counts requests. requests: whether each is logged; each is counted in any case"""
+    """The log and the counts of requests.
+
+    Args:
+        requests: Whether each request is logged; each is counted in any case.
+    """
 
     def __init__(
         self,
@@ -210,12 +232,12 @@ class Telemetry:
         self._requests = requests
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._counted: dict[tuple[str, int], tuple[HotCounter, HotHistogram]] = {}
-        # Unique over restarts and machines without asking the system for each request.
+        # Unique across restarts and machines without a system call for each request.
         self._prefix = secrets.token_hex(6)
         self._numbers = itertools.count(1)
 
     def request_id(self, headers: Headers) -> str:
-        """The caller's own id when it sent a usable one, else a new one."""
+        """Return the id that the caller sent, if it is usable, or a new one."""
         given: str | None = headers.get("x-request-id")
         if given and len(given) <= REQUEST_ID_CHARS_MAX and given.isascii() and given.isprintable():
             return given
@@ -233,7 +255,7 @@ class Telemetry:
         key: str = "",
         user: int | None = None,
     ) -> None:
-        """client, key, user: as of RequestLine"""
+        """Count a request and log it; `client`, `key` and `user` are those of `RequestLine`."""
         counted = self._counted.get((route, status))
         if counted is None:
             counted = self._counted[route, status] = self._metrics.hot.requests(route, status)
@@ -242,7 +264,7 @@ class Telemetry:
         durations.observe(seconds)
         if self._requests:
             ms = int(seconds * 1e6) / 1e3
-            now = datetime.now(UTC)  # as `log_time`, whose call would cost as much again
+            now = datetime.now(UTC)  # repeats `log_time`, whose call would take as long again
             if not now.microsecond:
                 now = log_time(now)
             line = RequestLine(
@@ -262,5 +284,5 @@ class Telemetry:
             self._lines.msg(line)
 
     def failed(self, request_id: str, path: str, error: BaseException) -> None:
-        """An unexpected error: it is logged with its traceback, which the client does not see."""
+        """Log an unexpected error with its traceback, which the client does not see."""
         self._log.error("request_failed", exc_info=error, request_id=request_id, path=path)

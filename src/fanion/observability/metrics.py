@@ -1,4 +1,4 @@
-"""What a process of the server counts about itself, for `/metrics`.
+"""The metrics that a process of the server keeps about itself, for `/metrics`.
 
 On the hot paths these are plain numbers that the event loop changes: the library's counters and
 histograms take a lock for every observation. Answering a constant through routing and telemetry
@@ -19,16 +19,16 @@ from prometheus_client.utils import floatToGoString
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _EVALUATION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SECONDS[1:])
 
-# Of each metric its samples: name, labels and value.
+# The samples of each metric: name, labels and value.
 Measured = dict[str, list[tuple[str, dict[str, str], float]]]
-_MADE = "_created"  # when a number began, which is no sum
+_MADE = "_created"  # suffix of the time when a number began, which must not be summed
 _FLAGS_AGE = "fanion_flags_age_seconds"
-# Of several processes the greatest is reported, in place of the sum.
+# Metrics for which the greatest value of several processes is reported, not the sum.
 _MAXIMA = {_FLAGS_AGE}
 
 
 class HotCounter:
-    """How many, so far."""
+    """A counter of a hot path."""
 
     __slots__ = ("count",)
 
@@ -37,7 +37,11 @@ class HotCounter:
 
 
 class HotHistogram:
-    """How many observations fell at or below each bound, and their sum. bounds: seconds, rising"""
+    """The number of observations at or below each bound, and their sum.
+
+    Args:
+        bounds: In seconds, rising.
+    """
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
@@ -60,7 +64,7 @@ class HotHistogram:
 
 
 class HotMetrics(Collector):
-    """Counters and histograms of the hot paths."""
+    """The counters and histograms of the hot paths."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.accepted = HotCounter()
@@ -73,12 +77,15 @@ class HotMetrics(Collector):
 
     @property
     def answered(self) -> int:
-        """Requests of all kinds so far, by other processes of this server too."""
+        """The number of all requests so far, including those of other processes of this server."""
         own = sum(requests.count for requests in self._requests.values())
         return own + self.answered_elsewhere()
 
     def requests(self, route: str, status: int) -> tuple[HotCounter, HotHistogram]:
-        """For the caller to hold. The durations of a route include all its statuses."""
+        """Return the counter and the durations of a route, for the caller to keep.
+
+        The durations include all statuses of the route.
+        """
         answered = self._requests.setdefault((route, status), HotCounter())
         seconds = self._request_seconds.get(route)
         if seconds is None:
@@ -110,7 +117,10 @@ class HotMetrics(Collector):
 
 
 class Metrics:
-    """Labels have few values on purpose: routes, reasons, stores; never projects or ids."""
+    """The metrics of a process.
+
+    Labels have few values on purpose: routes, reasons, stores; never projects or ids.
+    """
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -182,11 +192,11 @@ class Metrics:
             gauge.set(nan)
 
     def render(self) -> bytes:
-        """With what other processes of this server have measured."""
+        """Render the metrics of this process and of the server's other processes."""
         return generate_latest(cast("CollectorRegistry", _Sums(self.registry, self.elsewhere())))
 
     def measured(self) -> Measured:
-        """Of this process alone."""
+        """Return the metrics of only this process."""
         return {
             family.name: [(one.name, one.labels, one.value) for one in family.samples]
             for family in self.registry.collect()
@@ -194,12 +204,12 @@ class Metrics:
 
 
 def without_ages(measured: Measured) -> Measured:
-    """Of a process that has ended, whose flags are not answered any more."""
+    """Drop the ages of a process that has ended, since it does not answer flags any more."""
     return {family: samples for family, samples in measured.items() if family not in _MAXIMA}
 
 
 def added(parts: Iterable[Measured]) -> Measured:
-    """Metrics of several processes, summed; of some the greatest."""
+    """Add up the metrics of several processes; of some take the greatest."""
     sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for part in parts:
         for family, samples in part.items():
@@ -219,7 +229,7 @@ def added(parts: Iterable[Measured]) -> Measured:
 
 
 class _Sums:
-    """Stands for a registry."""
+    """A stand-in for a registry that adds the metrics of other processes."""
 
     def __init__(self, registry: CollectorRegistry, others: Iterable[Measured]) -> None:
         self._registry = registry

@@ -1,4 +1,4 @@
-"""Channels between two processes of this machine: messages and file descriptors, in order.
+"""The channels between two processes of this machine: messages and file descriptors, in order.
 
 A frame is a header (the length of its content, and whether a file descriptor comes with it) and
 its content. `Channel` sends and receives in an event loop, `BlockingChannel` without one.
@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 import msgspec
 
 READ_BYTES = 256 * 1024
-DESCRIPTORS_MAX = 64  # of one read; the system lets one message carry 253
+DESCRIPTORS_MAX = 64  # in one read; the system lets one message carry 253
 COPIED_BYTES_MAX = 64 * 1024
 UNSENT_BYTES_MAX = 64 * 1024**2
 HEADER: Final = Struct("<I?")
@@ -30,25 +30,35 @@ T = TypeVar("T")
 
 
 class Frame(NamedTuple):
-    """descriptor: an open file, which the receiver has to close"""
+    """A message as it is received.
+
+    Attributes:
+        descriptor: An open file, which the receiver has to close.
+    """
 
     content: bytes
     descriptor: int | None
 
 
 class FrameReader:
-    """Cuts the bytes that a socket receives into frames."""
+    """A reader that cuts the bytes received from a socket into frames."""
 
     def __init__(self, line: socket.socket) -> None:
         self.is_ended = False  # nothing more can be received
         self._line = line
-        # One buffer for all reads: blocks of this size come from the kernel, and go back to it.
+        # One buffer for all reads, since blocks of this size are otherwise taken from the kernel
+        # and returned to it each time.
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._received = bytearray()
         self._descriptors: deque[int] = deque()
 
     def fill(self) -> None:
-        """Receive once. raises: OSError, BlockingIOError when there is nothing to receive"""
+        """Receive once.
+
+        Raises:
+            OSError: The socket has failed; a BlockingIOError says that there is nothing to
+                receive.
+        """
         size, ancillary, _, _ = self._line.recvmsg_into([self._buffer], _ANCILLARY_BYTES)
         for level, kind, data in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
@@ -57,7 +67,7 @@ class FrameReader:
         self.is_ended = size == 0
 
     def take(self) -> Frame | None:
-        """The next frame that is complete."""
+        """Return the next complete frame, or None."""
         if len(self._received) < HEADER.size:
             return None
         size, has_descriptor = HEADER.unpack_from(self._received)
@@ -67,11 +77,11 @@ class FrameReader:
         with memoryview(self._received) as received:
             content = bytes(received[HEADER.size : end])
         del self._received[:end]
-        # It came with the first byte of its frame, or before.
+        # The descriptor came with the first byte of its frame, or before.
         return Frame(content, self._descriptors.popleft() if has_descriptor else None)
 
     def close(self) -> None:
-        """Close the descriptors of frames that were never complete."""
+        """Close the descriptors of incomplete frames."""
         while self._descriptors:
             os.close(self._descriptors.popleft())
 
@@ -79,12 +89,13 @@ class FrameReader:
 class Channel(Generic[T]):
     """Typed messages between this event loop and another process.
 
-    message_type:     T, which is a union of tagged structs
-    receive:          is called with each message and its descriptor, which it has to close
-    lost:             is called once when the channel ends by itself: the other process has
-                      closed it, sends what cannot be decoded, or does not read any more
-    unsent_bytes_max: at which `send` decides that the other process does not read any more;
-                      None when the caller awaits an answer to each message
+    Args:
+        message_type: T, a union of tagged structs.
+        receive: Called with each message and its descriptor, which it has to close.
+        lost: Called once when the channel ends by itself: the other process has closed it, sends
+            what cannot be decoded, or has stopped reading.
+        unsent_bytes_max: The amount at which `send` decides that the other process has stopped
+            reading; None if the caller awaits an answer to each message.
     """
 
     def __init__(
@@ -95,7 +106,7 @@ class Channel(Generic[T]):
         lost: Callable[[], None],
         unsent_bytes_max: int | None = UNSENT_BYTES_MAX,
     ) -> None:
-        import asyncio  # here: a process without an event loop starts without loading it
+        import asyncio  # here, so that a process without an event loop starts without it
 
         line.setblocking(False)
         self._line = line
@@ -112,10 +123,10 @@ class Channel(Generic[T]):
         self._loop.add_reader(line, self._read)
 
     def send(self, message: object, descriptor: int | None = None) -> None:
-        """Send at once, or as soon as the other process reads; nothing when the channel has
-        ended.
+        """Send at once or as soon as the other process reads, unless the channel has ended.
 
-        descriptor: is closed here
+        Args:
+            descriptor: Closed here.
         """
         if not self.is_open:
             _close(descriptor)
@@ -130,7 +141,7 @@ class Channel(Generic[T]):
             self._end()
 
     def close(self) -> None:
-        """At once; what is not sent yet is dropped."""
+        """Close the channel at once, and drop what has not been sent."""
         if not self.is_open:
             return
         self.is_open = False
@@ -148,11 +159,11 @@ class Channel(Generic[T]):
             self._lost()
 
     def _write(self) -> None:
-        """As much as the other process takes now."""
+        """Write as much as the other process takes now."""
         while self.is_open and self._unsent:
             data, descriptor = self._unsent[0]
             try:
-                if descriptor is None:  # half the time of a message that may carry some
+                if descriptor is None:  # half the time of a message that may carry one
                     sent = self._line.send(data)
                 else:
                     sent = socket.send_fds(self._line, [data], [descriptor])
@@ -198,7 +209,7 @@ class Channel(Generic[T]):
 
 
 class BlockingChannel(FrameReader):
-    """Frames over a socket, for a process or a thread that waits for them."""
+    """A socket's frames, for a process or a thread that waits for them."""
 
     def __enter__(self) -> Self:
         return self
@@ -210,13 +221,20 @@ class BlockingChannel(FrameReader):
         return self._line.fileno()
 
     def set_timeout(self, seconds: float | None) -> None:
-        """As `socket.settimeout`, of sending and receiving."""
+        """Limit the time of sending and receiving, as `socket.settimeout` does."""
         self._line.settimeout(seconds)
 
     def send(self, content: bytes, descriptor: int | None = None) -> None:
-        """descriptor: stays open here. raises: OSError"""
+        """Send a frame.
+
+        Args:
+            descriptor: Stays open here.
+
+        Raises:
+            OSError: The socket has failed.
+        """
         header = HEADER.pack(len(content), descriptor is not None)
-        # One system call for a small frame, no copy of a large one.
+        # Take one system call for a small frame, and copy no large one.
         is_small = len(content) < COPIED_BYTES_MAX
         first, rest = (header + content, b"") if is_small else (header, content)
         if descriptor is None:
@@ -228,7 +246,11 @@ class BlockingChannel(FrameReader):
                 self._line.sendall(part)
 
     def receive(self) -> Frame | None:
-        """Wait for a frame; None at the end of the stream. raises: OSError"""
+        """Wait for a frame, and return None at the end of the stream.
+
+        Raises:
+            OSError: The socket has failed.
+        """
         while (frame := self.take()) is None:
             self.fill()
             if self.is_ended:
@@ -236,7 +258,12 @@ class BlockingChannel(FrameReader):
         return frame
 
     def read(self) -> list[Frame]:
-        """Receive once, and take what is complete. raises: as `fill`"""
+        """Receive once, and return the frames that are complete.
+
+        Raises:
+            OSError: The socket has failed; a BlockingIOError says that there is nothing to
+                receive.
+        """
         self.fill()
         frames = []
         while (frame := self.take()) is not None:
@@ -244,7 +271,7 @@ class BlockingChannel(FrameReader):
         return frames
 
     def shutdown(self) -> None:
-        """End a `send` or `receive` of another thread; the other process reads the end."""
+        """End a `send` or `receive` of another thread, and the stream of the other process."""
         self._line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
@@ -253,8 +280,14 @@ class BlockingChannel(FrameReader):
 
 
 def receive_first(line: socket.socket) -> bytes | None:
-    """The content of the first frame, before a `Channel` receives the next ones; None when the
-    other process has ended. raises: OSError"""
+    """Return the content of the first frame, before a `Channel` receives the next ones.
+
+    Returns:
+        None if the other process has ended.
+
+    Raises:
+        OSError: The socket has failed.
+    """
     header = line.recv(HEADER.size, socket.MSG_WAITALL)
     if len(header) < HEADER.size:
         return None
@@ -264,10 +297,11 @@ def receive_first(line: socket.socket) -> bytes | None:
 
 
 def socket_to_parent() -> socket.socket:
-    """In a process that `child.Child` started: its end ends this process.
+    """Return the channel to the parent, in a process that `child.Child` has started.
 
-    Signals of a terminal or a service manager go to all processes of a service. This one ignores
-    them, so that its parent can still use it while it stops.
+    When the channel ends, this process must end. Signals of a terminal or a service manager go to
+    all processes of a service. This one ignores them, so that its parent can still use it while it
+    stops.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

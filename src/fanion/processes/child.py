@@ -1,4 +1,4 @@
-"""A process that this one starts, starts again with backoff, and ends."""
+"""A child process that is started, restarted with backoff, and ended."""
 
 import asyncio
 import socket
@@ -7,23 +7,24 @@ from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
 
-# How long after one start the next may follow: at once the first time, then later each time that
-# the process ends soon.
+# The least time from one start to the next: none before the first restart, then longer each time
+# that the process ends soon.
 RESTART_S = 0.5
 RESTART_S_MAX = 30.0
 END_S_MAX = 8.0
 
 
 class Child:
-    """`python -m module`, with one end of a socket pair as its channel to this process.
+    """A process `python -m module` with one end of a socket pair as its channel to this process.
 
-    It ends when the channel does, also when this process is killed: it has to call
-    `framing.socket_to_parent`, and to end at the end of that stream.
+    It ends when the channel does, even if this process is killed: it must call
+    `channel.socket_to_parent`, and end at the end of that stream.
 
-    arguments:   after the number of its socket
-    descriptors: that it inherits
-    end_s_max:   what it may take to end before it is killed
-    now:         a monotonic clock in seconds
+    Args:
+        arguments: Follow the number of its socket.
+        descriptors: Inherited by the process.
+        end_s_max: The time it may take to end before it is killed.
+        now: A monotonic clock in seconds.
     """
 
     def __init__(
@@ -53,31 +54,38 @@ class Child:
 
     @property
     def restart_in_s(self) -> float:
-        """How long `start` still refuses; 0 when it does not."""
+        """The seconds for which `start` still refuses; 0 if it does not."""
         return max(0.0, self._started_at + self._backoff_s - self._now())
 
     async def start(self) -> socket.socket:
-        """This process's end of the channel.
+        """Start the process and return this process's end of the channel.
 
-        raises: OSError when it cannot be started, or has ended too often to be started now
+        Raises:
+            OSError: It cannot be started, or has ended too often to be started now.
         """
         if wait_s := self.restart_in_s:
             raise OSError(f"{self._module} has ended; it can be started again in {wait_s:.1f} s")
         return await self._start()
 
     async def start_when_due(self) -> socket.socket:
-        """As `start`, but waits until it is not too soon. raises: OSError"""
+        """Start the process like `start`, but wait until a restart is due.
+
+        Raises:
+            OSError: It cannot be started.
+        """
         await asyncio.sleep(self.restart_in_s)
         return await self._start()
 
     async def wait(self) -> int:
-        """The exit code, once it has ended."""
+        """Wait until the process has ended, and return its exit code."""
         assert self._process is not None
         return await self._process.wait()
 
     async def end(self) -> None:
-        """Wait for its end, for which its channel must have been closed or said so; kill it when
-        that takes too long."""
+        """Wait for the end of the process, and kill it if that takes too long.
+
+        Its channel must have been closed before, or have carried the request to end.
+        """
         if self._process is None:
             return
         try:
@@ -91,7 +99,7 @@ class Child:
             await self._process.wait()
 
     def send_kill(self) -> None:
-        """As `kill`, without waiting for the end."""
+        """Kill the process without waiting for its end."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 

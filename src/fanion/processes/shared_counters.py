@@ -1,19 +1,20 @@
-"""Counters in shared memory, one writer each."""
+"""The counters in shared memory, each with one writer."""
 
 import mmap
 import os
 from struct import calcsize
 from typing import Final
 
-_WORD = calcsize("Q")  # read and written atomically by the processors that Python runs on
+_WORD = calcsize("Q")  # the processors that Python runs on read and write it atomically
 _CHANGES, _WRITES, _SHARED = range(3)
 _ANSWERED, _CLOSED, _OWN = range(3)
 
 
 class SharedCounters:
-    """Of a server and its workers.
+    """The counters of a server and its workers.
 
-    file: a descriptor of `create`, inherited by each process
+    Args:
+        file: The descriptor given to `create`, inherited by each process.
     """
 
     def __init__(self, file: int, workers: int) -> None:
@@ -23,13 +24,17 @@ class SharedCounters:
 
     @classmethod
     def create(cls, file: int, workers: int) -> "SharedCounters":
-        """file: empty, for reading and writing"""
+        """Create the counters in a file.
+
+        Args:
+            file: Empty, open for reading and writing.
+        """
         os.truncate(file, _size(workers))
         return cls(file, workers)
 
     @property
     def changes(self) -> int:
-        """How many changes the server has sent to its workers."""
+        """The number of changes that the server has sent to its workers."""
         return int(self._words[_CHANGES])
 
     @changes.setter
@@ -38,19 +43,19 @@ class SharedCounters:
 
     @property
     def writes(self) -> memoryview:
-        """One counter: the server's transactions on the records store that may have written."""
+        """A counter of the server's transactions on the records store that may have written."""
         return self._words[_WRITES : _WRITES + 1]
 
     def answered(self, worker: int) -> memoryview:
-        """One counter: the requests that a worker has answered since it was started."""
+        """Return the counter of the requests that a worker has answered since it was started."""
         return self._of(worker, _ANSWERED)
 
     def closed(self, worker: int) -> memoryview:
-        """One counter: the connections that a worker has closed or handed back since then."""
+        """Return the counter of connections that a worker has closed or handed back."""
         return self._of(worker, _CLOSED)
 
     def reset(self, worker: int) -> None:
-        """Before a worker is started, for the first time or again."""
+        """Clear the counters of a worker before it is started, for the first time or again."""
         self.answered(worker)[0] = self.closed(worker)[0] = 0
 
     def _of(self, worker: int, counter: int) -> memoryview:

@@ -1,4 +1,4 @@
-"""Background tasks of a server: how they are started and ended, and the one loop they all use."""
+"""The background tasks of a server, and the one loop they all use."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -10,7 +10,8 @@ import structlog
 
 from fanion.runtime.failure_log import FailureLog
 
-# Between attempts after an unexpected error, which is a defect: doubled with each in a row.
+# The time between attempts after an unexpected error, which is a defect; doubled with each in a
+# row.
 FAILURE_BACKOFF_FIRST_S, FAILURE_BACKOFF_MAX_S = 5.0, 60.0
 
 BackgroundTask = Callable[[], Awaitable[None]]
@@ -19,7 +20,7 @@ Wait = Callable[[asyncio.Event, float], Awaitable[None]]
 
 @dataclass(slots=True)
 class Backoff:
-    """Delays in seconds that double up to a maximum."""
+    """The delays between attempts, in seconds, doubled up to a maximum."""
 
     first_s: float
     max_s: float
@@ -36,7 +37,7 @@ class Backoff:
 
 
 async def wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
-    """Until the event is set, `timeout_s` at most."""
+    """Wait until the event is set, but at most `timeout_s` seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             await event.wait()
@@ -44,7 +45,7 @@ async def wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
 
 @asynccontextmanager
 async def background_tasks(*tasks: BackgroundTask) -> AsyncGenerator[None]:
-    """Run them until the end of the block, where they are cancelled and awaited."""
+    """Run tasks until the end of the block, then cancel and await them."""
     running = [asyncio.create_task(_logged(task)) for task in tasks]
     try:
         yield
@@ -66,22 +67,23 @@ async def run_loop(
     retry_s: float | None = None,
     failures: FailureLog | None = None,
 ) -> Never:
-    """Run `work` again and again, until cancelled. No error ends the loop.
+    """Run `work` again and again until cancelled. No error ends the loop.
 
-    work:          returns True when there is more to do at once, without waiting
-    failure_event: the name under which expected errors are logged, as warnings: the first at once,
-                   and how many there were when they have ended
-    expected:      of stores that do not answer: work is retried after the interval; other errors
-                   are logged with their traceback, counted alike, and retried with backoff
-    retry_s:       in place of the interval, after expected errors
-    failures:      shared with loops that fail together
-    wake:          begins the next round when it is set
-    wait:          for an event, some seconds at most; tests pass their own
+    Args:
+        work: Returns True if there is more to do at once, without waiting.
+        failure_event: The name under which expected errors are logged as warnings: the first one
+            at once, and how many there were when they have ended.
+        expected: The errors of stores that do not answer; work is then retried after the interval.
+            Other errors are logged with their traceback, counted alike, and retried with backoff.
+        retry_s: Replaces the interval after expected errors.
+        failures: Shared with loops that fail together.
+        wake: Begins the next round when it is set.
+        wait: Waits for an event, but at most some seconds; tests pass their own.
     """
     wake = asyncio.Event() if wake is None else wake
     backoff = Backoff(FAILURE_BACKOFF_FIRST_S, FAILURE_BACKOFF_MAX_S)
     failures = FailureLog(failure_event) if failures is None else failures
-    defects: dict[str, FailureLog] = {}  # of the last one, by its text
+    defects: dict[str, FailureLog] = {}  # only the latest defect, by its text
     if initial_delay_s:
         await wait(wake, initial_delay_s)
     while True:

@@ -1,4 +1,4 @@
-"""Announces what this process has changed or loaded to the caches and streams that depend on it.
+"""The announcement of changes in this process to the caches and streams that depend on them.
 
 Publishers and subscribers do not know each other: `app/` subscribes them.
 """
@@ -11,22 +11,25 @@ Subscriber = Callable[[int], None]
 
 
 class Topic(Enum):
-    """What has changed; the id that is published with it is in brackets."""
+    """A kind of change; the id that is published with it is in brackets."""
 
     FLAGS = auto()  # stored flags, or what they are computed from, by this process (project)
     FLAGS_LOADED = auto()  # compiled flags in memory, after a change by any process (project)
     LARGE_FLAG_SET = auto()  # not a change: very many flags are about to be compiled (project)
-    GROUP_TYPES = auto()  # ingestion met a new one (project)
+    GROUP_TYPES = auto()  # ingestion has met a new one (project)
     PROJECT = auto()  # a stored project, by this process (project)
     PROJECT_LOADED = auto()  # a project in memory, after a change by any process (project)
     PERSONAL_KEYS = auto()  # one was revoked, or its owner's rights changed, by this process (user)
-    SESSIONS = auto()  # some of a user have ended, by this process (user)
+    SESSIONS = auto()  # some of a user's have ended, by this process (user)
     SECRET_KEYS = auto()  # one was replaced or revoked by this process (project)
 
 
 class ChangeBus:
-    """Of one process. Subscribers are called at once, in the order in which they subscribed: when
-    `publish` returns, all of them have reacted. They neither wait nor raise."""
+    """The bus of one process.
+
+    Subscribers are called at once, in the order in which they subscribed. When `publish` returns,
+    all of them have reacted. They neither wait nor raise.
+    """
 
     def __init__(self) -> None:
         self._subscribers: defaultdict[Topic, list[Subscriber]] = defaultdict(list)
@@ -35,7 +38,11 @@ class ChangeBus:
         self._subscribers[topic] += subscribers
 
     def unsubscribe(self, topic: Topic, subscriber: Subscriber) -> None:
-        """raises: ValueError when it has not subscribed"""
+        """Remove a subscriber.
+
+        Raises:
+            ValueError: It has not subscribed.
+        """
         self._subscribers[topic].remove(subscriber)
 
     def publish(self, topic: Topic, changed_id: int) -> None:

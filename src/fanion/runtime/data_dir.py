@@ -1,4 +1,4 @@
-"""The data directory: locked by one process at a time, readable by its user alone."""
+"""The data folder: locked by one process at a time, and readable only by its user."""
 
 import fcntl
 import os
@@ -13,13 +13,13 @@ import structlog
 
 from fanion.config import Settings
 
-# The keys, when standard output was no terminal.
+# Holds the keys if standard output was not a terminal.
 FIRST_START_FILE = "first-start.txt"
 
 _LOCK_FILE = "serving.lock"
 _HOLDER_CHARS_MAX = 300  # of serving.lock: an address and a number
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# Files that a server creates in its folder; engines add files with a suffix.
+# Files that a server creates in its folder. Engines add files with a suffix.
 _FILES = (
     "records.db",
     "accept-log.db",
@@ -33,8 +33,11 @@ _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 @dataclass(frozen=True, slots=True)
 class FolderHolder:
-    """The process that has locked a folder. address: where it serves; "" when it does not
-    pid: None for an earlier version, which did not write it
+    """The process that has locked a folder.
+
+    Attributes:
+        address: Where it serves; "" if it does not serve.
+        pid: None for an earlier version, which did not write it.
     """
 
     address: str
@@ -42,7 +45,11 @@ class FolderHolder:
 
 
 class DataDirLocked(Exception):
-    """Another process uses this folder. address: where it serves; "" when it does not"""
+    """A folder that another process uses.
+
+    Attributes:
+        address: Where that process serves; "" if it does not serve.
+    """
 
     def __init__(self, folder: Path, address: str) -> None:
         does = "serves from" if address else "copies events into"
@@ -53,7 +60,12 @@ class DataDirLocked(Exception):
 
 
 class DataDirMissing(Exception):
-    """what: there is none of; named_by: what names another one"""
+    """A folder or file that does not exist.
+
+    Args:
+        what: The kind of the missing folder or file.
+        named_by: The option or setting that names another one.
+    """
 
     def __init__(self, path: Path, what: str = "data folder", named_by: str = "--data") -> None:
         super().__init__(
@@ -64,10 +76,15 @@ class DataDirMissing(Exception):
 
 @contextmanager
 def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
-    """Create the folder, restrict it to its owner, and lock it. A folder that is new, and in which
-    nothing was written before an error, is removed again. address: for other processes
+    """Create the folder, restrict it to its owner, and lock it.
 
-    raises: DataDirLocked
+    A new folder is removed again if an error occurs before anything was written to it.
+
+    Args:
+        address: Where this process serves, for other processes to see.
+
+    Raises:
+        DataDirLocked: Another process has locked the folder.
     """
     is_new = not settings.data.exists()
     create_data_dir(settings)
@@ -107,7 +124,11 @@ def _locked(settings: Settings, address: str) -> Iterator[None]:
 
 
 def find_holder(settings: Settings) -> FolderHolder | None:
-    """None when no process has locked the folder. raises: OSError"""
+    """Return the process that has locked the folder, or None.
+
+    Raises:
+        OSError: The lock cannot be read.
+    """
     try:
         with (settings.data / _LOCK_FILE).open() as lock:
             try:
@@ -130,13 +151,21 @@ def create_data_dir(settings: Settings) -> None:
 
 
 def require_data_dir(settings: Settings) -> None:
-    """raises: DataDirMissing, so that a mistyped folder is not made, and found empty"""
+    """Check that the folder exists, so that a mistyped one is not created and found empty.
+
+    Raises:
+        DataDirMissing: There is no such folder.
+    """
     if not settings.data.is_dir():
         raise DataDirMissing(settings.data.resolve())
 
 
 def require_records(settings: Settings) -> None:
-    """As `require_data_dir`; of records that lie elsewhere, their file."""
+    """Check that the data folder exists, or the file of records that lie elsewhere.
+
+    Raises:
+        DataDirMissing: There is no such folder or file.
+    """
     if not settings.database_url:
         require_data_dir(settings)
     elif (file := records_file(settings)) is not None and not file.exists():
@@ -146,25 +175,26 @@ def require_records(settings: Settings) -> None:
 def restrict_to_owner(settings: Settings) -> list[Path]:
     """Remove permissions that earlier versions gave to other users.
 
-    returns: what stays readable, because it belongs to another user, or is shared as /tmp is
+    Returns:
+        The paths that stay readable, because they belong to another user or are shared as /tmp is.
     """
     events = events_folder(settings)
     if events is not None and _is_open(events):
         for folder, _, files in os.walk(events, topdown=False):
             for path in (*(Path(folder, name) for name in files), Path(folder)):
-                _close(path)  # the uppermost last: until then the next start begins again
+                _close(path)  # the top folder last: until then the next start begins again
     for path in _own(settings):
         _close(path)
     return find_readable_by_others(settings)
 
 
 def find_readable_by_others(settings: Settings) -> list[Path]:
-    """Paths that other users may read or write, in the data folder and of embedded stores."""
+    """Return the paths that others may read or write, in the data folder and of embedded stores."""
     return [path for path in _own(settings) if _is_open(path)]
 
 
 def _own(settings: Settings) -> Iterator[Path]:
-    """Files that a server creates there; other files are the operator's."""
+    """Yield the paths that a server creates; other files are the operator's."""
     files = [settings.data.resolve() / name for name in _FILES]
     if (records := records_file(settings)) is not None:
         files.append(records)
@@ -176,14 +206,14 @@ def _own(settings: Settings) -> Iterator[Path]:
 
 
 def records_file(settings: Settings) -> Path | None:
-    """Of the embedded records store."""
+    """Return the file of the embedded records store, or None."""
     url = urlsplit(settings.records_url)
     is_file = url.scheme.partition("+")[0] == "sqlite"
     return Path(url.path[1:]).resolve() if is_file else None
 
 
 def events_folder(settings: Settings) -> Path | None:
-    """Of the embedded event store."""
+    """Return the folder of the embedded event store, or None."""
     url = urlsplit(settings.event_store_url)
     return Path(unquote(url.path)).resolve() if url.scheme == "chdb" else None
 
@@ -200,7 +230,7 @@ def _is_open(path: Path) -> bool:
 
 
 def _mode(path: Path) -> int:
-    """0 for what is not there, and for what leads elsewhere."""
+    """Return the permissions of a path; 0 if it does not exist or is a link."""
     try:
         mode = path.lstat().st_mode
     except OSError:

@@ -1,4 +1,4 @@
-"""How a failure that lasts is logged: the first time at once, then counted."""
+"""The log of a failure that lasts: the first time at once, then counted."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,17 +8,20 @@ from typing import Any, Final, Literal
 
 import structlog
 
-# Seconds after the first failure at which the number so far is logged; then every hour.
+# Seconds after the first failure at which the count so far is logged; then every hour.
 SUMMARIES_S: Final = (60.0, 300.0, 900.0, 3_600.0)
-# What fails, succeeds and fails again in turn is logged no more often than this.
+# A failure that alternates with success is logged no more often than this.
 AGAIN_S: Final = 10.0
 
 
 class FailureLog:
-    """Failures of one kind, such as those of a loop whose store is away. The line of the first one
-    carries its reason; `failure_ended` says how many there were.
+    """The log of failures of one kind, such as those of a loop whose store cannot be reached.
 
-    quiet_s: so long after the last failure it counts as ended, where nothing calls `succeeded`
+    The line of the first failure carries its reason; `failure_ended` says how many there were.
+
+    Args:
+        quiet_s: The time after the last failure at which it counts as ended, if nothing calls
+            `succeeded`.
     """
 
     def __init__(
@@ -29,18 +32,27 @@ class FailureLog:
         quiet_s: float | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """event: the name of the lines; clock: that of the running loop by default"""
+        """Log failures under one name.
+
+        Args:
+            event: The name of the lines.
+            clock: The running loop's clock by default.
+        """
         self._event = event
         self._level = level
         self._quiet_s = quiet_s
         self._clock = clock or _now
         self._failures = 0
         self._first = self._last = 0.0
-        self._log_at = -inf  # the next line, at the earliest
+        self._log_at = -inf  # the earliest time of the next line
         self._is_logged = False
 
     def failed(self, reason: str, **fields: Any) -> None:
-        """fields: of the line, beside the reason"""
+        """Record a failure.
+
+        Args:
+            fields: Of the line, besides the reason.
+        """
         now = self._clock()
         self._last = now
         if not self._failures:
@@ -53,7 +65,7 @@ class FailureLog:
             self._is_logged, self._log_at = True, self._next_summary(now)
 
     def succeeded(self) -> None:
-        """The end of the failures, if there were any."""
+        """Record that the failures have ended, if there were any."""
         if not self._failures:
             return
         if self._is_logged:
@@ -86,5 +98,5 @@ class FailureLog:
 def _now() -> float:
     try:
         return asyncio.get_running_loop().time()
-    except RuntimeError:  # called by a thread
+    except RuntimeError:  # called in a thread
         return monotonic()

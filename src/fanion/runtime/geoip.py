@@ -1,4 +1,4 @@
-"""Where an address is, from a MaxMind database file that the operator gives."""
+"""The location of addresses, from a MaxMind database file that the operator provides."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -7,9 +7,9 @@ from typing import Any
 
 import maxminddb
 
-# A look-up in the file takes 20 µs, one of these 0.2; about 30 MB when full of cities.
+# A look-up in the file takes 20 µs, one in this cache 0.2 µs. Full of cities it takes about 30 MB.
 ADDRESSES_MAX = 20_000
-ADDRESS_CHARS_MAX = 45  # of IPv6 written in full with an IPv4 end; longer ones take memory
+ADDRESS_CHARS_MAX = 45  # IPv6 written in full with an IPv4 end; longer texts take memory
 SUBDIVISIONS_MAX = 3
 
 Place = Mapping[str, Any]
@@ -19,14 +19,17 @@ _NOWHERE: Place = {}
 
 
 class GeoIpUnreadable(Exception):
-    """The file does not exist, or is not a database. The text is one line."""
+    """A file that does not exist or is not a database. The text is one line."""
 
 
 def open_geoip(path: Path) -> GeoIp:
-    """A function from an address to its `$geoip_…` properties, {} for one that is unknown or
-    no address. It may be called from any thread.
+    """Return a function from an address to its `$geoip_…` properties.
 
-    raises: GeoIpUnreadable
+    The function returns {} for an unknown address and for other text. It may be called from any
+    thread.
+
+    Raises:
+        GeoIpUnreadable: The file does not exist or is not a database.
     """
     try:
         reader = maxminddb.open_database(path)
@@ -41,7 +44,7 @@ def open_geoip(path: Path) -> GeoIp:
         try:
             record = reader.get(address)
         except (ValueError, TypeError, maxminddb.InvalidDatabaseError):
-            return _NOWHERE  # clients send any text as `$ip`, with NUL in it too
+            return _NOWHERE  # clients send any text as `$ip`, even with NUL in it
         return place_of(record) if isinstance(record, dict) else _NOWHERE
 
     def locate(address: str) -> Place:
@@ -51,7 +54,10 @@ def open_geoip(path: Path) -> GeoIp:
 
 
 def place_of(record: Mapping[str, Any]) -> Place:
-    """Of a city or country database; what the record does not say is left out."""
+    """Return the properties of a record of a city or country database.
+
+    Properties that the record does not have are left out.
+    """
     city, country, continent = (_part(record, name) for name in ("city", "country", "continent"))
     location, postal = _part(record, "location"), _part(record, "postal")
     found: dict[str, Any] = {

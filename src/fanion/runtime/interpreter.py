@@ -1,15 +1,15 @@
-"""How the interpreter of a process that answers requests is set up."""
+"""The set-up of the interpreter in a process that answers requests."""
 
 import asyncio
 import gc
 import sys
 from importlib import import_module
 
-# How often the interpreter switches threads: with Python's default of 5 ms a finished commit waits
-# for the event loop longer than it took.
+# How often the interpreter switches threads. With Python's default of 5 ms a finished commit waits
+# for the event loop longer than the commit took.
 SWITCH_S = 0.0003
-# With Python's default thresholds the collector runs every 700 allocations, a seventh of the time
-# of ingestion; objects made during the start live as long as the process.
+# With Python's default thresholds the collector runs every 700 allocations, which is a seventh of
+# the time of ingestion. Objects made during the start live as long as the process.
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
 
 
@@ -18,12 +18,18 @@ def shorten_switch_interval() -> None:
 
 
 def enable_garbage_collection() -> None:
-    """Of objects made from now on; until then the collector is off, and what exists is frozen."""
+    """Collect the garbage of objects made from now on. Existing objects are never looked at again.
+
+    Until this call the collector is off.
+    """
     gc.freeze()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     gc.enable()
 
 
 async def import_in_thread(module: str) -> None:
-    """In a thread, while the event loop answers requests. A later import of it is immediate."""
+    """Import a module in a thread, while the event loop answers requests.
+
+    A later import of it is immediate.
+    """
     await asyncio.to_thread(import_module, module)

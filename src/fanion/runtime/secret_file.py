@@ -1,4 +1,4 @@
-"""A secret that is kept in a file of its own, as container platforms provide them."""
+"""The secrets that are kept in files of their own, as container platforms provide them."""
 
 from pathlib import Path
 
@@ -8,10 +8,13 @@ SECRET_BYTES_MAX = 4_096
 
 
 def read_secret(name: str, value: str, path: str) -> str:
-    """The value of the setting, or the file's text without white space around it.
+    """Return the setting's value, or the file's text without white space around it.
 
-    name:   of the setting with the path, for the error
-    raises: SettingsError, which repeats nothing of the file
+    Args:
+        name: The setting with the path, for the error.
+
+    Raises:
+        SettingsError: The file cannot be used. The text repeats nothing of the file.
     """
     if not path:
         return value

@@ -1,4 +1,4 @@
-"""Token buckets, one for each key. Pure: the clock is passed in."""
+"""The token buckets of rate limits, one for each key. Pure: the clock is passed in."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
@@ -10,20 +10,26 @@ K = TypeVar("K", bound=Hashable)
 
 
 class TokenBucket:
-    """level: tokens that may be taken now; negative is a debt"""
+    """A token bucket, full at first.
+
+    Attributes:
+        level: The tokens that may be taken now; a negative number is a debt.
+    """
 
     __slots__ = ("_at", "level")
 
     def __init__(self) -> None:
-        self.level = float("inf")  # full, however large it is
+        self.level = float("inf")  # full, whatever the capacity
         self._at = 0.0
 
     def wait_s(self, per_s: float | None, capacity: float, now: float) -> float:
-        """Seconds until there is a whole token, 0.0 for now. Nothing is taken.
+        """Return the seconds until there is a whole token, or 0.0 if there is one; take nothing.
 
-        per_s:    that are added; a rate that changed counts from now on, None fills the bucket
-        capacity: tokens at most; of a smaller bucket than one all of it is needed
-        now:      seconds of any clock; one that was set back adds nothing
+        Args:
+            per_s: Tokens added per second. A changed rate counts from now on; None fills the
+                bucket.
+            capacity: The most tokens. A bucket smaller than one token needs all of it.
+            now: Seconds of any clock; one that was set back adds nothing.
         """
         if per_s is None:
             self.level = float("inf")
@@ -35,7 +41,10 @@ class TokenBucket:
 
 
 class TokenBuckets(Generic[K]):
-    """Of more keys than `keys_max` the least recently used are forgotten: they start full."""
+    """The buckets of many keys.
+
+    Beyond `keys_max` keys the least recently used are forgotten, and start full again.
+    """
 
     def __init__(self, keys_max: int) -> None:
         self._keys_max = keys_max

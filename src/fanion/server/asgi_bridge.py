@@ -1,4 +1,4 @@
-"""Runs requests through an ASGI application."""
+"""The bridge that runs requests through an ASGI application."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -8,14 +8,14 @@ from fanion.server.errors import ClientDisconnected
 from fanion.server.request import Request
 
 Message = MutableMapping[str, Any]
-# Name of the extension that holds the `Request`, for an application that reads the body itself.
+# The extension that holds the `Request`, for an application that reads the body itself.
 REQUEST = "fanion.request"
 # Frameworks type the three arguments differently.
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class ResponseAborted(Exception):
-    """The application failed after a part of its response was sent; `__cause__` is the error."""
+    """A failure of the application after it has begun its response; `__cause__` is the error."""
 
 
 async def answer(
@@ -28,11 +28,14 @@ async def answer(
 ) -> int:
     """Run one request through `app` and return its status.
 
-    state:   of the request; `app` adds to it
-    path:    decoded, for `app`
-    headers: of responses that have none of that name themselves; names in lower case
+    Args:
+        state: The request's state; `app` adds to it.
+        path: Decoded, for `app`.
+        headers: Added to responses that do not have a header of that name; names in lower case.
 
-    raises: ClientDisconnected, ResponseAborted
+    Raises:
+        ClientDisconnected: The client has disconnected.
+        ResponseAborted: The application failed after a part of its response was sent.
     """
     exchange = _Exchange(request, headers)
     try:
@@ -44,7 +47,7 @@ async def answer(
             raise ResponseAborted from error
         raise
     if exchange.is_disconnected and not exchange.is_streaming:
-        raise ClientDisconnected  # `app` was told, and its response could not be sent
+        raise ClientDisconnected  # `app` learned of it, and its response could not be sent
     return exchange.status
 
 
@@ -55,7 +58,7 @@ def _asgi_scope(request: Request, path: str, state: dict[str, Any]) -> dict[str,
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": request.http_version,
-        # The response to HEAD is that to GET; `Request` leaves its body out.
+        # HEAD gets the response to GET; `Request` leaves its body out.
         "method": "GET" if request.method == "HEAD" else request.method,
         "scheme": "http",
         "path": path,
@@ -71,7 +74,10 @@ def _asgi_scope(request: Request, path: str, state: dict[str, Any]) -> dict[str,
 
 
 class _Exchange:
-    """ASGI's `receive` and `send`. A response in one piece has a length, others are streamed."""
+    """The `receive` and `send` of ASGI for one request.
+
+    A response in one piece has a length; others are streamed.
+    """
 
     def __init__(self, request: Request, extra: list[tuple[str, str]]) -> None:
         self.status = 500
@@ -85,7 +91,7 @@ class _Exchange:
 
     async def receive(self) -> Message:
         if self._pieces is None and self._request.is_taken:
-            self._is_body_over = True  # `app` has it from the request
+            self._is_body_over = True  # `app` has taken the body from the request
         if not self._is_body_over:
             self._pieces = self._pieces or self._request.pieces()
             try:

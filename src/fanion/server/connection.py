@@ -1,4 +1,4 @@
-"""One client's connection: HTTP/1.1 requests, answered one after another in their order."""
+"""One client's connection: HTTP/1.1 requests, answered one after another in order."""
 
 import asyncio
 import os
@@ -15,26 +15,27 @@ from fanion.server.response import CLOSE, KEEP_ALIVE, Response, response_head
 
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep connections for a minute at most
 HEAD_S_MAX = 30.0
-LINE_BYTES_MAX = 8 * 1024  # of an incomplete request line
-FLUSH_S = 0.01  # how often a connection that is to be handed over is checked for unsent bytes
+LINE_BYTES_MAX = 8 * 1024  # the longest request line that may be incomplete
+FLUSH_S = 0.01  # how often a connection to be handed over is checked for unsent bytes
 
-# Called with a connection, the path of its next request and the bytes read of that. True when
-# another process has the connection now.
+# Called with a connection, the path of its next request and the bytes read of that request. Returns
+# True if another process has the connection now.
 PassOn = Callable[["Connection", str, bytes], bool]
 
 
 class ConnectionServer(Protocol):
-    """What a connection needs of its server.
+    """The server, as its connections need it.
 
-    pass_on:      None when all connections stay in this process
-    buffers:      in memory
-    files:        on disk, such as the large fields of forms
-    proxies:      whose headers name their clients
-    now:          seconds of a monotonic clock
-    date:         the header line
-    answer:       True when it held the GIL for tens of milliseconds
-    render_error: makes the response to a request that the server refuses by itself
-    opened:       returns why the connection cannot be served
+    Attributes:
+        pass_on: None if all connections stay in this process.
+        buffers: The budget in memory.
+        files: The budget on disk, such as for large fields of forms.
+        proxies: The proxies whose headers name their clients.
+        now: Seconds of a monotonic clock.
+        date: The header line.
+        answer: Returns True if it held the GIL for tens of milliseconds.
+        render_error: Makes the response to a request that the server refuses by itself.
+        opened: Returns why the connection cannot be served, or None.
     """
 
     is_ending: bool
@@ -53,27 +54,34 @@ class ConnectionServer(Protocol):
 
 
 class Connection(FlowControl):
-    """One request is read and answered at a time. The bytes after it are not parsed, at most one
-    read of the socket, so that they can go to another process.
+    """A connection on which one request is read and answered at a time.
 
-    answering: None between two requests
-    is_costly: whether an answer on it has held the GIL for tens of milliseconds
+    The bytes after the current request are not parsed, and are at most one read of the socket, so
+    that they can go to another process.
+
+    Attributes:
+        answering: The request that is being answered; None between two requests.
+        is_costly: Whether an answer on this connection has held the GIL for tens of milliseconds.
     """
 
     def __init__(self, server: ConnectionServer, first: bytes = b"") -> None:
-        """first: bytes of a request that another process has read"""
+        """Serve a connection.
+
+        Args:
+            first: The bytes of a request that another process has read.
+        """
         super().__init__(server.now, server.buffers)
         self._server = server
         self.files = server.files
         self.proxies = server.proxies
         self.parser = RequestParser(server.head_cache)
-        self._receiving: Request | None = None  # its body is incomplete
+        self._receiving: Request | None = None  # the request whose body is incomplete
         self.answering: Request | FastRequest | None = None
         self._task: asyncio.Task[None] | None = None
         self._unparsed = first
         self._is_parsing_scheduled = False
         self._is_input_ignored = False
-        self._is_at_eof = False  # the client sends nothing more
+        self._is_at_eof = False  # the client will not send anything more
         self._refusal: HttpError | None = None
         self._idle_since = 0.0
         self.is_costly = False
@@ -113,7 +121,7 @@ class Connection(FlowControl):
                 self._parse_unparsed()
 
     def eof_received(self) -> bool:
-        """A client that has sent everything may still read its responses."""
+        """Keep the connection open for a response: a client may still read after its end."""
         self._is_at_eof = True
         if isinstance(self.answering, Request):
             self.answering.end_input()
@@ -135,7 +143,7 @@ class Connection(FlowControl):
             self._loop.call_soon(self._parse_unparsed)
 
     def _parse_unparsed(self) -> None:
-        """Until a request has to be answered before the next one is read."""
+        """Parse until a request has to be answered before the next one is read."""
         self._is_parsing_scheduled = False
         while self._unparsed and not self._is_parsing_scheduled:
             if self._is_input_ignored or self._transport is None:
@@ -154,18 +162,21 @@ class Connection(FlowControl):
             self.read_more()
 
     def _owes_response(self) -> bool:
-        """To a client that sends nothing more: an incomplete request is lost."""
+        """Return whether a response is owed to a client that will not send anything more.
+
+        An incomplete request is lost.
+        """
         if self._receiving is not None:
             self._receiving.lose()
-        answering = self.answering  # an answered one was waiting for the rest of its body
+        answering = self.answering  # an answered request was waiting for the rest of its body
         return answering is not None and not answering.is_answered
 
     def _read(self, data: bytes) -> bool:
-        """False when the data has to wait, or is another process's."""
+        """Return False if the data has to wait, or belongs to another process."""
         cached = None
         if self._server.pass_on is not None and not self.parser.is_in_message:
             if b"\n" not in data and len(data) <= LINE_BYTES_MAX:
-                self._unparsed = data  # without a path the process is not known yet
+                self._unparsed = data  # without a path it is not known which process answers
                 if self._is_at_eof:
                     self.close()
                 else:
@@ -198,12 +209,16 @@ class Connection(FlowControl):
             self._refuse(error)
             return
         self._unparsed = unparsed
-        if unparsed and self.parser.is_in_message:  # other connections have their turn first
+        if unparsed and self.parser.is_in_message:  # let other connections have their turn first
             self.pause_reading()
             self._schedule_parsing()
 
     def _begin_complete(self, cached: CachedHead, body: bytes) -> None:
-        """raises: HttpError"""
+        """Begin a complete request, without a task if it has a fast path.
+
+        Raises:
+            HttpError: The request cannot be served.
+        """
         if cached.fast_path is not None:
             keep_alive = not self._server.is_ending
             self.answering = cached.fast_path(self, self.peer, keep_alive, body)
@@ -217,10 +232,14 @@ class Connection(FlowControl):
         self._begin(self._receiving)
 
     def _receive(self, body: bytes, *, is_last: bool) -> None:
-        """raises: HttpError"""
+        """Pass a part of the body to the request that is being received.
+
+        Raises:
+            HttpError: The request cannot be served.
+        """
         request = self._receiving
         if request is None:
-            return  # it was refused
+            return  # the request was refused
         if body:
             self._receive_pace.received(len(body), self.now())
             request.feed(body)
@@ -241,7 +260,11 @@ class Connection(FlowControl):
             self.resume_reading()
 
     def respond(self, head: str, body: bytes) -> None:
-        """Send a whole response. head: as of `response_head`"""
+        """Send a whole response.
+
+        Args:
+            head: The result of `response_head`.
+        """
         answering = self.answering
         if answering is not None:
             self.write_head(head, answering.keep_alive, body)
@@ -265,15 +288,19 @@ class Connection(FlowControl):
     # Called by the server.
 
     def end(self) -> None:
-        """Close at once, or after the present response."""
+        """Close at once, or after the current response."""
         if self.answering is None and not self.parser.is_in_message:
             self.close()
         elif self.answering is not None and not self.parser.is_in_head:
-            self.answering.keep_alive = False  # an incomplete head sets it when it is complete
+            self.answering.keep_alive = False  # a request with an incomplete head sets it later
 
     def detach(self) -> int | None:
-        """Give up the connection between two requests without closing it: a file descriptor of its
-        socket, which the caller closes. None when it is closing."""
+        """Give up the connection between two requests without closing it.
+
+        Returns:
+            A file descriptor of its socket, which the caller closes; None if the connection is
+            closing.
+        """
         transport = self._open_transport()
         if transport is None or self._unsent_bytes():
             return None
@@ -321,7 +348,7 @@ class Connection(FlowControl):
 
     async def _answer(self, request: Request) -> None:
         try:
-            # What came with the head may have been refused already.
+            # The bytes that came with the head may have caused a refusal already.
             if self._refusal is None and await self._server.answer(request):
                 self.is_costly = True
             if request.is_head_sent and not request.is_answered:
@@ -332,7 +359,7 @@ class Connection(FlowControl):
             self._task = None
             request.release()
             if not request.is_answered:
-                # The client must not take a part of a response for all of it.
+                # Abort, since the client must not take a part of a response for the whole.
                 request.lose()
                 if self._refusal is not None and not request.is_head_sent:
                     self._send_error(self._refusal)
@@ -340,7 +367,7 @@ class Connection(FlowControl):
                     super().abort()
 
     def _finish(self, request: Request | FastRequest) -> None:
-        """After the last byte of a request and of its response."""
+        """Go on after the last byte of a request and of its response."""
         self.answering = None
         if isinstance(request, Request):
             self._idle_since = self.now()
@@ -365,7 +392,7 @@ class Connection(FlowControl):
             self.read_more()
 
     def _refuse(self, error: HttpError) -> None:
-        """The rest of the input cannot be parsed."""
+        """Refuse the request; the rest of the input cannot be parsed."""
         self._is_input_ignored = True
         self._refusal = error
         receiving, self._receiving = self._receiving, None

@@ -1,4 +1,4 @@
-"""Errors that the server answers by itself, before the application or behind it.
+"""The errors that the server answers by itself, before the application or in its place.
 
 The application gives the server a function that renders them, so that clients see one shape of
 errors.
@@ -8,11 +8,16 @@ from typing import ClassVar
 
 
 class ClientDisconnected(Exception):
-    """The connection was closed before the request was complete, or its response was sent."""
+    """A connection that closed before its request was complete or its response was sent."""
 
 
 class HttpError(Exception):
-    """reason: a stable word for programs; detail: a sentence for their authors"""
+    """An error that the server answers by itself.
+
+    Attributes:
+        reason: A stable word for programs.
+        detail: A sentence for their authors.
+    """
 
     status: ClassVar[int] = 400
     reason: str
@@ -75,7 +80,7 @@ class VersionNotSupported(HttpError):
 
 
 class Overloaded(HttpError):
-    """A limit on connections or buffers is reached."""
+    """A limit on connections or buffers that has been reached."""
 
     status, reason = 503, "unavailable"
     retry_after_s = 5

@@ -1,5 +1,7 @@
-"""Back-pressure between this process and its clients: how much it buffers, and how fast transfers
-must go on."""
+"""The back-pressure between this process and its clients.
+
+It limits how much is buffered, and sets how fast transfers must go on.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -10,24 +12,26 @@ from fanion.server.forwarded import network_of, read_address
 
 BUFFERED_BYTES_MAX = 256 * 1024 * 1024  # a dozen of the largest batches at once
 
-STALLED_S_MAX = 60.0  # of a transfer without progress
-# Of a transfer over any longer time: a hundredth of a bad mobile connection.
+STALLED_S_MAX = 60.0  # seconds of a transfer without progress
+# The rate over any longer time: a hundredth of a bad mobile connection.
 BYTES_PER_S_MIN = 500
-# What is held for a transfer must double within this time, so that memory is not held by trickling.
+# The bytes held for a transfer must double within this time, so that a trickle does not hold
+# memory.
 DOUBLED_S_MAX = 300.0
-# Of the largest transfers, from 20 MiB on: half of a slow line, for files of members.
+# The rate of the largest transfers, from 20 MiB on: half of a slow line, for files of cohort
+# members.
 LARGE_BYTES_PER_S_MIN = 64 * 1024
 
 
 class BufferBudget:
-    """A number of bytes, for one purpose of a process."""
+    """A number of bytes for one purpose of a process."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.held = 0
 
     def take(self, size: int) -> bool:
-        """False, and nothing is taken, when that much is not free."""
+        """Take bytes; return False, and take nothing, if that many are not free."""
         if self.held + size > self.bytes_max:
             return False
         self.held += size
@@ -40,8 +44,8 @@ class BufferBudget:
 class SharedBudget:
     """The bytes that one process holds for its clients, shared by their addresses.
 
-    An address may hold as much as all of them leave free: alone half of everything, beside one that
-    does the same a third. So no address takes the room of the next.
+    An address may hold as much as all of them leave free: half of everything if it is alone, a
+    third beside one that does the same. So no address takes the room of the next.
 
     Source: Choudhury and Hahne, Dynamic Queue Length Thresholds (IEEE/ACM ToN 6, 1998).
     """
@@ -55,11 +59,11 @@ class SharedBudget:
         return self._held_by.get(holder, 0)
 
     def take(self, size: int, holder: str) -> bool:
-        """Return False, and take nothing, when the holder would have more than is left free.
+        """Take bytes, or return False if the holder would then have more than is left free.
 
         Args:
             size: In bytes.
-            holder: The network of a client, as of `network_of`.
+            holder: The network of a client, as returned by `network_of`.
         """
         held = self.held_by(holder) + size
         if held > self.bytes_max - self.held - size:
@@ -78,12 +82,12 @@ class SharedBudget:
 
 
 def least_rate(held: int) -> float:
-    """Return the bytes a second that a transfer must have for which so many bytes are held."""
+    """Return the least rate, in bytes per second, of a transfer for which `held` bytes are held."""
     return min(LARGE_BYTES_PER_S_MIN, max(BYTES_PER_S_MIN, held / DOUBLED_S_MAX))
 
 
 class Pace:
-    """Whether one transfer has the minimum rate.
+    """The pace of one transfer, which must keep the minimum rate.
 
     Bytes that have moved postpone the deadline by the time that they may take, up to STALLED_S_MAX
     from now. All times are seconds of one monotonic clock.
@@ -101,11 +105,11 @@ class Pace:
         self.moved(size, self._moved, now)
 
     def moved(self, size: int, held: int, now: float) -> None:
-        """Count bytes that have moved while so many are held."""
+        """Count bytes that have moved while `held` bytes are held."""
         self.deadline = min(now + STALLED_S_MAX, self.deadline + size / least_rate(held))
 
     def postpone(self, seconds: float) -> None:
-        """Time in which the other side could not go on."""
+        """Leave out the time in which the other side could not go on."""
         self.deadline += seconds
 
     def is_late(self, now: float) -> bool:
@@ -113,7 +117,7 @@ class Pace:
 
 
 class SendBuffer:
-    """Charges the bytes that a transport buffers to the budget while the client is slow."""
+    """The bytes that a transport buffers while the client is slow, charged to the budget."""
 
     def __init__(self, budget: SharedBudget) -> None:
         self._budget = budget
@@ -122,7 +126,11 @@ class SendBuffer:
         self._pace = Pace(0.0)
 
     def begin(self, unsent: int, holder: str, now: float) -> bool:
-        """False when the budget has no room for that much. holder: as of `SharedBudget.take`"""
+        """Charge the bytes; return False if the budget has no room for them.
+
+        Args:
+            holder: The network of the client, as for `SharedBudget.take`.
+        """
         if not self._budget.take(unsent, holder):
             return False
         self._holder = holder
@@ -135,7 +143,11 @@ class SendBuffer:
         self._unsent = 0
 
     def is_late(self, unsent: int, now: float) -> bool:
-        """unsent: bytes that are still buffered"""
+        """Count what has been sent, and return whether the transfer is too slow.
+
+        Args:
+            unsent: The bytes that are still buffered.
+        """
         sent = max(0, self._unsent - unsent)
         self._budget.give(sent, self._holder)
         self._unsent -= sent
@@ -146,9 +158,11 @@ class SendBuffer:
 class FlowControl(asyncio.Protocol):
     """The transport of one client: reading can be paused, and writing waits for the client.
 
-    now:     seconds of a monotonic clock
-    address: of the client, without its port
-    peer:    host:port of the client, IPv6 in brackets; local: of this end
+    Attributes:
+        now: Seconds of a monotonic clock.
+        address: The client's address, without its port.
+        peer: host:port of the client, IPv6 in brackets.
+        local: host:port of this end.
     """
 
     def __init__(self, now: Callable[[], float], buffers: SharedBudget) -> None:
@@ -180,7 +194,7 @@ class FlowControl(asyncio.Protocol):
             raise ClientDisconnected
 
     def holder(self) -> str:
-        """Return whose share of the buffers the present answer takes, as of `SharedBudget.take`."""
+        """Return the network whose share of the buffers the current answer takes."""
         return network_of(read_address(self.address))
 
     def pause_writing(self) -> None:

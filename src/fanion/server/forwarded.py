@@ -1,8 +1,8 @@
-"""`X-Forwarded-*`: the client's address, and the scheme, host and path prefix that it used. Read
-from trusted proxies only, since any client may send these headers.
+"""The client's address, and the scheme, host and path prefix that it used, from `X-Forwarded-*`.
 
-`Forwarded` (RFC 7239) is not read: a proxy that sets one family of headers passes the other on as
-the client sent it, so that reading both would let clients choose their address.
+They are read only from trusted proxies, since any client may send these headers. `Forwarded` (RFC
+7239) is not read: a proxy that sets one family of headers passes the other on as the client sent
+it, so that reading both would let clients choose their address.
 """
 
 import re
@@ -17,12 +17,12 @@ Network = IPv4Network | IPv6Network
 FOR, HOST = "x-forwarded-for", "x-forwarded-host"
 PROTO, PREFIX = "x-forwarded-proto", "x-forwarded-prefix"
 
-# What FANION_TRUST_FORWARDED_FOR=true stands for.
+# The meaning of FANION_TRUST_FORWARDED_FOR=true.
 ALL_NETWORKS: tuple[Network, ...] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
 HOPS_MAX = 32  # entries of X-Forwarded-For that are read, from its end
 # The longest address in brackets (47), a zone (15 on Linux, and "%") and a port (6).
 ENTRY_CHARS_MAX = 72
-CLIENT_PREFIX_BITS = 64  # of IPv6, what one subscriber is given at least. source: RFC 6177
+CLIENT_PREFIX_BITS = 64  # the least that one subscriber is given of IPv6 (RFC 6177)
 ADDRESSES_CACHED = 4_096  # about 1 MB
 HOST_CHARS_MAX = 255 + len(":65535")  # RFC 1035 section 2.3.4
 PREFIX_CHARS_MAX = 200
@@ -34,12 +34,16 @@ _PORT_DIGITS_MAX = 5
 _PORT_MAX = 65_535
 
 
-# Names in lower case. Lines of one name are joined with commas, in their order.
+# Names are in lower case. Lines with the same name are joined with commas, in order.
 Headers = Mapping[str, str]
 
 
 class Caller(Protocol):
-    """peer: address and port of the other end of the connection"""
+    """A request, as far as its client's address depends on it.
+
+    Attributes:
+        peer: Address and port of the other end of the connection.
+    """
 
     @property
     def headers(self) -> Headers: ...
@@ -49,10 +53,11 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Addresses as of `read_address`, "" for none.
+    """The addresses of a client, in the form of `read_address`; "" for none.
 
-    address: of the client; none when a proxy does not forward it
-    claimed: the address that an untrusted peer forwards for its client
+    Attributes:
+        address: The client's address; "" if a proxy does not forward it.
+        claimed: The address that an untrusted peer forwards for its client.
     """
 
     address: str
@@ -60,9 +65,12 @@ class Client:
 
 
 class Base(NamedTuple):
-    """Where the client reached the outermost proxy; None for what no trusted proxy forwards.
+    """The address at which the client reached the outermost proxy.
 
-    prefix: begins with a slash and ends without one, or is empty
+    A field is None if no trusted proxy forwards it.
+
+    Attributes:
+        prefix: Begins with a slash and ends without one, or is empty.
     """
 
     scheme: str | None = None
@@ -74,10 +82,11 @@ _NOT_FORWARDED = Base()
 
 
 class TrustedProxies:
-    """Derives clients' addresses and base URLs from the headers of trusted proxies.
+    """The trusted proxies, and the addresses and base URLs that their headers give.
 
-    on_ignored: called with the address of an untrusted peer that sent a forwarded header
-    is_trusted: of an address without a port; cached
+    Attributes:
+        on_ignored: Called with the address of an untrusted peer that sent a forwarded header.
+        is_trusted: Takes an address without a port; cached.
     """
 
     is_trusted: Callable[[str], bool]
@@ -90,12 +99,16 @@ class TrustedProxies:
         self.is_trusted = lru_cache(ADDRESSES_CACHED)(self._is_trusted)
 
     def client_address(self, peer: str, headers: Headers) -> str:
-        """The last entry of X-Forwarded-For, seen from the peer, that is not a trusted proxy.
+        """Return the last entry of X-Forwarded-For that is not a trusted proxy, seen from the peer.
 
-        peer:    address and port of the connection
-        returns: normalised; "" when a trusted proxy sends `unknown` or something else that is
-                 not an address: any client may have written the entries before that one
-        source:  capture.md 3.1
+        Args:
+            peer: Address and port of the connection.
+
+        Returns:
+            A normalised address; "" if a trusted proxy sends `unknown` or other text that is not
+            an address, because any client may have written the entries before that one.
+
+        Source: capture.md 3.1.
         """
         return self.address_finder(headers)(peer)
 
@@ -103,18 +116,18 @@ class TrustedProxies:
         address = self.client_address(caller.peer, caller.headers)
         if self.is_trusted(address_of(caller.peer)):
             return Client(address)
-        # A proxy adds the address that it sees at the end: its clients cannot choose that one.
+        # A proxy adds the address that it sees at the end, so its clients cannot choose that one.
         claimed = caller.headers.get(FOR) or ""
         return Client(address, read_address(claimed.rpartition(",")[2]))
 
     def address_finder(self, headers: Headers) -> Callable[[str], str]:
-        """`client_address` of all requests with these headers, by their peer."""
+        """Return a function from peers to `client_address`, for all requests with these headers."""
         if not _has_forwarded(headers):
             return address_of
         return _AddressFinder(self, self.forwarded_address(headers.get(FOR) or ""))
 
     def forwarded_address(self, forwarded: str) -> str | None:
-        """The address in X-Forwarded-For of a trusted peer; None when there is no entry."""
+        """Return the client's address in a trusted peer's X-Forwarded-For; None without an entry."""
         known: str | None = None
         rest, comma = forwarded, ","
         for _ in range(HOPS_MAX):
@@ -122,15 +135,20 @@ class TrustedProxies:
                 break
             rest, comma, entry = rest.rpartition(",")
             if not (entry := entry.strip()):
-                continue  # RFC 9110 section 5.6.1
+                continue  # an empty list element (RFC 9110 section 5.6.1)
             known = read_address(entry)
             if not known or not self.is_trusted(known):
                 return known
         return known
 
     def base(self, peer: str, headers: Headers) -> Base:
-        """peer: the address of the connection. The last value of a header counts, which the peer
-        itself added; a malformed one is ignored."""
+        """Return the base URL that a trusted proxy forwards.
+
+        The last value of a header counts, which the peer itself added; a malformed one is ignored.
+
+        Args:
+            peer: The address of the connection.
+        """
         if not _has_forwarded(headers):
             return _NOT_FORWARDED
         address = read_address(peer)
@@ -157,8 +175,9 @@ class TrustedProxies:
 class BaseUrl(NamedTuple):
     """The URL that absolute links begin with.
 
-    public_url: set by the operator, goes before all others; "" for none
-    host:       of a request without `Host`, as HTTP/1.0 allows; may have a port
+    Attributes:
+        public_url: Set by the operator, and preferred to all others; "" for none.
+        host: Used for a request without `Host`, as HTTP/1.0 allows; may have a port.
     """
 
     proxies: TrustedProxies
@@ -166,10 +185,11 @@ class BaseUrl(NamedTuple):
     host: str = "localhost"
 
     def of(self, peer: str, headers: Headers, scheme: str = "http") -> str:
-        """Scheme, host and the prefix of paths, without a slash at its end.
+        """Return scheme, host and the prefix of paths, without a slash at the end.
 
-        peer:   the address of the connection, with or without its port
-        scheme: of the connection; it and `Host` count unless a trusted proxy forwards others
+        Args:
+            peer: The address of the connection, with or without its port.
+            scheme: The connection's; it and `Host` count unless a trusted proxy forwards others.
         """
         if self.public_url:
             return self.public_url.rstrip("/")
@@ -179,7 +199,7 @@ class BaseUrl(NamedTuple):
 
 
 def is_base_url(url: str) -> bool:
-    """Whether it is an http or https address with a host, and at most a path."""
+    """Return whether the text is an http or https address with a host and at most a path."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     is_path = not path.strip("/") or bool(_prefix(slash + path))
@@ -187,13 +207,13 @@ def is_base_url(url: str) -> bool:
 
 
 def _has_forwarded(headers: Headers) -> bool:
-    """Called for each request: a loop over the names takes four times as long."""
+    """Return whether a forwarded header is set; a loop over the names takes four times as long."""
     get = headers.get
     return bool(get(FOR) or get(HOST) or get(PROTO) or get(PREFIX))
 
 
 class _AddressFinder:
-    """As `TrustedProxies.address_finder`, for headers with a forwarded one."""
+    """A function from peers to client addresses, for headers that contain a forwarded one."""
 
     __slots__ = ("_address", "_proxies")
 
@@ -209,18 +229,21 @@ class _AddressFinder:
         return address
 
 
-@lru_cache(1024)  # a client asks again and again on the same connection
+@lru_cache(1024)  # a client sends many requests on the same connection
 def address_of(peer: str) -> str:
-    """Without the port; "" for a peer without an address."""
+    """Return the address of a peer without its port; "" if it has none."""
     return read_address(peer)
 
 
 def read_address(text: str) -> str:
-    """An IPv4 or IPv6 address in its shortest form, which is at most 39 characters long.
+    """Return an IPv4 or IPv6 address in its shortest form, which has at most 39 characters.
 
-    text:    may have a port, IPv6 then in brackets; may have a zone, which has a meaning only on
-             the machine that wrote it and is dropped
-    returns: IPv4 for an IPv4-mapped address; "" when it is not an address
+    Args:
+        text: May have a port, with IPv6 in brackets. A zone, which has a meaning only on the
+            machine that wrote it, is dropped.
+
+    Returns:
+        IPv4 for an IPv4-mapped address; "" if the text is not an address.
     """
     return _read_address(text.strip()) if len(text) <= ENTRY_CHARS_MAX else ""
 
@@ -241,7 +264,7 @@ def _read_address(text: str) -> str:
 
 
 def _split_port(text: str) -> tuple[str, str | None]:
-    """port: None when there is none"""
+    """Split host and port; the port is None if there is none."""
     if text[:1] == "[" and "]" in text:
         host, _, rest = text[1:].partition("]")
         return host, rest.removeprefix(":") if rest else None
@@ -257,21 +280,27 @@ def _is_port(text: str) -> bool:
 
 
 def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """One machine has one address on IPv4 and on dual-stack sockets."""
+    """Return IPv4 for a mapped address: one machine has one address on dual-stack sockets too."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def network_of(address: str) -> str:
-    """An IPv4 address, or the /64 of an IPv6 address, which one subscriber has. address: as of
-    `read_address`"""
+    """Return an IPv4 address, or the /64 of an IPv6 address, which one subscriber has.
+
+    Args:
+        address: In the form of `read_address`.
+    """
     if ":" not in address:
         return address
     return str(ip_network((address, CLIENT_PREFIX_BITS), strict=False))
 
 
 def read_networks(text: str) -> tuple[Network, ...]:
-    """Addresses and networks, separated by commas or spaces. raises: ValueError with the entry
-    that is neither"""
+    """Parse addresses and networks, separated by commas or spaces.
+
+    Raises:
+        ValueError: An entry is neither; the text names it.
+    """
     return tuple(_network(entry) for entry in text.replace(",", " ").split())
 
 
@@ -294,7 +323,7 @@ def _advice(entry: str) -> str:
 
 
 def format_networks(networks: Sequence[Network]) -> str:
-    """For messages; "none" when there is none."""
+    """Return the networks as text for messages; "none" if there are none."""
     single = (32, 128)
     names = (
         str(one.network_address if one.prefixlen == single[one.version == 6] else one)
@@ -313,7 +342,10 @@ def _scheme(value: str) -> str | None:
 
 
 def _host(value: str) -> str | None:
-    """source: RFC 3986 section 3.2.2, without forms that no web server's host has"""
+    """Return the host if it is well-formed, or None.
+
+    Source: RFC 3986 section 3.2.2, without forms that no web server's host has.
+    """
     if len(value) > HOST_CHARS_MAX:
         return None
     host, port = _split_port(value)

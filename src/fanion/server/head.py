@@ -1,6 +1,6 @@
 """The head of a request: parsed by llhttp, and checked by the rules that llhttp leaves to servers.
 
-source: RFC 9110 sections 4.2, 7.2, 9.1, 10.1.1; RFC 9112 sections 2.3, 3.2, 6.1 and 6.3
+Source: RFC 9110 sections 4.2, 7.2, 9.1, 10.1.1; RFC 9112 sections 2.3, 3.2, 6.1 and 6.3.
 """
 
 import re
@@ -21,21 +21,23 @@ from fanion.server.errors import (
 HEAD_BYTES_MAX = 64 * 1024
 END_OF_HEAD = b"\r\n\r\n"
 
-# Answered by some path, and TRACE, which each path refuses with 405.
+# The methods that some path answers, and TRACE, which each path refuses with 405.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?= |$)")
 _ABSOLUTE = re.compile(rb"[Hh][Tt][Tt][Pp][Ss]?://([^/?@]+)([/?].*)?", re.DOTALL)
-# source: RFC 3986 section 3.2.2
+# RFC 3986 section 3.2.2
 _HOST = re.compile(
     r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
 )
 
 
 class HeaderFields(dict[str, str]):
-    """Names in lower case; a header that is sent more than once is one list with commas.
+    """The headers of a request, with names in lower case.
 
-    source: RFC 9110 section 5.3
+    A header that is sent more than once is one list with commas.
+
+    Source: RFC 9110 section 5.3.
     """
 
     def add(self, name: str, value: str) -> None:
@@ -46,12 +48,15 @@ class HeaderFields(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """path:             as sent, percent-encoded, without the query; `*` for the whole server
-    query:            as sent, without its question mark
-    http_version:     "1.1" or "1.0"
-    keep_alive:       whether the client wants to send more requests on the connection
-    expects_continue: whether the client waits for 100 Continue before it sends the body
-    body_bytes:       length of the body; None when it is chunked
+    """The parsed head of a request.
+
+    Attributes:
+        path: As sent, percent-encoded, without the query; `*` for the whole server.
+        query: As sent, without its question mark.
+        http_version: "1.1" or "1.0".
+        keep_alive: Whether the client wants to send more requests on the connection.
+        expects_continue: Whether the client waits for 100 Continue before it sends the body.
+        body_bytes: The length of the body; None if it is chunked.
     """
 
     method: str
@@ -65,8 +70,11 @@ class RequestHead:
 
 
 class _HeadFields:
-    """Callbacks of llhttp. Apart from the object that holds the parser, so that there is no
-    reference cycle: heads of clients that disconnect are released at once."""
+    """The callbacks of llhttp.
+
+    They are apart from the object that holds the parser, so that there is no reference cycle:
+    heads of clients that disconnect are released at once.
+    """
 
     def __init__(self) -> None:
         self.target = b""
@@ -84,7 +92,11 @@ class _HeadFields:
 
 
 class HeadParser:
-    """Parses one head from any number of pieces. raw: the bytes received so far"""
+    """A parser of one head, from any number of pieces.
+
+    Attributes:
+        raw: The bytes received so far.
+    """
 
     def __init__(self) -> None:
         self.raw = bytearray()
@@ -92,7 +104,11 @@ class HeadParser:
         self._parser: httptools.HttpRequestParser | None = None
 
     def feed(self, data: bytes) -> bytes | None:
-        """The bytes after the head; None while it is incomplete. raises: HttpError"""
+        """Parse a piece, and return the bytes after the head, or None while it is incomplete.
+
+        Raises:
+            HttpError: The head is malformed or too large.
+        """
         before = len(self.raw)
         end = _end_of_head(self.raw, data)
         used = data if end is None else data[: end - before]
@@ -103,7 +119,11 @@ class HeadParser:
         return None if end is None else data[end - before :]
 
     def head(self) -> RequestHead:
-        """The complete head. raises: HttpError"""
+        """Return the complete head.
+
+        Raises:
+            HttpError: The head is malformed or not supported.
+        """
         parser, fields, headers = self._parser, self._fields, self._fields.headers
         if parser is None or not fields.is_complete:
             raise MalformedRequest
@@ -134,7 +154,7 @@ class HeadParser:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # no upgrade is supported: the request is answered as HTTP/1.1
+            pass  # no upgrade is supported, so the request is answered as HTTP/1.1
         except httptools.HttpParserInvalidMethodError:
             if _is_unknown_method(bytes(self.raw)):
                 raise NotImplementedHere("The method of the request is not implemented.") from None
@@ -149,7 +169,7 @@ class HeadParser:
 
 
 def _end_of_head(known: bytearray, data: bytes) -> int | None:
-    """The end of the head, counted from the beginning of `known`; None if `data` lacks it."""
+    """Return the end of the head, counted from the start of `known`; None if `data` lacks it."""
     before = len(known)
     if before:
         seam = bytes(known[-3:]) + data[:3]
@@ -161,20 +181,21 @@ def _end_of_head(known: bytearray, data: bytes) -> int | None:
 
 
 def _require_method(method: str) -> None:
-    """raises: NotImplementedHere"""
     if method not in METHODS:
         raise NotImplementedHere(f'Method "{method}" is not implemented.')
 
 
 def _is_unknown_method(raw: bytes) -> bool:
-    """Whether text that llhttp refused begins with a well-formed method that it does not know."""
+    """Return whether a text that llhttp refused begins with a well-formed, unknown method."""
     return _TOKEN.match(raw) is not None
 
 
 def _version_of(given: str) -> str:
-    """A later minor version than 1 is answered as 1.1.
+    """Return the version to answer with: a later minor version than 1 is answered as 1.1.
 
-    raises: MalformedRequest, VersionNotSupported
+    Raises:
+        MalformedRequest: The version is 0.x.
+        VersionNotSupported: The major version is later.
     """
     major, _, minor = given.partition(".")
     if major == "1":
@@ -183,9 +204,10 @@ def _version_of(given: str) -> str:
 
 
 def _origin_form(target: bytes, method: str, headers: HeaderFields) -> bytes:
-    """Path and query of a target in any form; the host of an absolute one replaces the header.
+    """Return path and query of a target; the host of an absolute target replaces the header.
 
-    raises: MalformedRequest
+    Raises:
+        MalformedRequest: The target has no valid form.
     """
     if b"#" in target:
         raise MalformedRequest("The request target must not have a fragment.")
@@ -208,7 +230,6 @@ def _origin_form_of_absolute(target: bytes, headers: HeaderFields) -> bytes:
 
 
 def _require_host(version: str, headers: HeaderFields) -> None:
-    """raises: MalformedRequest"""
     host = headers.get("host")
     if host is None:
         if version == "1.1":
@@ -218,7 +239,7 @@ def _require_host(version: str, headers: HeaderFields) -> None:
 
 
 def _well_formed(host: str) -> str:
-    matched = _HOST.fullmatch(host)  # two are joined with a blank, which is not allowed in one
+    matched = _HOST.fullmatch(host)  # two hosts are joined with a blank, which none has
     if matched is None or not _is_address(matched["v6"]):
         raise MalformedRequest("Host must be one host with an optional port.")
     return host
@@ -235,9 +256,11 @@ def _is_address(v6: str | None) -> bool:
 
 
 def _body_bytes(version: str, headers: HeaderFields) -> int | None:
-    """Length of the body; None when it is chunked.
+    """Return the length of the body; None if it is chunked.
 
-    raises: MalformedRequest, NotImplementedHere
+    Raises:
+        MalformedRequest: The headers contradict each other or are not valid.
+        NotImplementedHere: The transfer coding is not implemented.
     """
     coding = headers.get("transfer-encoding")
     if coding is None:
@@ -258,7 +281,10 @@ def _body_bytes(version: str, headers: HeaderFields) -> int | None:
 
 
 def _expects_continue(version: str, headers: HeaderFields) -> bool:
-    """source: RFC 9110 section 10.1.1, which excludes HTTP/1.0"""
+    """Return whether the client waits for 100 Continue.
+
+    Source: RFC 9110 section 10.1.1, which excludes HTTP/1.0.
+    """
     expected = headers.get("expect")
     if expected is None or version == "1.0":
         return False
@@ -266,15 +292,19 @@ def _expects_continue(version: str, headers: HeaderFields) -> bool:
 
 
 def _keep_alive(version: str, headers: HeaderFields) -> bool:
-    """source: RFC 9112 section 9.3"""
+    """Return whether the client wants to keep the connection.
+
+    Source: RFC 9112 section 9.3.
+    """
     options = [each.strip().lower() for each in headers.get("connection", "").split(",")]
     return "close" not in options and (version == "1.1" or "keep-alive" in options)
 
 
 def path_of(request: bytes) -> str:
-    """As `RequestHead.path`, before the head is parsed: two processes must agree on it.
+    """Return the path before the head is parsed; it must equal `RequestHead.path` in each process.
 
-    request: its beginning, with the whole first line, which may be malformed
+    Args:
+        request: The beginning of the request, with the whole first line, which may be malformed.
     """
     request = request.lstrip(b"\r\n")
     start = request.find(b" ") + 1

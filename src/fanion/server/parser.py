@@ -1,4 +1,4 @@
-"""Parses the bytes of a connection into requests, one after another.
+"""The parser of a connection's bytes into requests, one after another.
 
 Heads are parsed by `head`, and cached, since a client sends the same bytes again and again. Bodies
 are framed here and not by llhttp, so that the bytes after a request can go to another process.
@@ -13,13 +13,13 @@ from fanion.server.head import END_OF_HEAD, HeadParser, RequestHead
 from fanion.server.request import FastPath
 
 CACHED_HEAD_BYTES_MAX = 1_500
-CACHED_HEADS_MAX = 1_000  # parsed they take 3 MB, 5 if they are long
+CACHED_HEADS_MAX = 1_000  # when parsed they take 3 MB, or 5 if they are long
 # Clients that wait for 100 Continue send no body right after the head.
 _EXPECT = "expect"
 
-# Of a chunked body that is decoded without a pause: tiny chunks take 1 µs each.
+# The bytes of a chunked body that are decoded without a pause: tiny chunks take 1 µs each.
 CHUNKED_BYTES_AT_ONCE = 16 * 1024
-# Of chunk extensions and trailers, which are checked and dropped.
+# The bytes of chunk extensions and trailers, which are checked and dropped.
 EXTRAS_BYTES_MAX = 8 * 1024
 _SIZE_DIGITS_MAX = 16
 
@@ -29,24 +29,30 @@ _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _EXTENSIONS = rb"(?:;" + _TOKEN + rb"(?:=(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?)*"
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,%d})(%b)" % (_SIZE_DIGITS_MAX, _EXTENSIONS))
 _TRAILER = re.compile(rb"(%b):[\t -~\x80-\xff]*" % _TOKEN)
-# Not allowed in trailers: they frame a body that has ended. source: RFC 9110 section 6.5.1
+# Headers that are not allowed in trailers, because they frame a body that has ended (RFC 9110
+# section 6.5.1).
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
-# The first line of a usual chunk: its size without extensions.
+# The first line of an ordinary chunk: its size without extensions.
 _PLAIN = re.compile(rb"([0-9A-Fa-f]{1,7})\r\n")
 
-# Result of one call: a request that begins, bytes of its body, whether they are the last ones, and
-# the unread bytes. A request that begins with a `CachedHead` is complete.
+# The result of one call: a request that begins, bytes of its body, whether they are the last ones,
+# and the unread bytes. A request that begins with a `CachedHead` is complete.
 Part = tuple["CachedHead | RequestHead | None", bytes, bool, bytes]
 
 
 class RequestParser:
-    """is_in_message: a request is incomplete; is_in_head: its head is"""
+    """A parser of the requests on one connection.
+
+    Attributes:
+        is_in_message: Whether a request is incomplete.
+        is_in_head: Whether its head is incomplete.
+    """
 
     def __init__(self, cache: "HeadCache") -> None:
         self.is_in_message = self.is_in_head = False
         self._cache = cache
         self._head = HeadParser()
-        self._left = 0  # of a body of known length
+        self._left = 0  # bytes left of a body of known length
         self._chunks: ChunkedDecoder | None = None
 
     def feed(self, data: bytes, cached: "CachedHead | None" = None) -> Part:
@@ -55,8 +61,11 @@ class RequestParser:
         After a head that is not cached, the next call reads the body from the unread bytes, even
         if there are none.
 
-        cached: the head that `data` begins with, when the caller has looked it up
-        raises: HttpError; the rest of the connection cannot be read then
+        Args:
+            cached: The head that `data` begins with, if the caller has looked it up.
+
+        Raises:
+            HttpError: The rest of the connection cannot be read.
         """
         if self.is_in_head:
             return self._read_head(data)
@@ -103,7 +112,7 @@ class RequestParser:
         return None, data if size == left else data[:left], True, data[left:]
 
     def _read_chunks(self, chunks: "ChunkedDecoder", data: bytes) -> Part:
-        """Decodes at most CHUNKED_BYTES_AT_ONCE; the unread bytes hold the rest."""
+        """Decode at most CHUNKED_BYTES_AT_ONCE; the unread bytes contain the rest."""
         decoded = chunks.feed(data[:CHUNKED_BYTES_AT_ONCE])
         later = data[CHUNKED_BYTES_AT_ONCE:]
         if chunks.rest is None:
@@ -115,9 +124,12 @@ class RequestParser:
 
 @dataclass(frozen=True, slots=True)
 class CachedHead:
-    """bytes:      length of the head
-    body_bytes: length of the body
-    fast_path:  answers requests with this head without a task; None when they need one
+    """A parsed head and how its requests are answered.
+
+    Attributes:
+        bytes: The length of the head.
+        body_bytes: The length of the body.
+        fast_path: Answers requests with this head without a task; None if they need one.
     """
 
     head: RequestHead
@@ -127,9 +139,9 @@ class CachedHead:
 
 
 class HeadCache:
-    """Parsed heads by their bytes.
+    """The parsed heads by their bytes.
 
-    A client sends the same head again and again, or one of a few that differ in Content-Length; a
+    A client sends the same head again and again, or one of a few that differ in Content-Length. A
     look-up takes 0.5 µs and saves a request 7.
     """
 
@@ -138,17 +150,21 @@ class HeadCache:
         self._find_fast_path: Callable[[RequestHead], FastPath | None] = _none
 
     def reset(self, find_fast_path: Callable[[RequestHead], FastPath | None]) -> None:
-        """Called when another application answers from now on."""
+        """Forget all heads, because another application answers from now on."""
         self._heads.clear()
         self._find_fast_path = find_fast_path
 
     def find(self, data: bytes) -> CachedHead | None:
-        """The head at the beginning of a message."""
+        """Return the head at the beginning of a message, if it is cached."""
         end = data.find(END_OF_HEAD, 0, CACHED_HEAD_BYTES_MAX)
         return None if end < 0 else self._heads.get(data[: end + 4])
 
     def add(self, raw: bytes, head: RequestHead) -> None:
-        """raw: the whole head"""
+        """Cache a head, unless its requests need special treatment.
+
+        Args:
+            raw: The bytes of the whole head.
+        """
         is_special = head.body_bytes is None or _EXPECT in head.headers
         if is_special or not head.keep_alive or len(raw) > CACHED_HEAD_BYTES_MAX:
             return
@@ -164,9 +180,12 @@ def _none(_: RequestHead) -> FastPath | None:
 
 
 class ChunkedDecoder:
-    """Decodes a chunked body; trailers are checked and dropped. source: RFC 9112 section 7.1
+    """A decoder of a chunked body; trailers are checked and dropped.
 
-    rest: the bytes after the body, once it has ended
+    Attributes:
+        rest: The bytes after the body, once it has ended.
+
+    Source: RFC 9112 section 7.1.
     """
 
     __slots__ = ("_extras", "_has_data_end", "_in_trailers", "_left", "_line", "rest")
@@ -174,13 +193,18 @@ class ChunkedDecoder:
     def __init__(self) -> None:
         self.rest: bytes | None = None
         self._left = 0  # data bytes of the current chunk
-        self._has_data_end = True  # the line end after the data of a chunk was read
+        self._has_data_end = True  # the line end after a chunk's data has been read
         self._in_trailers = False
-        self._line = b""  # the beginning of an incomplete line
+        self._line = b""  # the start of an incomplete line
         self._extras = 0
 
     def feed(self, data: bytes) -> bytes:
-        """The bytes of the body in `data`. raises: MalformedRequest, TrailersTooLarge"""
+        """Return the bytes of the body in `data`.
+
+        Raises:
+            MalformedRequest: The chunks are malformed.
+            TrailersTooLarge: Extensions and trailers exceed EXTRAS_BYTES_MAX.
+        """
         pieces: list[bytes] = []
         at, size = 0, len(data)
         while at < size and self.rest is None:
@@ -197,7 +221,7 @@ class ChunkedDecoder:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _whole_chunk(self, data: bytes, at: int) -> tuple[bytes, int] | None:
-        """The chunk at this position and its end, if it is complete and has no extensions."""
+        """Return the chunk at this position and its end, if it is whole and has no extensions."""
         if self._line or self._in_trailers or not self._has_data_end:
             return None
         matched = _PLAIN.match(data, at)
@@ -210,9 +234,9 @@ class ChunkedDecoder:
         return data[start:end], end + 2
 
     def _read_line(self, data: bytes, at: int) -> int:
-        """The end of the line that begins at this position."""
+        """Read the line that begins at this position, and return its end."""
         known = self._line
-        # One more byte than a line may have is enough to refuse it.
+        # One byte more than a line may have is enough to refuse it.
         line = known + data[at : at + EXTRAS_BYTES_MAX + _SIZE_DIGITS_MAX + 3]
         end = line.find(_LINE_END)
         if end < 0:

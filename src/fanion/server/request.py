@@ -19,21 +19,21 @@ from fanion.server.response import (
 if TYPE_CHECKING:
     from fanion.server.connection import Connection
 
-# Of a body that no endpoint has asked for: the socket is not read beyond it.
+# The bytes of a body that no endpoint has asked for. The socket is not read beyond them.
 BUFFERED_BYTES_MAX = 256 * 1024
-# Of each body, which the budget of the process does not count: small requests are answered even
-# while it is used up.
+# The bytes of each body that the budget of the process does not count, so that small requests are
+# answered even when it is used up.
 UNCOUNTED_BYTES_MAX = 16 * 1024
 # The rest of a body after its response is discarded up to here, so that the client can use the
-# connection again; beyond it the connection is closed.
+# connection again. Beyond it the connection is closed.
 DISCARDED_BYTES_MAX = 256 * 1024 * 1024
-# Smaller pieces of a body are joined while they come in: a bytes object has 33 bytes more than
-# its content, which two million pieces of ten bytes would multiply.
+# Smaller pieces of a body are joined as they arrive: a bytes object takes 33 bytes more than its
+# content, which two million pieces of ten bytes would multiply.
 PIECE_BYTES_MIN, JOINED_BYTES_MAX = 1024, 64 * 1024
 
 
 class FastRequest:
-    """A complete request that is answered without a task. Base class for the application's."""
+    """A complete request that is answered without a task; base class of the application's."""
 
     __slots__ = ("_connection", "is_answered", "is_lost", "keep_alive")
 
@@ -45,34 +45,40 @@ class FastRequest:
         self.is_answered = self.is_lost = False
 
     def lose(self) -> None:
-        """The connection is closed."""
+        """Note that the connection is closed."""
         self.is_lost = True
         self.keep_alive = False
 
 
 # Accepts requests with one head, to be answered later: connection, its peer, `keep_alive` and body.
-# None, and nothing has happened, for a request that needs a task. Never raises.
+# Returns None, with nothing done, for a request that needs a task. Never raises.
 FastPath = Callable[["Connection", str, bool, bytes], FastRequest | None]
-# Takes the response, or the error in place of one, once, in the event loop. Never raises.
+# Takes the response, or the error in its place, once, in the event loop. Never raises.
 Reply = Callable[[Response | Exception], None]
 # Answers a request without a task: body, peer and reply, which is called later and never before
-# this returns. False, and nothing has happened, for a request that needs a task.
+# this returns. Returns False, with nothing done, for a request that needs a task.
 FastEndpoint = Callable[[bytes, str, Reply], bool]
-# The endpoint of all requests with this query and these headers; None when they need a task.
+# Returns the endpoint of all requests with this query and these headers, or None if they need a
+# task.
 FindFastEndpoint = Callable[[str, Headers], FastEndpoint | None]
 
 
 class Request:
-    """One request, from the end of its head to its response. It is complete when its body was
-    received, answered when its response was sent, and lost when its connection is closed or
-    unreadable. The unread rest of a body is discarded after the response.
+    """One request, from the end of its head to its response.
 
-    path:            as sent, percent-encoded, without the query
-    query:           raw, as sent
-    peer, server:    addresses and ports of the two ends of the connection
-    body:            once the request is complete
-    is_taken:        an endpoint has read the body, or is reading it
-    key_id, user_id: of a personal or a secret key, once it was found, for the log
+    It is complete when its body was received, answered when its response was sent, and lost when
+    its connection is closed or unreadable. The unread rest of a body is discarded after the
+    response.
+
+    Attributes:
+        path: As sent, percent-encoded, without the query.
+        query: Raw, as sent.
+        peer: Address and port of the client's end of the connection.
+        server: Address and port of the server's end.
+        body: Set once the request is complete.
+        is_taken: Whether an endpoint has read the body, or is reading it.
+        key_id: The personal or secret key, once it was found, for the log.
+        user_id: The owner of a personal key, once it was found, for the log.
     """
 
     __slots__ = (
@@ -115,10 +121,11 @@ class Request:
         self, method: str, path: str, query: str, headers: Mapping[str, str], peer: str,
         body: bytes | None = b"",
     ) -> None:  # fmt: skip
-        """A request for an endpoint alone, without a connection.
+        """Create a request for use without a connection.
 
-        headers: names in lower case
-        body:    None when it is still to be received
+        Args:
+            headers: Names in lower case.
+            body: None if it is still to be received.
         """
         self.method = method
         self.path = path
@@ -140,7 +147,7 @@ class Request:
         self._kept = self._kept_on_disk = 0  # bytes that an endpoint has, besides the parts
         self._holder: str | None = None
         self._discarded = 0
-        self._whole_bytes_max = 0  # of a body that is read in one piece
+        self._whole_bytes_max = 0  # the limit of a body that is read in one piece
         self._discarding = self._is_chunked = False
         self._error: HttpError | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -154,9 +161,13 @@ class Request:
         head: RequestHead,
         body: bytes | None = None,
     ) -> "Request":
-        """The request with this head on a connection. raises: Overloaded
+        """Create the request with this head on a connection.
 
-        body: None when it is still to be received
+        Args:
+            body: None if it is still to be received.
+
+        Raises:
+            Overloaded: The buffers have no room for the body.
         """
         request = cls(head.method, head.path, head.query, head.headers, peer, None)
         request._connection = connection
@@ -176,7 +187,11 @@ class Request:
     # Called by the connection.
 
     def feed(self, data: bytes) -> None:
-        """raises: Overloaded"""
+        """Add received bytes to the body.
+
+        Raises:
+            Overloaded: The buffers have no room for them.
+        """
         if self._discarding:
             self._discard(len(data))
             return
@@ -197,8 +212,11 @@ class Request:
             self._wake()
 
     def lose(self) -> None:
-        """The connection is closed or unreadable. An incomplete body is released at once; another
-        may be in use until its endpoint has ended."""
+        """Note that the connection is closed or unreadable.
+
+        An incomplete body is released at once. A complete one may be in use until its endpoint has
+        ended.
+        """
         self.is_lost = True
         self.keep_alive = False
         if not self.is_complete:
@@ -206,33 +224,36 @@ class Request:
         self._wake()
 
     def release(self) -> None:
-        """Give back what the request holds: its endpoint has ended."""
+        """Give back what the request holds, because its endpoint has ended."""
         self._release_parts()
         self.keep(0, 0)
 
     @property
     def holder(self) -> str:
-        """Whose share of the buffers the request takes, as of `SharedBudget.take`."""
+        """The network whose share of the buffers the request takes, as for `SharedBudget.take`."""
         if self._holder is None:
             proxies = self._connection.proxies
             self._holder = network_of(proxies.client_address(self.peer, self.headers))
         return self._holder
 
     def end_input(self) -> None:
-        """The client sends nothing more. Most have disconnected; some still read the response."""
+        """Note that the client will not send anything more.
+
+        Most such clients have disconnected; some still read the response.
+        """
         self.is_input_over = True
         if self._waiter is not None:
             self._wake()
 
     @property
     def is_full(self) -> bool:
-        """The socket is not to be read until an endpoint asks for the body."""
+        """True if the socket must not be read until an endpoint asks for the body."""
         return self._held > BUFFERED_BYTES_MAX and not self._whole_bytes_max
 
     # Called by the application.
 
     def received(self) -> bytes | None:
-        """The body, if it is complete; it is `body` from now on."""
+        """Return the body if it is complete; it is `body` from now on."""
         if not self.is_complete or self.is_lost:
             return None
         if len(self._parts) != 1 or isinstance(self._parts[0], bytearray):
@@ -244,7 +265,12 @@ class Request:
         return whole
 
     async def read(self, bytes_max: int) -> bytes:
-        """The whole body. raises: ContentTooLarge, ClientDisconnected"""
+        """Return the whole body.
+
+        Raises:
+            ContentTooLarge: The body is larger than `bytes_max`.
+            ClientDisconnected: The body is incomplete.
+        """
         if self._body_bytes is not None and self._body_bytes > bytes_max:
             raise ContentTooLarge(bytes_max)
         self._whole_bytes_max = bytes_max
@@ -295,7 +321,11 @@ class Request:
         self._hold(self._held, memory)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body, in pieces as they are received. raises: ClientDisconnected"""
+        """Yield the body in pieces as they are received.
+
+        Raises:
+            ClientDisconnected: The body is incomplete.
+        """
         self.is_taken = True
         while True:
             while self._parts:
@@ -323,7 +353,7 @@ class Request:
         has_length = any(name == "content-length" for name, _ in headers)
         if not has_length and self._has_body(status):
             if self.http_version == "1.0":
-                self.keep_alive = False  # the end of the connection is the end of the body
+                self.keep_alive = False  # the end of the connection marks the end of the body
             else:
                 self._is_chunked = True
                 headers = [*headers, ("transfer-encoding", "chunked")]
@@ -332,7 +362,11 @@ class Request:
         self.is_head_sent = True
 
     async def send_bytes(self, data: bytes) -> None:
-        """Returns when the transport accepts more. raises: ClientDisconnected"""
+        """Send a part of the body, and return when the transport accepts more.
+
+        Raises:
+            ClientDisconnected: The client has disconnected.
+        """
         if self.is_lost:
             raise ClientDisconnected
         if data and self.method != "HEAD":
@@ -340,7 +374,7 @@ class Request:
             await self._connection.writable()
 
     def end(self) -> None:
-        """End the response. The rest of the request's body is discarded."""
+        """End the response, and discard the rest of the request's body."""
         if self._is_chunked and self.method != "HEAD":
             self._connection.write(LAST_CHUNK)
         self.is_answered = True
@@ -362,7 +396,7 @@ class Request:
         if self.is_head_sent:
             raise RuntimeError("the request has been answered")
         if not self._may_send_body and not self.is_complete:
-            # Without 100 Continue the client may send the body or not.
+            # Without 100 Continue the client may or may not send the body.
             self.keep_alive = False
 
     def _append(self, data: bytes) -> None:
@@ -392,7 +426,11 @@ class Request:
         self._held = 0
 
     def _hold(self, held: int, kept: int) -> None:
-        """Charge so many bytes to the budget. raises: Overloaded"""
+        """Charge held and kept bytes to the budget.
+
+        Raises:
+            Overloaded: The budget has no room for them.
+        """
         before = self._held + self._kept - UNCOUNTED_BYTES_MAX
         more = max(0, held + kept - UNCOUNTED_BYTES_MAX) - max(0, before)
         if more > 0 and not self._connection.buffers.take(more, self.holder):
@@ -404,7 +442,11 @@ class Request:
         self._held, self._kept = held, kept
 
     async def _more(self) -> None:
-        """Wait for more of the body. raises: ClientDisconnected"""
+        """Wait for more of the body.
+
+        Raises:
+            ClientDisconnected: The client has disconnected.
+        """
         if self.is_lost:
             raise ClientDisconnected
         if not self._may_send_body and not self.is_head_sent:

@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Struct
 
 _LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
-# source: RFC 9110 section 6.4.1
+# RFC 9110 section 6.4.1
 BODILESS = frozenset({*range(100, 200), 204, 304})
 
-# The end of a head, after its date: whether the connection stays open.
+# The end of a head after its date; it says whether the connection stays open.
 KEEP_ALIVE, CLOSE = "\r\n", "connection: close\r\n\r\n"
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -19,8 +19,11 @@ LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Response(Struct):
-    """chunks: sent after the body, until they end or the client disconnects
-    costly: making it held the GIL for tens of milliseconds
+    """A response to a request.
+
+    Attributes:
+        chunks: Sent after the body, until they end or the client disconnects.
+        costly: Whether making it held the GIL for tens of milliseconds.
     """
 
     status: int
@@ -39,7 +42,7 @@ def json_response(value: object, status: int = 200) -> Response:
 
 
 def is_known_version(if_none_match: str | None, etag: str) -> bool:
-    """Whether the client has this version already; weak tags count as strong ones."""
+    """Return whether the client has this version already; weak tags count as strong ones."""
     if not if_none_match:
         return False
     given = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
@@ -47,11 +50,14 @@ def is_known_version(if_none_match: str | None, etag: str) -> bool:
 
 
 def response_head(status: int, headers: Collection[tuple[str, str]], length: int | None) -> str:
-    """Without its date and its end.
+    """Return the head of a response without its date and its end.
 
-    headers: names in lower case
-    length:  of the body, unless a header has it; None for a body of unknown length
-    raises:  ValueError for a header with a line end, which would be another header
+    Args:
+        headers: Names in lower case.
+        length: The body's length, unless a header has it; None if it is unknown.
+
+    Raises:
+        ValueError: A header contains a line end, which would start another header.
     """
     fields = "".join([f"{name}: {value}\r\n" for name, value in headers])
     if fields.count("\n") != len(headers) or fields.count("\r") != len(headers):
@@ -67,7 +73,11 @@ def _has_length(fields: str) -> bool:
 
 
 class DateLine:
-    """The header `date`, formatted once a second. now: seconds of a monotonic clock"""
+    """The header `date`, formatted once a second.
+
+    Args:
+        now: Seconds of a monotonic clock.
+    """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

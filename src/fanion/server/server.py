@@ -16,19 +16,20 @@ from fanion.server.parser import HeadCache
 from fanion.server.request import FastPath, Request
 from fanion.server.response import DateLine, Response
 
-# Each takes a file descriptor and a few kilobytes, even while it is idle.
+# Each connection takes a file descriptor and a few kilobytes, even while it is idle.
 CONNECTIONS_MAX = 16_384
-# Of stores, logs and libraries.
+# File descriptors for stores, logs and libraries.
 RESERVED_FILES = 512
 CONNECTIONS_MIN = 128
-# An office or a mobile operator behind one address has some hundreds.
+# An office or a mobile operator behind one address opens some hundreds.
 CONNECTIONS_PER_ADDRESS_MAX = 2_000
 
 
 def allow_connections() -> int:
     """Raise this process's limit of open files, usually 1,024, as far as it may.
 
-    returns: the number of connections that the limit allows
+    Returns:
+        The number of connections that the limit allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS_MAX + RESERVED_FILES
@@ -39,17 +40,21 @@ def allow_connections() -> int:
 
 
 class ConnectionCount:
-    """Limits connections, in all and of each address."""
+    """The number of open connections, limited in all and by address."""
 
     def __init__(self, connections_max: int, is_proxy: Callable[[str], bool]) -> None:
-        """is_proxy: whether an address is a proxy's, which many clients share"""
+        """Count connections.
+
+        Args:
+            is_proxy: Returns whether an address is a proxy's, which many clients share.
+        """
         self._connections_max = connections_max
         self._is_proxy = is_proxy
         self._all = 0
         self._of_network: Counter[str] = Counter()
 
     def opened(self, address: str) -> HttpError | None:
-        """An error for a connection over a limit."""
+        """Count a connection, and return an error if it exceeds a limit."""
         self._all += 1
         network = network_of(read_address(address))
         self._of_network[network] += 1
@@ -72,19 +77,23 @@ class ConnectionCount:
 
 BACKLOG = 1024
 TIMEOUT_CHECK_S = 5.0
-# On disk, of the requests of one process; a server with another limit of uploads has another.
+# Bytes on disk for the requests of one process; a server with another limit of uploads has another.
 FILE_BYTES_MAX = 1024 * 1024 * 1024
-DRAIN_S_MAX = 5.0  # of the requests under way when the server ends
+DRAIN_S_MAX = 5.0  # for the requests in progress when the server ends
 
 
 class PortTaken(Exception):
-    """The server cannot listen on the address; the text has both, the reason, and what to do."""
+    """An address that the server cannot listen on; the text has it, the reason, and what to do."""
 
 
 def check_port(host: str, port: int, chosen_by: str) -> None:
-    """Called before anything else is opened. chosen_by: settings that name another address
+    """Check that a port is free, before anything else is opened.
 
-    raises: PortTaken
+    Args:
+        chosen_by: The settings that name another address.
+
+    Raises:
+        PortTaken: The server cannot listen on the address.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -106,15 +115,18 @@ class Handler(Protocol):
     """An application that answers requests."""
 
     def answer(self, request: Request) -> Coroutine[Any, Any, bool | None]:
-        """True when it held the GIL for tens of milliseconds."""
+        """Answer a request, and return True if that held the GIL for tens of milliseconds."""
 
     def fast_path(self, head: RequestHead) -> FastPath | None:
-        """None when requests with this head need a task."""
+        """Return the fast path of requests with this head, or None if they need a task."""
 
 
 class HttpServer:
-    """Listens from the first `answer_with` until `stop` is set; without an address it serves
-    connections that it adopts. Its handler may be replaced at any time."""
+    """An HTTP server that listens from the first `answer_with` until `stop` is set.
+
+    Without an address it serves only connections that it adopts. Its handler may be replaced at
+    any time.
+    """
 
     def __init__(
         self,
@@ -126,11 +138,13 @@ class HttpServer:
         proxies: TrustedProxies | None = None,
         file_bytes_max: int = FILE_BYTES_MAX,
     ) -> None:
-        """
-        connections_max: default: as many as the limit of open files allows
-        render_error:    makes the response to a request that the server refuses by itself
-        proxies:         those that many clients share, and whose headers name their clients
-        file_bytes_max:  that requests hold on disk
+        """Prepare to listen.
+
+        Args:
+            connections_max: By default as many as the limit of open files allows.
+            render_error: Makes the response to a request that the server refuses by itself.
+            proxies: The proxies that many clients share, and whose headers name their clients.
+            file_bytes_max: The most that requests may hold on disk.
         """
         self._address = address
         self.render_error = render_error
@@ -153,7 +167,11 @@ class HttpServer:
         self._on_closed: Callable[[Connection], None] | None = None
 
     async def answer_with(self, handler: Handler) -> None:
-        """From now on. raises: OSError when the server cannot listen"""
+        """Answer with this handler from now on.
+
+        Raises:
+            OSError: The server cannot listen.
+        """
         self.answer = handler.answer
         self.head_cache.reset(handler.fast_path)
         if self._serving is None:
@@ -172,9 +190,13 @@ class HttpServer:
         self._on_closed = on_closed
 
     async def adopt(self, connection: socket.socket, first: bytes) -> None:
-        """Serve a connection of another process. first: bytes of a request that were read there
+        """Serve a connection of another process.
 
-        raises: OSError when the client has disconnected
+        Args:
+            first: The bytes of a request that were read there.
+
+        Raises:
+            OSError: The client has disconnected.
         """
         connection.setblocking(False)
         try:
@@ -218,7 +240,7 @@ class HttpServer:
                 connection.check_timeouts(now)
 
     async def _drain(self) -> None:
-        """Answer the requests under way, and close."""
+        """Answer the requests in progress, and close."""
         self.is_ending = True
         for connection in list(self._open):
             connection.end()
