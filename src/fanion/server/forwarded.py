@@ -127,7 +127,7 @@ class TrustedProxies:
         return _AddressFinder(self, self.forwarded_address(headers.get(FOR) or ""))
 
     def forwarded_address(self, forwarded: str) -> str | None:
-        """Return the client's address in a trusted peer's X-Forwarded-For; None without an entry."""
+        """Return the client's address in a trusted X-Forwarded-For; None without an entry."""
         known: str | None = None
         rest, comma = forwarded, ","
         for _ in range(HOPS_MAX):

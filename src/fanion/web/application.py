@@ -24,23 +24,27 @@ from fanion.web.routes import Route, Routes, cors_headers, preflight
 from fanion.web.security_headers import MANAGEMENT_HEADERS
 
 _JSON = ("content-type", "application/json")
-# The path of `OPTIONS *`, which asks about the whole server. source: RFC 9110 section 9.3.7
+# The path of `OPTIONS *`, which asks about the whole server (RFC 9110 section 9.3.7).
 WHOLE_SERVER = "*"
-# Flags of the caller's own project have a second address. source: flags.md section 11
+# A second address for flags of the caller's own project (flags.md section 11).
 FLAGS_ALIAS = "/api/feature_flag"
 FLAGS = "/api/projects/@current/feature_flags"
-# Newer clients ask an environment, of which a project has one. source: insights.md section 1b
+# Newer clients query an environment, of which a project has one (insights.md section 1b).
 _ENVIRONMENT_QUERY = re.compile(r"/api/environments/([^/]+/query(?:/.*)?)", re.DOTALL)
-# What a page asks before a user has signed in, where PostHog has it.
+# The first request of a page before a user has signed in, where PostHog has it.
 PREFLIGHT = "/_preflight"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# Status in logs and metrics of a request whose client has disconnected, as nginx logs it.
+# The status, in logs and metrics, of a request whose client has disconnected; nginx uses it too.
 CLIENT_GONE = 499
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """management: None on a listener that serves public routes only"""
+    """The routes and the management API of one listener.
+
+    Attributes:
+        management: None on a listener that serves only public routes.
+    """
 
     routes: Routes
     management: asgi_bridge.AsgiApp | None
@@ -48,7 +52,7 @@ class Application:
     body_bytes_max: int
 
     def fast_path(self, head: RequestHead) -> "FastRoute | None":
-        """Answers requests with this head without a task; None when they need one."""
+        """Return the fast path of requests with this head, or None if they need a task."""
         route = self.routes.find(head.path)
         if route is None or route.find_fast_endpoint is None or head.method != "POST":
             return None
@@ -56,7 +60,11 @@ class Application:
         return None if endpoint is None else FastRoute(head, route, endpoint, self.telemetry)
 
     async def answer(self, request: Request) -> bool:
-        """returns: whether the response was costly, as of `Response`"""
+        """Answer a request, and log and count it.
+
+        Returns:
+            Whether the response was costly, as `Response` defines it.
+        """
         costly = False
         started = perf_counter()
         headers, path, method = request.headers, request.path, request.method
@@ -81,7 +89,7 @@ class Application:
                     await self._stream(
                         request, status, lines, response.chunks, is_head=method == "HEAD"
                     )
-                    started = perf_counter()  # a stream's length is no measure of the server
+                    started = perf_counter()  # the length of a stream says nothing about the server
         except ClientDisconnected:
             status = CLIENT_GONE
         if route is None:
@@ -96,7 +104,7 @@ class Application:
         return costly
 
     async def _respond(self, route: Route, request: Request, request_id: str) -> Response:
-        # To HEAD as to GET: the connection leaves the body out.
+        # HEAD is answered like GET: the connection leaves the body out.
         method = "GET" if request.method == "HEAD" else request.method
         try:
             if method == "OPTIONS":
@@ -125,7 +133,7 @@ class Application:
         *,
         is_head: bool,
     ) -> None:
-        """Until the chunks end or the client disconnects."""
+        """Send chunks until they end or the client disconnects."""
         request.response_stream(status, lines)
         try:
             if not is_head:
@@ -137,9 +145,11 @@ class Application:
             await chunks.aclose()
 
     async def _manage(self, request: Request, request_id: str, state: dict[str, Any]) -> int:
-        """state: of the request; a handler that streams until the client leaves sets `is_endless`
+        """Answer a management request, and return the status.
 
-        returns: the status
+        Args:
+            state: The request's state. A handler that streams until the client leaves sets
+                `is_endless`.
         """
         extra = [("x-request-id", request_id), *MANAGEMENT_HEADERS]
         try:
@@ -176,7 +186,7 @@ class Application:
 
 
 def error_response(error: AppError | HttpError) -> Response:
-    """In the error format of the API."""
+    """Return the response to an error, in the API's error format."""
     if isinstance(error, AppError):
         return Response(error.status, error.body(), error.headers())
     kind = "server_error" if error.status == 503 else "invalid_request"
@@ -198,8 +208,11 @@ def _without_alias(path: str) -> str:
 
 
 class FastRoute:
-    """Answers requests that share one head, without a task. Everything that depends on the head
-    only is computed once: a capture takes 15 µs of the event loop without the sockets, not 25."""
+    """A path that answers requests with one head, without a task.
+
+    Everything that depends only on the head is computed once: a capture takes 15 µs of the event
+    loop without the sockets, not 25.
+    """
 
     __slots__ = (
         "_client", "_peer", "_start", "_started", "endpoint", "head", "route", "telemetry",
@@ -220,7 +233,7 @@ class FastRoute:
     def __call__(
         self, connection: Connection, peer: str, keep_alive: bool, body: bytes, /
     ) -> "RoutedFastRequest | None":
-        """As `FastPath`."""
+        """Accept a request as a `FastPath` does."""
         request = RoutedFastRequest(self, connection, peer, keep_alive)
         try:
             is_accepted = self.endpoint(body, peer, request)
@@ -230,15 +243,17 @@ class FastRoute:
         return request if is_accepted else None
 
     def client(self, peer: str) -> str:
-        """The client's address, for the log; most heads are sent by one peer."""
+        """Return the client's address, for the log; most heads are sent by only one peer."""
         if peer != self._peer:
             self._client = self.telemetry.proxies.client_address(peer, self.head.headers)
             self._peer = peer
         return self._client
 
     def start_of(self, response: Response) -> str:
-        """The response's head up to the request id; endpoints reuse one response for most
-        requests."""
+        """Return the response's head up to the request id.
+
+        It is kept, because endpoints reuse one response for most requests.
+        """
         if response is not self._started:
             lines = [("content-type", response.content_type), *response.headers]
             if self.route.cors and (origin := self.head.headers.get("origin")):
@@ -249,14 +264,18 @@ class FastRoute:
 
 
 class RoutedFastRequest(FastRequest):
-    """One request until its route's endpoint replies."""
+    """One request, until its route's endpoint replies."""
 
     __slots__ = ("_peer", "_route", "_since")
 
     def __init__(
         self, route: FastRoute, connection: Connection, peer: str, keep_alive: bool, /
     ) -> None:
-        """peer: as of `Request`"""
+        """Begin a request.
+
+        Args:
+            peer: Address and port of the client's end of the connection.
+        """
         self._route = route
         self._peer = peer
         self._connection = connection
@@ -265,7 +284,7 @@ class RoutedFastRequest(FastRequest):
         self.is_answered = self.is_lost = False
 
     def __call__(self, response: Response | Exception) -> None:
-        """Send the response, as `server.request.Reply`."""
+        """Send the response, as a `server.request.Reply`."""
         route = self._route
         head, telemetry = route.head, route.telemetry
         request_id = telemetry.request_id(head.headers)
@@ -292,15 +311,22 @@ class RoutedFastRequest(FastRequest):
 
 
 class Listeners:
-    """One listener for everything, or one for public routes and one for management. Each has
-    connections and buffers of its own: load on the public one does not lock operators out."""
+    """One listener for everything, or one for public routes and one for management.
+
+    Each has connections and buffers of its own: load on the public one does not lock operators
+    out.
+    """
 
     def __init__(self, public: HttpServer, management: HttpServer | None = None) -> None:
         self.public = public
         self._management = management
 
     async def answer_with(self, application: Application) -> None:
-        """Serve this application from now on. raises: OSError when it cannot listen"""
+        """Serve this application from now on.
+
+        Raises:
+            OSError: A listener cannot listen.
+        """
         if self._management is None:
             await self.public.answer_with(application)
             return

@@ -1,6 +1,6 @@
-"""Whether our own page asked a browser for a request, or another site did.
+"""The checks that our own page, and not another site, has made a browser send a request.
 
-source: OWASP, Cross-Site Request Forgery Prevention; W3C, Fetch Metadata Request Headers
+Source: OWASP, Cross-Site Request Forgery Prevention; W3C, Fetch Metadata Request Headers.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 from fanion.errors import ForgedRequest
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-# No form can send it, and a script of another origin only after a preflight, which is refused.
+# No form can send this header, and a script of another origin only after a preflight, which is
+# refused.
 CONSOLE_HEADER, CONSOLE = "x-fanion-console", "1"
 FETCH_SITE, SAME_ORIGIN = "sec-fetch-site", "same-origin"
-# Typed, or from a bookmark.
+# The user has typed the address, or opened a bookmark.
 BY_USER = "none"
 
 
@@ -23,12 +24,15 @@ def names_console(headers: Mapping[str, str]) -> bool:
 def require_own_page(
     headers: Mapping[str, str], own: Collection[str], *, has_session: bool
 ) -> None:
-    """For a request that changes something.
+    """Check a request that changes something.
 
-    own:         the origins at which the server is reached; they may have a path
-    has_session: whether it is made with a session's cookie. Otherwise it signs in, and need not
-                 come from a browser; a page elsewhere must not sign a visitor in.
-    raises:      ForgedRequest
+    Args:
+        own: The origins at which the server is reached; they may have a path.
+        has_session: Whether the request is made with a session's cookie. Otherwise it signs in,
+            and need not come from a browser; a page elsewhere must not sign a visitor in.
+
+    Raises:
+        ForgedRequest: Another site may have caused the request.
     """
     is_own = _is_own(headers, own, (SAME_ORIGIN,))
     if is_own is None:
@@ -40,13 +44,17 @@ def require_own_page(
 def require_no_other_page(
     headers: Mapping[str, str], own: Collection[str], *, changes: bool = False
 ) -> None:
-    """For a GET with a session's cookie: no page elsewhere is concerned with what it answers, or
-    with how long that takes.
+    """Check a GET with a session's cookie.
 
-    own:     as of `require_own_page`
-    changes: whether it changes something all the same. Our header shows that a page of ours asks
-             for it: over http a browser says nothing else of a GET.
-    raises:  ForgedRequest
+    No page elsewhere may learn what it answers, or how long that takes.
+
+    Args:
+        own: The origins at which the server is reached; they may have a path.
+        changes: Whether the GET changes something nevertheless. Then our header must show that one
+            of our pages asks for it: over http a browser says nothing else about a GET.
+
+    Raises:
+        ForgedRequest: Another site may have caused the request.
     """
     is_own = _is_own(headers, own, (SAME_ORIGIN, BY_USER))
     if is_own is False or (changes and not names_console(headers)):
@@ -56,7 +64,11 @@ def require_no_other_page(
 def _is_own(
     headers: Mapping[str, str], own: Collection[str], allowed: Collection[str]
 ) -> bool | None:
-    """None when nothing says where the request comes from. allowed: of Sec-Fetch-Site"""
+    """Return whether the request comes from our own page, or None if nothing says so.
+
+    Args:
+        allowed: The accepted values of Sec-Fetch-Site.
+    """
     site, origin = headers.get(FETCH_SITE), headers.get("origin")
     if site is not None:
         return site in allowed
@@ -64,7 +76,7 @@ def _is_own(
 
 
 def _origin(url: str) -> str:
-    """As browsers send it: without the path, and without the port that the scheme implies."""
+    """Return the origin as browsers send it: without path and without the scheme's default port."""
     parts = urlsplit(url.lower())
     implied = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.removesuffix(implied) if implied else parts.netloc}"

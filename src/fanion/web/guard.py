@@ -1,7 +1,8 @@
-"""Authentication and authorization of management requests: key or session, project, scope, names
-sent.
+"""The authentication and authorization of management requests: key or session, project, scope.
 
-source: capture.md section 9
+The guard also rejects unknown names in queries and bodies.
+
+Source: capture.md section 9.
 """
 
 from collections.abc import Mapping
@@ -51,19 +52,19 @@ _KEY_NOT_SOUGHT = (
     f"than {KEY_BODY_BYTES_MAX} bytes is not searched for one."
 )
 CURRENT = "@current"
-# In a handler's `opt`: a cache of what its signature says.
+# The name in a handler's `opt` under which its query parameters are cached.
 _PARAMETERS = "known_query_parameters"
 
 
 def access_guard(
     authentication: Authentication, projects: Projects, sessions: SessionService
 ) -> Guard:
-    """A function in place of an object, which the framework would copy.
+    """Return the guard as a function, because the framework would copy an object.
 
-    Of a handler's `opt` it reads `public` (neither key nor session is needed), with it
-    `session_if_any` (a session is taken), `scope`, `session` (a key is refused), `reads` and `own`
-    (viewers may call it), `fresh_sign_in`, `without_second_factor` (open to those who have to set
-    one up), `project`, `body_names` and `query_names`.
+    In a handler's `opt` it reads `public` (neither key nor session is needed), with it
+    `session_if_any` (a session is accepted), `scope`, `session` (a key is refused), `reads` and
+    `own` (viewers may call it), `fresh_sign_in`, `without_second_factor` (open to users who still
+    have to set one up), `project`, `body_names` and `query_names`.
     """
 
     async def check_access(
@@ -107,10 +108,15 @@ def access_guard(
 async def _admit_public(
     request: ManagementRequest, handler: BaseRouteHandler, sessions: SessionService
 ) -> None:
-    """A page may say who is signed in wherever the link to it was: other pages cannot read it. With
-    a form, which cannot send our header, the session does not count.
+    """Admit a request to a public handler, with the caller's session if the handler accepts one.
 
-    raises: ForgedRequest, Throttled, RecordsUnavailable
+    A GET may use the session whatever site linked to it, because other origins cannot read the
+    response. A form cannot send our header, so its session is ignored.
+
+    Raises:
+        ForgedRequest: Another site may have caused the request.
+        Throttled: The client has made too many failed attempts.
+        RecordsUnavailable: The records store does not answer.
     """
     reads = request.method in SAFE_METHODS
     if not reads:
@@ -134,13 +140,14 @@ async def _authenticate(
     sessions: SessionService,
     caller: Caller,
 ) -> Principal:
-    """Only the first that is found is tried: key in the header, body or query, session."""
+    """Authenticate by the first that is found: key in the header, body or query, or session."""
     key = bearer_key(request.headers.get("authorization"))
     if key is not None:
         return await authentication.authenticate(key, "Authorization header", caller)
     cookie = read_cookie(request.headers.get("cookie"), request.origin)
     if cookie is not None and names_console(request.headers):
-        # Its bodies hold no key. They are read once the caller is known: a file may be large.
+        # The console's bodies hold no key. They are read once the caller is known, because a file
+        # may be large.
         return await _of_session(request, cookie, sessions, caller)
     body = await request.small_values() if _may_hold_key(request) else EMPTY_BODY
     key = None if body is None else body.text(BODY_KEY)
@@ -155,14 +162,21 @@ async def _authenticate(
 
 
 def _may_hold_key(request: ManagementRequest) -> bool:
-    """Whether the body may, for which it has to be read before the caller is known."""
+    """Return whether the body may hold a key and must be read before the caller is known."""
     return request.method not in SAFE_METHODS and not request.route_handler.opt.get("session")
 
 
 async def _of_session(
     request: ManagementRequest, cookie: str, sessions: SessionService, caller: Caller
 ) -> Principal:
-    """raises: ForgedRequest, SessionEnded, Throttled, RecordsUnavailable"""
+    """Return the user of a session.
+
+    Raises:
+        ForgedRequest: Another site may have caused the request.
+        SessionEnded: The session does not exist any more.
+        Throttled: The client has made too many failed attempts.
+        RecordsUnavailable: The records store does not answer.
+    """
     own = _own_origins(request)
     if request.method in SAFE_METHODS:
         changes = not _reads(request.route_handler, request.method)
@@ -173,8 +187,11 @@ async def _of_session(
 
 
 def _own_origins(request: ManagementRequest) -> tuple[str, ...]:
-    """As clients see it, and as this one has addressed it: a browser does not let a page choose the
-    latter. A page of the same host without TLS may be replaced on the way."""
+    """Return the server's origin as clients see it, and the one that this request addressed.
+
+    A browser does not let a page choose the latter. A page of the same host without TLS may be
+    replaced on the way.
+    """
     scheme = request.origin.partition("://")[0]
     return request.origin, f"{scheme}://{request.headers.get('host', '')}"
 
@@ -185,7 +202,11 @@ async def _project_of(
     query: Mapping[str, str],
     projects: Projects,
 ) -> Project | None:
-    """That the path or the project key names; None for a request without one. raises: NotFound"""
+    """Return the project that the path or the project key names, or None if the request has none.
+
+    Raises:
+        NotFound: There is no such project.
+    """
     named = request.scope["path_params"].get("project_id")
     if named is None and not handler.opt.get("project"):
         return None
@@ -201,7 +222,11 @@ async def _require_rights(
     project: Project | None,
     projects: Projects,
 ) -> None:
-    """raises: PermissionDenied"""
+    """Check that the caller may make this request.
+
+    Raises:
+        PermissionDenied: The key, the session or the user's level does not allow it.
+    """
     principal, reads = request.principal, _reads(handler, request.method)
     changes = not (reads or handler.opt.get("own"))
     organization_id = None
@@ -215,7 +240,14 @@ async def _require_rights(
 
 
 async def _find_project(named: str, principal: Principal, projects: Projects) -> Project:
-    """named: an id or `@current`. raises: NotFound"""
+    """Return a project.
+
+    Args:
+        named: An id, or `@current`.
+
+    Raises:
+        NotFound: There is no such project.
+    """
     if named == CURRENT:
         project = await projects.current(principal)
     else:
@@ -229,7 +261,11 @@ async def _find_project(named: str, principal: Principal, projects: Projects) ->
 async def _organization_id(
     path_params: Mapping[str, Any], principal: Principal, projects: Projects
 ) -> UUID | None:
-    """That the path names, if it names one of the caller's. raises: NotFound"""
+    """Return the organization in the path, or None if it is not one of the caller's.
+
+    Raises:
+        NotFound: The path says `@current`, and the caller is in no organization.
+    """
     named = path_params.get("organization")
     if named == CURRENT:
         return (await projects.organization(principal)).id
@@ -237,7 +273,7 @@ async def _organization_id(
 
 
 def _parameters_of(handler: BaseRouteHandler) -> frozenset[str]:
-    """Query parameters that a handler declares, reads by itself, or pages by."""
+    """Return the query parameters that a handler declares, reads by itself, or pages by."""
     known: frozenset[str] | None = handler.opt.get(_PARAMETERS)
     if known is None:
         known = handler.opt[_PARAMETERS] = _read_parameters(handler)
@@ -268,7 +304,7 @@ def _token(query: Mapping[str, str]) -> str | None:
 
 
 def _reject_nul(path: str, query: Mapping[str, str]) -> None:
-    """PostgreSQL does not accept NUL in text."""
+    """Refuse NUL in a path or query, because PostgreSQL does not accept it in text."""
     if "\0" in path:
         raise NotFound
     for name, value in query.items():
@@ -277,8 +313,11 @@ def _reject_nul(path: str, query: Mapping[str, str]) -> None:
 
 
 def _reads(handler: BaseRouteHandler, method: str) -> bool:
-    """Whether the request changes nothing: as the handler declares, or by its method. `reads=False`
-    says that a GET changes something; HEAD of it is refused, since nobody sends it for that."""
+    """Return whether the request changes nothing, by the handler's declaration or by its method.
+
+    `reads=False` says that a GET changes something. HEAD is then refused, since no client means a
+    change by it.
+    """
     reads: bool | None = handler.opt.get("reads")
     if reads is not None:
         return reads
@@ -287,7 +326,7 @@ def _reads(handler: BaseRouteHandler, method: str) -> bool:
 
 
 def _scope(declared: str | None, *, reads: bool) -> str | None:
-    """`<object>` becomes `<object>:read` or `<object>:write`."""
+    """Return `<object>:read` or `<object>:write` for the scope `<object>`."""
     if declared is None or ":" in declared:
         return declared
     return f"{declared}:{'read' if reads else 'write'}"

@@ -1,6 +1,6 @@
 """The landing page at `/`: the product, its health, and how to send requests.
 
-It is public: it contains addresses and states, and no key.
+It is public: it contains addresses and states, but no key.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ _HEADERS = (
     ("vary", "Accept"),
     *page_headers(content_security_policy(own_style(_STYLE), "img-src data:")),
 )
-# An empty icon: browsers would request one otherwise.
+# An empty icon, since browsers would request one otherwise.
 _NO_ICON = '<link rel="icon" href="data:,">'
 _STORES = {"records": "records store", "events": "event store", "accept_log": "accept log"}
 _STATES: Mapping[State, str] = {
@@ -71,10 +71,13 @@ States = Mapping[str, CheckResult]
 
 @dataclass(frozen=True, slots=True)
 class LandingPage:
-    """base_url:    prefix of links to the API
-    capture_url: where SDKs reach the server, if that is another address
-    wait_s:      timeout of the checks of stores
-    no_console:  why this page is served and not the console; "" when that is as wanted
+    """The landing page of a server.
+
+    Attributes:
+        base_url: The prefix of links to the API.
+        capture_url: The address at which SDKs reach the server, if it differs.
+        wait_s: The timeout of the checks of stores.
+        no_console: Why this page is served instead of the console; "" if that is intended.
     """
 
     probes: Probes
@@ -84,7 +87,7 @@ class LandingPage:
     no_console: str = ""
 
     async def get(self, request: Request) -> Response:
-        """HTML for browsers, JSON for other clients."""
+        """Answer with HTML for browsers, and JSON for other clients."""
         base_url = self.base_url.of(request.peer, request.headers)
         states = await self._states()
         if not prefers_html(request.headers.get("accept") or ""):
@@ -94,7 +97,7 @@ class LandingPage:
         return Response(200, page.encode(), _HEADERS, "text/html; charset=utf-8")
 
     async def _states(self) -> States | None:
-        """None on a timeout."""
+        """Return the states of the stores, or None on a timeout."""
         try:
             return await asyncio.wait_for(self.probes.check(), self.wait_s)
         except TimeoutError:
@@ -102,9 +105,9 @@ class LandingPage:
 
 
 def prefers_html(accept: str) -> bool:
-    """Whether the client names HTML, with a quality not below that of JSON.
+    """Return whether the client accepts HTML with a quality not below that of JSON.
 
-    source: RFC 9110 section 12.5.1
+    Source: RFC 9110 section 12.5.1.
     """
     qualities: dict[str, float] = {}
     for entry in accept.lower().split(",", ACCEPT_RANGES_MAX)[:ACCEPT_RANGES_MAX]:
@@ -120,7 +123,7 @@ def _quality(parameters: list[str]) -> float:
 
 
 def _is_ready(states: States | None) -> bool:
-    """As `/_ready`."""
+    """Return whether the server is ready, by the rule of `/_ready`."""
     return states is not None and not any(
         one.is_needed and one.state != State.OK for one in states.values()
     )
@@ -140,7 +143,10 @@ def _summary(states: States | None, base_url: str) -> dict[str, object]:
 def landing_page(
     states: States | None, base_url: str, capture_url: str, no_console: str = ""
 ) -> str:
-    """A whole HTML document. All but the states as of `LandingPage`; URLs without trailing slash"""
+    """Return the page as a whole HTML document.
+
+    The arguments besides the states are those of `LandingPage`; URLs have no trailing slash.
+    """
     snippets = "".join(
         f"<h3>{title}</h3><pre><code>{escape(code)}</code></pre>"
         for title, code in _snippets(capture_url).items()
@@ -201,7 +207,10 @@ server again after that. Everything else works without it.</p></section>"""
 
 
 def _snippets(url: str) -> Mapping[str, str]:
-    """By title. URLs are quoted for each language: a path may contain characters of a shell."""
+    """Return code snippets by title.
+
+    URLs are quoted for each language: a path may contain characters special to a shell.
+    """
     text = msgspec.json.encode(url).decode()
     event = '{"api_key": "phc_…", "event": "signed up", "distinct_id": "user-1"}'
     asked = '{"api_key": "phc_…", "distinct_id": "user-1"}'

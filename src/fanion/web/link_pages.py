@@ -1,5 +1,7 @@
-"""Pages with a form and without a script, for browsers that open a link with a token: one that sets
-a password, or an invite."""
+"""The pages for links with a token: one sets a password, the other accepts an invite.
+
+They have a form and no script, for browsers that open such a link.
+"""
 
 from html import escape
 from typing import Any
@@ -15,7 +17,7 @@ from fanion.web.landing_page import prefers_html
 from fanion.web.pages import html_document
 from fanion.web.security_headers import content_security_policy, own_style
 
-# Without any referrer browsers would send the form with `Origin: null`, which is refused.
+# With no referrer at all, browsers would send the form with `Origin: null`, which is refused.
 _REFERRER_POLICY = "strict-origin"
 _STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1c2024; --line: #6b7280; --bad: #b3261e;
@@ -31,7 +33,7 @@ input { margin: .25rem 0 1rem; padding: .5rem; border: 1px solid var(--line);
 button { padding: .6rem; border: 0; border-radius: .35rem; color: #fff; background: var(--button); }
 .bad { color: var(--bad); }
 """
-# The address holds the token: other sites must not get it, and no cache or frame may have it.
+# The address contains the token: other sites must not get it, and no cache or frame may have it.
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": content_security_policy(own_style(_STYLE), "img-src data:").replace(
@@ -43,13 +45,13 @@ _NO_ICON = '<link rel="icon" href="data:,">'
 
 
 class FormPages:
-    """What the pages of all links do alike."""
+    """The common part of the pages for links."""
 
     def is_wanted(self, accept: str) -> bool:
         return prefers_html(accept)
 
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
-        """Leads on with the headers of the response, which begin a session."""
+        """Redirect to the server's root with the response's headers, which begin a session."""
         headers = {
             **response.headers,
             "location": f"{base_url}/",
@@ -61,7 +63,11 @@ class FormPages:
 def form_page(
     title: str, body: str, status: int, headers: dict[str, str] | None = None
 ) -> Response[Any]:
-    """body: HTML"""
+    """Return a page with a form.
+
+    Args:
+        body: HTML.
+    """
     document = html_document(title, _STYLE, f"<main>{body}</main>", _NO_ICON)
     return Response(
         document.encode(),
@@ -72,10 +78,11 @@ def form_page(
 
 
 class LinkPage(FormPages):
-    """Implements `accounts.passwords.links_api.LinkPages`."""
+    """The page that sets a password; implements `accounts.passwords.links_api.LinkPages`."""
 
     def form(self, email: str, problem: str, status: int) -> Response[Any]:
-        # The address has no name, so that it is not sent: it tells password managers whose this is.
+        # The address field has no name, so that it is not sent: it tells password managers whose
+        # account this is.
         shown = f'<p class="bad" role="alert">{escape(problem)}</p>' if problem else ""
         return form_page(
             "Set a password",
@@ -112,7 +119,7 @@ class LinkPage(FormPages):
 
 
 class InvitePage(FormPages):
-    """Implements `accounts.signup_api.InvitePages`."""
+    """The page that accepts an invite; implements `accounts.signup_api.InvitePages`."""
 
     def form(self, found: OpenInvite, problem: str, status: int) -> Response[Any]:
         title = f"Join {found.organization.name}"

@@ -39,12 +39,13 @@ UPLOAD_BYTES_MAX = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Management:
-    """Settings and services of the management API.
+    """The settings and services of the management API.
 
-    controllers:  of the other domains; `fanion.rest` says how they are written
-    dependencies: injected into handlers by name
-    base_url:     where clients reach this server
-    upload_folder: where large fields of forms are held
+    Attributes:
+        controllers: Those of the other domains; `fanion.rest` says how they are written.
+        dependencies: Injected into handlers by name.
+        base_url: The address at which clients reach this server.
+        upload_folder: Where large fields of forms are kept.
     """
 
     authentication: Authentication
@@ -61,10 +62,12 @@ class Management:
 
 
 def management_app(config: Management) -> AsgiApp:
-    """Everything below /api/ that is no public route, and /_preflight/. It needs no lifespan
-    events. Paths are served with and without a trailing slash."""
+    """Return the application for all paths below /api/ without a public route, and /_preflight/.
+
+    It needs no lifespan events. Paths are served with and without a trailing slash.
+    """
     app = _application(config, None)
-    # A second application for the document alone: given an `openapi_config`, the framework adds
+    # A second application, only for the document: with an `openapi_config` the framework would add
     # routes, and pages that load scripts from elsewhere.
     app.state.documents = ApiDocuments(
         lambda: openapi_document(
@@ -76,8 +79,11 @@ def management_app(config: Management) -> AsgiApp:
 
 
 def _with_middleware(app: AsgiApp) -> AsgiApp:
-    """Responses to OPTIONS name the methods; the files of a form are closed with its request, and
-    nothing waits for its client any more."""
+    """Wrap the application with what each request needs before and after.
+
+    Responses to OPTIONS name the methods. At the end of a request the files of its form are
+    closed, and nothing waits for its client any more.
+    """
 
     async def middleware(scope: Any, receive: Any, send: Any) -> None:
         state = scope.setdefault("state", {})
@@ -104,17 +110,27 @@ class ApiPages(Struct, frozen=True):
 
 
 class ApiDocuments:
-    """The OpenAPI document and its HTML page, built in a thread on the first request for either:
-    that takes most of a second."""
+    """The OpenAPI document and its HTML page.
+
+    They are built in a thread on the first request for either, because that takes most of a
+    second.
+    """
 
     def __init__(self, build: Callable[[], dict[str, Any]]) -> None:
-        """build: returns the document"""
+        """Prepare the pages.
+
+        Args:
+            build: Returns the document.
+        """
         self._build = build
         self._task: asyncio.Task[ApiPages] | None = None
 
     async def pages(self) -> ApiPages:
-        """Concurrent calls share one build, which goes on when one of them is cancelled. The next
-        call after a failure builds again."""
+        """Return the pages, and build them first if necessary.
+
+        Concurrent calls share one build, which goes on when one of them is cancelled. The next
+        call after a failure builds again.
+        """
         if self._task is None or self._has_failed():
             self._task = asyncio.create_task(asyncio.to_thread(self._build_pages))
         return await asyncio.shield(self._task)

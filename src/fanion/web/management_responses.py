@@ -1,6 +1,6 @@
-"""Responses of the management API: rows as JSON, errors in the one format, allowed methods.
+"""The responses of the management API: rows as JSON, errors in one format, allowed methods.
 
-source: api.md, "Errors"; capture.md section 10
+Source: api.md, "Errors"; capture.md section 10.
 """
 
 import asyncio
@@ -41,14 +41,14 @@ from fanion.observability.logging import without_token
 from fanion.rest.endpoints import Streamed
 from fanion.runtime.failure_log import FailureLog
 
-# A larger response is encoded in a thread, in pieces: to encode this much takes a millisecond.
+# A larger response is encoded in a thread, in pieces: encoding this much takes a millisecond.
 ENCODED_ON_LOOP_BYTES_MAX = 128 * 1024
 PIECE_BYTES = 256 * 1024
 TOO_MUCH = (
     "The answer takes too much time or memory. Use a shorter time range, or fewer conditions."
 )
-QUIET_S = 10.0  # without a failing request, after which a store counts as back
-# The status of handlers that exist to reject a method.
+QUIET_S = 10.0  # after this time without a failing request a store counts as available again
+# The status of handlers that exist only to reject a method.
 _REJECTED = 405
 
 ExceptionHandler = Callable[[Request[Any, Any, Any], Exception], Response[bytes]]
@@ -57,8 +57,10 @@ _encode = msgspec.json.Encoder(enc_hook=default_serializer).encode
 
 
 async def encode_response(response: Any) -> Any:
-    """The framework's `after_request` hook. Encodes Structs, lists and dicts by rows, since a call
-    of the encoder holds the GIL until it returns; every other response is left as it is."""
+    """Encode Structs, lists and dicts by rows, as the framework's `after_request` hook.
+
+    A call of the encoder holds the GIL until it returns. Every other response is left as it is.
+    """
     content = response.content if isinstance(response, Response) else None
     if not isinstance(content, Struct | list | dict):
         return response
@@ -79,7 +81,7 @@ async def _pieces(first: bytes, fragments: Iterator[bytes]) -> AsyncGenerator[by
 
 
 def _join(fragments: Iterator[bytes], bytes_min: int) -> bytes:
-    """The next fragments, `bytes_min` or more of them; fewer at the end, and none after it."""
+    """Join the next fragments, of at least `bytes_min` bytes; fewer at the end, then none."""
     taken, size = list[bytes](), 0
     for fragment in fragments:
         taken.append(fragment)
@@ -90,7 +92,7 @@ def _join(fragments: Iterator[bytes], bytes_min: int) -> bytes:
 
 
 def _fragments(content: Any) -> Iterator[bytes]:
-    """The encoded content, with each row of a list, or of a list in a field, as a fragment."""
+    """Yield the encoded content; each row of a list, even in a field, is a fragment."""
     if isinstance(content, list):
         yield from _rows(content)
     elif isinstance(content, dict):
@@ -103,7 +105,11 @@ def _fragments(content: Any) -> Iterator[bytes]:
 
 
 def _members(members: Any) -> Iterator[bytes]:
-    """members: name and value"""
+    """Yield an encoded object.
+
+    Args:
+        members: Pairs of name and value.
+    """
     before = b"{"
     for name, value in members:
         if value is UNSET:
@@ -126,7 +132,11 @@ def _rows(rows: list[Any]) -> Iterator[bytes]:
 
 
 async def send_with_allow(scope: Scope, send: Send, message: Message) -> None:
-    """Add `Allow` to a response to OPTIONS. scope: after routing"""
+    """Add `Allow` to a response to OPTIONS.
+
+    Args:
+        scope: The scope after routing.
+    """
     if message["type"] == "http.response.start":
         allowed = ", ".join(sorted(methods_of_path(scope)))
         if allowed:
@@ -148,14 +158,14 @@ def methods_of_path(scope: Scope) -> set[str]:
 
 
 def _methods_of(handler: HTTPRouteHandler) -> set[str]:
-    """Return the methods of a handler, HEAD among them where its GET changes nothing."""
+    """Return the methods of a handler, including HEAD if its GET changes nothing."""
     methods = {str(method) for method in handler.http_methods}
     return methods if handler.opt.get("reads") is False else set(with_head(methods))
 
 
 @dataclass(frozen=True, slots=True)
 class UnavailableStores:
-    """Failures that requests meet: no request says that they have ended."""
+    """The failures of stores that requests meet. No request tells that they have ended."""
 
     records: FailureLog = field(
         default_factory=lambda: FailureLog("records_unavailable", quiet_s=QUIET_S)
@@ -166,7 +176,7 @@ class UnavailableStores:
 
 
 def exception_handler(body_bytes_max: int) -> ExceptionHandler:
-    """Renders every exception of the framework and of handlers in the error format of the API."""
+    """Return a function that renders every exception in the error format of the API."""
     unavailable = UnavailableStores()
 
     def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -214,7 +224,7 @@ def _app_error(
 
 
 def _parameter_error(error: ValidationException) -> AppError:
-    """404 for a path parameter that cannot be an id; 400 for a query parameter, with its name."""
+    """Return 404 for a path parameter that cannot be an id, or 400 naming a query parameter."""
     problems = error.extra if isinstance(error.extra, list) else []
     first = problems[0] if problems else {}
     if first.get("source") == "path":
@@ -223,7 +233,7 @@ def _parameter_error(error: ValidationException) -> AppError:
 
 
 def _log_failure(request: Request[Any, Any, Any], error: Exception) -> None:
-    """The log has the traceback; the client gets no detail of it."""
+    """Log an error with its traceback, of which the client gets no detail."""
     structlog.get_logger().error(
         "request_failed",
         exc_info=error,

@@ -1,4 +1,4 @@
-"""Pages that run no script and load nothing, and their versions for each address of the server."""
+"""The pages that run no script and load nothing, and their versions for each server address."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -7,19 +7,24 @@ from html import escape
 import msgspec
 from msgspec import Struct
 
-# In a page, for the address that the client uses: `StaticPage.at` replaces it.
+# A mark in a page that `StaticPage.at` replaces by the address that the client uses.
 BASE_URL = "{base_url}"
 
 
 class StaticPage(Struct, frozen=True):
-    """etag: of the body; escape: for text inside the body"""
+    """A page that is built once.
+
+    Attributes:
+        etag: The body's entity tag.
+        escape: Escapes text inside the body.
+    """
 
     body: bytes
     etag: str
     escape: Callable[[str], bytes]
 
     def at(self, base_url: str) -> "StaticPage":
-        """For a client that reaches the server at this address."""
+        """Return the page for a client that reaches the server at this address."""
         body = self.body.replace(BASE_URL.encode(), self.escape(base_url))
         return StaticPage(body, _etag(self.etag.encode() + base_url.encode()), self.escape)
 
@@ -39,7 +44,12 @@ def _etag(content: bytes) -> str:
 
 
 def html_document(title: str, style: str, body: str, head: str = "") -> str:
-    """body, head: HTML"""
+    """Return an HTML document.
+
+    Args:
+        body: HTML.
+        head: HTML.
+    """
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

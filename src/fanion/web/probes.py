@@ -1,4 +1,4 @@
-"""Liveness, readiness and metrics, for operators and load balancers.
+"""The probes for liveness and readiness, and the metrics, for operators and load balancers.
 
 These endpoints need no key, so responses are limited to what is public: names, states, ages and
 the version. Addresses, settings and texts of errors go to the log.
@@ -27,9 +27,13 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """reason:    for the log only
-    is_needed: whether the server is only ready for requests while the state is OK
-    flags_age_s: of flags that are answered without the store; None while they are current
+    """The result of one check.
+
+    Attributes:
+        reason: Only for the log.
+        is_needed: Whether the server is ready for requests only if the state is OK.
+        flags_age_s: The age of flags that are answered without the store; None while they are
+            current.
     """
 
     state: State
@@ -38,9 +42,9 @@ class CheckResult:
     flags_age_s: float | None = field(default=None, compare=False)
 
 
-# `/_ready` answers within a second: what a store that takes longer said last is said again.
+# `/_ready` answers within a second: for a store that takes longer it repeats the last state.
 ANSWER_S_MAX = 0.8
-# Until a store that has not answered is taken to be unreachable.
+# A store that has not answered for this long is taken to be unreachable.
 SILENT_S_MAX = 5.0
 
 T = TypeVar("T")
@@ -49,7 +53,11 @@ Check = Callable[[], Awaitable[CheckResult]]
 
 
 async def in_time(asking: Awaitable[T]) -> T:
-    """The answer of a store. raises: TimeoutError, in one line"""
+    """Return the answer of a store.
+
+    Raises:
+        TimeoutError: The store does not answer; the text is one line.
+    """
     try:
         async with asyncio.timeout(SILENT_S_MAX):
             return await asking
@@ -66,11 +74,11 @@ class Probes:
     _checking: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
 
     async def health(self, _: Request) -> Response:
-        """Liveness: 200 while the event loop runs."""
+        """Answer 200 while the event loop runs (liveness)."""
         return json_response({"status": "ok", "version": __version__})
 
     async def ready(self, _: Request) -> Response:
-        """Readiness: 503 while a needed store cannot be reached, or the accept log is full."""
+        """Answer 503 while a needed store is unreachable or the accept log full (readiness)."""
         found = await self.check()
         failing = any(one.state != State.OK and one.is_needed for one in found.values())
         checks = {name: checked.state for name, checked in found.items()}
@@ -80,8 +88,11 @@ class Probes:
         return json_response({"status": status, "checks": checks, **age}, 503 if failing else 200)
 
     async def check(self) -> Mapping[str, CheckResult]:
-        """Concurrent requests share one run of the checks, so that load on the probes is no load on
-        the stores. A check that takes longer goes on, for the next request."""
+        """Return the state of each store.
+
+        Concurrent requests share one run of the checks, so that load on the probes is no load on
+        the stores. A check that takes longer goes on, for the next request.
+        """
         for name in self.checks.keys() - self._checking.keys():
             self._checking[name] = asyncio.create_task(self._check(name))
         running = list(self._checking.values())

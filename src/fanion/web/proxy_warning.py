@@ -1,4 +1,4 @@
-"""Warning, once, that a peer sends forwarded headers without being a trusted proxy."""
+"""The warning, given once, that a peer which is not a trusted proxy sends forwarded headers."""
 
 import os
 from contextlib import suppress
@@ -17,22 +17,37 @@ _MARKER = "ignored-forwarding.json"
 
 
 class IgnoredForwarding(msgspec.Struct, frozen=True):
-    """peer: an address; at: aware, UTC"""
+    """The record of an ignored header.
+
+    Attributes:
+        peer: The sender's address.
+        at: Aware, in UTC.
+    """
 
     peer: str
     at: datetime
 
 
 class IgnoredHeaders:
-    """Callback of `TrustedProxies`. The first call in a process writes a log line, and a file in
-    the data folder, where `fanion doctor` reads it. folder: None for no file"""
+    """A callback of `TrustedProxies` that reports ignored headers.
+
+    The first call in a process writes a log line, and a file in the data folder, where `fanion
+    doctor` reads it.
+
+    Args:
+        folder: None for no file.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._is_reported = False
 
     def __call__(self, peer: str) -> None:
-        """Writes the file in a thread. peer: an address"""
+        """Report the first ignored header; the file is written in a thread.
+
+        Args:
+            peer: The sender's address.
+        """
         if self._is_reported:
             return
         self._is_reported = True
@@ -51,7 +66,7 @@ def trusted_proxies(settings: Settings) -> TrustedProxies:
 
 
 def ignored_headers(folder: Path) -> IgnoredForwarding | None:
-    """The first since the server started; None without one, or when the file cannot be read."""
+    """Return the first record since the server started, or None if there is none to read."""
     try:
         return msgspec.json.decode((folder / _MARKER).read_bytes(), type=IgnoredForwarding)
     except (OSError, msgspec.MsgspecError):
@@ -59,13 +74,13 @@ def ignored_headers(folder: Path) -> IgnoredForwarding | None:
 
 
 def forget_ignored_headers(folder: Path) -> None:
-    """At a start: the configuration may have been corrected."""
+    """Delete the record at a start, because the configuration may have been corrected."""
     with suppress(OSError):
         (folder / _MARKER).unlink(missing_ok=True)
 
 
 def _write(folder: Path, found: IgnoredForwarding) -> None:
-    """Atomically, since several processes may write it. On a full disk only the log has it."""
+    """Write the file atomically, since several processes may write it; a full disk is ignored."""
     new = folder / f"{_MARKER}.{os.getpid()}"
     with suppress(OSError):
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

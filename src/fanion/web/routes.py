@@ -1,6 +1,6 @@
 """The routes that are answered without the web framework, with their cross-origin headers.
 
-source: capture.md section 1.1; sdk-wire.md sections 8 and 12
+Source: capture.md section 1.1; sdk-wire.md sections 8 and 12.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,34 +20,40 @@ from fanion.server.response import Response
 from fanion.web.landing_page import LandingPage
 
 CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")
-# Of products that Fanion does not include: the answer is success, and nothing is stored.
+# Paths of products that Fanion does not include: the answer is success, and nothing is stored.
 DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
 _PROJECT_PREFIX = "/api/projects/"
 _MANAGEMENT_PREFIXES = ("/api/", "/_")
-# With credentials `*` is no wildcard, so the response repeats what the browser asked for.
+# With credentials `*` is no wildcard, so the response repeats the headers that the browser asked
+# for.
 _CORS_DEFAULT_HEADERS = "X-Requested-With,Content-Type"
 _CORS_MAX_AGE_S = "86400"
 
 
 class AnsweredBy(Enum):
-    """Which process of a server with web workers answers a request."""
+    """The process of a server with web workers that answers a request."""
 
-    SERVER = "server"  # the main process only
+    SERVER = "server"  # only the main process
     WORKER = "worker"  # web workers, and the main process while none of them is ready
     HERE = "here"  # the process that has the connection, unless responses on it are costly
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """name:        label of metrics and logs
-    methods:     in addition to OPTIONS
-    cors:        whether pages of other origins may read the responses
-    credentials: whether they may send cookies along; False where a personal or a secret key is
-                 the credential
-    find_fast_endpoint: finds an endpoint that needs no task, for POST
-    is_body_read: before the endpoint is called; False where the key is in the head, so that nothing
-                  is read for a caller without one, or where the body does not matter
-    is_management: not for a public listener, as metrics and pages that lead to the management API
+    """A public route.
+
+    Attributes:
+        name: The label in metrics and logs.
+        methods: Those besides OPTIONS.
+        cors: Whether pages of other origins may read the responses.
+        credentials: Whether they may send cookies along; False if the credential is a personal or
+            a secret key.
+        find_fast_endpoint: Finds an endpoint that needs no task, for POST.
+        is_body_read: Whether the body is read before the endpoint is called. False if the key is
+            in the head, so that nothing is read for a caller without one, or if the body does not
+            matter.
+        is_management: Whether it is kept off a public listener, like metrics and pages that lead
+            to the management API.
     """
 
     name: str
@@ -62,13 +68,20 @@ class Route:
 
 
 class Routes:
-    """Paths are served with and without a trailing slash, never by a redirect: some clients turn a
-    redirected POST into a GET."""
+    """The routes of a listener, by path.
+
+    Paths are served with and without a trailing slash, never by a redirect: some clients turn a
+    redirected POST into a GET.
+    """
 
     def __init__(
         self, exact: Mapping[str, Route], patterns: Sequence[tuple[str, str, Route]] = ()
     ) -> None:
-        """patterns: prefix, suffix and route of paths with a parameter in between"""
+        """Create the table.
+
+        Args:
+            patterns: Prefix, suffix and route of paths with a parameter in between.
+        """
         self._exact = {
             variant: route
             for path, route in exact.items()
@@ -77,15 +90,18 @@ class Routes:
         self._patterns = tuple(patterns)
 
     def only(self, keep: Callable[[str, Route], bool]) -> "Routes":
-        """Those for which `keep` is true. keep: called with a path, or a pattern's prefix, and the
-        route"""
+        """Return the routes for which `keep` is true.
+
+        Args:
+            keep: Called with a path, or a pattern's prefix, and the route.
+        """
         return Routes(
             {path: route for path, route in self._exact.items() if keep(path, route)},
             [pattern for pattern in self._patterns if keep(pattern[0], pattern[2])],
         )
 
     def and_also(self, more: "Routes") -> "Routes":
-        """Of a path in both, that of `more`."""
+        """Merge two route tables; `more` wins."""
         return Routes({**self._exact, **more._exact}, [*more._patterns, *self._patterns])
 
     def find(self, path: str) -> Route | None:
@@ -97,11 +113,14 @@ class Routes:
         return route
 
     def of_public_listener(self) -> "Routes":
-        """Capture, flags and whatever else SDKs request, and the probes of load balancers."""
+        """Return the routes of a public listener: for SDKs, and the probes of load balancers."""
         return self.only(lambda _, route: not route.is_management)
 
     def of_management_listener(self) -> "Routes":
-        """Everything below /api/, the console or the landing page, probes and metrics."""
+        """Return the routes of a management listener.
+
+        It serves everything below /api/, the console or the landing page, probes and metrics.
+        """
         return self.only(
             lambda path, route: route.is_management or path.startswith(_MANAGEMENT_PREFIXES)
         )
@@ -123,9 +142,10 @@ def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, page: Landing
 def worker_routes(
     capture: CaptureEndpoints, flags: FlagEndpoints, evaluation: AnsweredBy
 ) -> Routes:
-    """Routes that web workers answer as well as the server.
+    """Return the routes that web workers answer as well as the server.
 
-    evaluation: which process answers the routes that evaluate flags
+    Args:
+        evaluation: Which process answers the routes that evaluate flags.
     """
     routes = Routes(
         {**capture_routes(capture), **evaluation_routes(flags, evaluation)},
@@ -135,7 +155,11 @@ def worker_routes(
 
 
 def routes_without_stores(capture: Endpoint, flags: FlagEndpoints, page: LandingPage) -> Routes:
-    """While the records store cannot be opened. capture: refuses"""
+    """Return the routes of a server whose records store cannot be opened.
+
+    Args:
+        capture: Refuses requests.
+    """
     paths = (*CAPTURE_PATHS, *DISCARDED_PATHS, "/engage", "/i/v1/analytics/events")
     table = {path: Route("capture", capture) for path in paths}
     table |= {**flag_routes(flags), **operator_routes(page)}
@@ -201,7 +225,7 @@ def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
 
 
 def _secret(name: str, endpoint: Endpoint) -> Route:
-    """For a personal or a secret key."""
+    """Return a route for a personal or a secret key."""
     return Route(name, endpoint, ("GET",), credentials=False)
 
 
@@ -220,7 +244,7 @@ def operator_routes(page: LandingPage) -> Mapping[str, Route]:
 
 
 def probe_routes(page: LandingPage) -> Routes:
-    """What every process answers, whatever its roles."""
+    """Return the routes that every process answers, whatever its roles."""
     return Routes(_probes(page))
 
 
@@ -234,10 +258,11 @@ def _probes(page: LandingPage) -> Mapping[str, Route]:
 
 
 def cors_headers(origin: str, *, credentials: bool) -> tuple[tuple[str, str], ...]:
-    """Of every public response to a browser, errors included.
+    """Return the headers of every public response to a browser, including errors.
 
-    credentials: whether browsers may send cookies along, as those of old clients do with a
-                 project key. Responses to personal and secret keys never allow it.
+    Args:
+        credentials: Whether browsers may send cookies along, as those of old clients do with a
+            project key. Responses to personal and secret keys never allow it.
     """
     allowed = (("access-control-allow-credentials", "true"),) if credentials else ()
     return (
@@ -249,7 +274,11 @@ def cors_headers(origin: str, *, credentials: bool) -> tuple[tuple[str, str], ..
 
 
 def preflight(headers: Headers, methods: Iterable[str]) -> Response:
-    """Return the response to OPTIONS. methods: of the path, besides OPTIONS"""
+    """Return the response to OPTIONS.
+
+    Args:
+        methods: The path's methods besides OPTIONS.
+    """
     allowed = ", ".join(with_head((*methods, "OPTIONS")))
     requested = headers.get("access-control-request-headers") or _CORS_DEFAULT_HEADERS
     return Response(

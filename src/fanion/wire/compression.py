@@ -1,5 +1,7 @@
-"""Decompression of bodies within bounds: the encodings of HTTP, and lz64, which is LZ-string in
-base64 and is sent by browsers of before 2023."""
+"""The decompression of bodies within bounds: the encodings of HTTP, and lz64.
+
+lz64 is LZ-string in base64, sent by browser SDKs from before 2023.
+"""
 
 import binascii
 import string
@@ -12,14 +14,15 @@ import zstandard
 from fanion.errors import BodyTooLarge, malformed
 
 GZIP_MAGIC = b"\x1f\x8b"
-GZIP_MEMBERS_MAX = 16  # each member costs a copy of the rest
+GZIP_MEMBERS_MAX = 16  # each further member costs a copy of the rest
 ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024  # RFC 8878 requires it of decoders; level 19 needs it
-# 2 MiB take a second: 0.17 s measured for 316 KB. Browsers send less than 100 KB.
+# 2 MiB take a second (0.17 s measured for 316 KB). Browsers send less than 100 KB.
 LZ64_BYTES_MAX = 2 * 1024 * 1024
 
 _CHUNK = 256 * 1024
 
-# A code of lz64 is read from five bytes: at most 7 bits of offset and 22 of code (LZ64_BYTES_MAX).
+# A code of lz64 is read from five bytes: it has at most 7 bits of offset and 22 of code
+# (LZ64_BYTES_MAX).
 _LZ64_WINDOW = 5
 _ALPHABET = (string.ascii_letters + string.digits + "+/").encode()
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
@@ -39,13 +42,13 @@ def gunzip(data: bytes, bytes_max: int) -> bytes:
 
 
 def _inflate(data: bytes, bytes_max: int) -> bytes:
-    """HTTP's `deflate` is wrapped by zlib; some clients leave the wrapping out."""
+    """Undo HTTP's `deflate`, which has zlib's wrapper; some clients leave the wrapper out."""
     wrapped = len(data) > 1 and data[0] & 15 == 8 and int.from_bytes(data[:2]) % 31 == 0
     return _inflate_stream(data, zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS, bytes_max)[0]
 
 
 def _inflate_stream(data: bytes, wbits: int, bytes_max: int) -> tuple[bytes, bytes]:
-    """The content of one stream, and the data after it."""
+    """Return the content of one stream, and the data after it."""
     stream = zlib.decompressobj(wbits)
     try:
         out = stream.decompress(data, bytes_max + 1)
@@ -94,12 +97,18 @@ def _unbrotli(data: bytes, bytes_max: int) -> bytes:
 
 
 def decompress_lz64(text: bytes, bytes_max: int) -> str:
-    """Read what JavaScript's `LZString.compressToBase64` wrote.
+    """Decode what JavaScript's `LZString.compressToBase64` wrote.
 
-    text:    base64; spaces stand for `+`
-    returns: text in which pairs of surrogates are joined and lone ones are U+FFFD
-    raises:  InvalidPayload, BodyTooLarge when text is over LZ64_BYTES_MAX or the result
-             has more than bytes_max UTF-16 units
+    Args:
+        text: Base64, in which spaces stand for `+`.
+
+    Returns:
+        Text in which pairs of surrogates are joined and lone ones are U+FFFD.
+
+    Raises:
+        InvalidPayload: The text is not valid.
+        BodyTooLarge: The text is longer than LZ64_BYTES_MAX, or the result has more than bytes_max
+            UTF-16 units.
     """
     units = _decompress_units(_lz64_bits(text), bytes_max)
     if not units:
@@ -108,22 +117,22 @@ def decompress_lz64(text: bytes, bytes_max: int) -> str:
 
 
 def _lz64_bits(text: bytes) -> bytes:
-    """The stream of bits, the first one in the lowest bit of the first byte."""
+    """Return the stream of bits, with the first one in the lowest bit of the first byte."""
     if len(text) > LZ64_BYTES_MAX:
         raise BodyTooLarge(LZ64_BYTES_MAX)
     text = text.strip(b"\r\n\t").replace(b" ", b"+").rstrip(b"=")
     if text.translate(None, _ALPHABET):
         raise malformed("lz64 data is not base64.")
-    # The compressor may leave out the padding; "A" is six zero bits.
+    # The compressor may leave out the padding. "A" stands for six zero bits.
     packed = binascii.a2b_base64(text + b"A" * (-len(text) % 4))
     return packed.translate(_REVERSED)
 
 
 def _decompress_units(bits: bytes, units_max: int) -> bytearray:
-    """UTF-16 units, two bytes each, low byte first; empty for a stream of no units.
+    """Return UTF-16 units of two bytes each, low byte first; empty for a stream without units.
 
-    The dictionary holds positions in the output instead of texts: an entry is always the last
-    text written and the unit after it, so that a stream cannot make it outgrow the output.
+    The dictionary holds positions in the output instead of texts: an entry is always the last text
+    written and the unit after it, so that a stream cannot make it outgrow the output.
     """
     out = bytearray()
     starts, ends = [0, 0, 0], [0, 0, 0]
@@ -172,7 +181,7 @@ def _read_code(bits: bytes, position: int, width: int) -> int:
     return (window >> (position & 7)) & ((1 << width) - 1)
 
 
-# By the names of Content-Encoding.
+# Decompressors by their names in Content-Encoding.
 DECOMPRESSORS: Mapping[str, Callable[[bytes, int], bytes]] = {
     "gzip": gunzip,
     "x-gzip": gunzip,

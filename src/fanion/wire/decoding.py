@@ -1,5 +1,7 @@
-"""Decodes bodies and queries: compression, forms and base64 around JSON, in the order of
-`decode_body`, which serves every known client. Decompression stops at the limit."""
+"""The decoding of bodies and queries: compression, forms and base64 around JSON.
+
+The order of `decode_body` serves every known client. Decompression stops at the limit.
+"""
 
 import binascii
 import json
@@ -24,19 +26,20 @@ from fanion.wire.compression import (
     gunzip,
 )
 
-# As received, and again after decompression: less than 20 MiB. source: api.md, Limits
+# The limit of a body as received, and again after decompression: less than 20 MiB (api.md, Limits).
 BODY_BYTES_MAX = 20 * 1024**2 - 1
 ENCODINGS_MAX = 3  # in one Content-Encoding
-# Decompressed. Reading more takes more than a few milliseconds, too long for the event loop.
+# The limit of a decompressed body that is read on the event loop. Reading more takes more than a
+# few milliseconds, which is too long there.
 READ_ON_LOOP_BYTES_MAX = 64 * 1024
-LZ64_ON_LOOP_BYTES_MAX = 4 * 1024  # a code at a time, in Python: 2 ms
+LZ64_ON_LOOP_BYTES_MAX = 4 * 1024  # read one code at a time, in Python: 2 ms
 FORM_FIELDS_MAX = 100
-FORM_FIELD_BYTES_MAX = 4096  # every field but `data`
+FORM_FIELD_BYTES_MAX = 4096  # every field except `data`
 QUERY_FIELDS_MAX = 100
 BROKEN_ESCAPES_MAX = 1000  # in one chunk; repairing one costs 0.3 µs
 
 _CHUNK = 256 * 1024
-_DEEP_BYTES_MIN = 1000  # two characters a level: less cannot use up Python's 1000 frames
+_DEEP_BYTES_MIN = 1000  # a level takes two characters, so less cannot use up Python's 1000 frames
 _BOM = b"\xef\xbb\xbf"
 _NOT_BASE64 = bytes(set(range(256)) - set((string.ascii_letters + string.digits + "+/").encode()))
 _JSON_TYPES = frozenset({"", "text/plain", "application/json"})
@@ -54,9 +57,10 @@ _NO_FIELDS: Mapping[str, str] = {}
 class DecodedForm(Struct, frozen=True):
     """A decoded body.
 
-    json:   the JSON text, not parsed, never empty; valid UTF-8 unless a client sent plain
-            JSON that is not
-    fields: the other fields of a form, without `data`
+    Attributes:
+        json: The JSON text, not parsed, never empty; valid UTF-8 unless a client sent plain JSON
+            that is not.
+        fields: The other fields of a form, without `data`.
     """
 
     json: bytes
@@ -71,11 +75,17 @@ def decode_body(
     bytes_max: int = BODY_BYTES_MAX,
     lz64_bytes_max: int = LZ64_BYTES_MAX,
 ) -> DecodedForm:
-    """Undo, in this order: Content-Encoding, gzip by its first bytes, form, lz64 or gzip
-    named by `compression`, base64.
+    """Undo everything around the JSON of a body.
 
-    raises: InvalidPayload, NoData when nothing is left, BodyTooLarge
-    source: capture.md 1.3, sdk-wire.md 3.2
+    In this order: Content-Encoding, gzip by its first bytes, form, lz64 or gzip named by
+    `compression`, base64.
+
+    Raises:
+        InvalidPayload: The body cannot be decoded.
+        NoData: Nothing is left.
+        BodyTooLarge: The body, or a decompressed form of it, exceeds a limit.
+
+    Source: capture.md 1.3, sdk-wire.md 3.2.
     """
     if len(body) > bytes_max:
         raise BodyTooLarge(bytes_max)
@@ -106,12 +116,17 @@ def decode_small(
     query: Mapping[str, str] | None,
     bytes_max: int,
 ) -> DecodedForm | None:
-    """As `decode_body`, on the event loop. The decompressed size is known only by decompressing:
-    None, after at most READ_ON_LOOP_BYTES_MAX, for a body that is larger."""
+    """Decode a body like `decode_body`, on the event loop.
+
+    The decompressed size is known only by decompressing.
+
+    Returns:
+        None, after at most READ_ON_LOOP_BYTES_MAX, for a body that is larger.
+    """
     if len(body) > READ_ON_LOOP_BYTES_MAX:
         return None
     if body[:1] in (b"{", b"[") and not (content_encoding or query) and len(body) <= bytes_max:
-        return DecodedForm(body)  # the ordinary one, at once
+        return DecodedForm(body)  # an ordinary body, at once
     small = min(bytes_max, READ_ON_LOOP_BYTES_MAX)
     try:
         return decode_body(
@@ -122,7 +137,7 @@ def decode_small(
 
 
 def decode_request(request: Request, query: Mapping[str, str], bytes_max: int) -> DecodedForm:
-    """As `decode_body`, of the body and headers of a request."""
+    """Decode the body of a request by its headers, like `decode_body`."""
     headers = request.headers
     content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
     return decode_body(request.body, content_type or "", encoding or "", query, bytes_max)
@@ -131,16 +146,17 @@ def decode_request(request: Request, query: Mapping[str, str], bytes_max: int) -
 def decode_small_request(
     request: Request, query: Mapping[str, str], bytes_max: int
 ) -> DecodedForm | None:
-    """As `decode_small`, of the body and headers of a request."""
+    """Decode the body of a request by its headers, like `decode_small`."""
     headers = request.headers
     content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
     return decode_small(request.body, content_type or "", encoding or "", query, bytes_max)
 
 
 def loads(raw: bytes) -> Any:
-    """Parse JSON of clients: NaN and infinities become null, lone surrogates U+FFFD.
+    """Parse JSON from clients: NaN and infinities become null, lone surrogates U+FFFD.
 
-    raises: InvalidPayload
+    Raises:
+        InvalidPayload: The text is not JSON, or nested too deeply.
     """
     try:
         return _decode(raw)
@@ -151,15 +167,22 @@ def loads(raw: bytes) -> Any:
 
 
 def with_stack_to_spare(function: Callable[[bytes], T], raw: bytes, frames: int = 40) -> T:
-    """Decode with a deeper stack, so that callers with a deep stack can decode and encode the value
-    again later: the stack alone limits nesting."""
+    """Decode with a deeper stack than the caller's.
+
+    Callers with a deep stack can then decode and encode the value again later: only the stack
+    limits nesting.
+    """
     if frames == 0 or len(raw) < _DEEP_BYTES_MIN:
         return function(raw)
     return with_stack_to_spare(function, raw, frames - 1)
 
 
 def parse_query(query: str) -> Mapping[str, str]:
-    """The fields of a query string; of a repeated one the last. raises: InvalidPayload"""
+    """Return the fields of a query string; of a repeated field the last value.
+
+    Raises:
+        InvalidPayload: The query has too many fields or invalid escapes.
+    """
     if not query:
         return _NO_FIELDS
     return _parse_usual(query) if len(query) <= _USUAL_QUERY_CHARS else _parse_query(query)
@@ -169,7 +192,7 @@ def _parse_query(query: str) -> Mapping[str, str]:
     return _read_urlencoded(query.encode("utf-8", "replace"), QUERY_FIELDS_MAX)
 
 
-# Clients send a handful of queries (`v=2`, `ip=0&ver=1.2`) with millions of requests.
+# Clients send a handful of queries (`v=2`, `ip=0&ver=1.2`) in millions of requests.
 _parse_usual = lru_cache(256)(_parse_query)
 
 
@@ -178,7 +201,7 @@ def _loads_tolerant(raw: bytes) -> Any:
         value = json.loads(
             _text(raw), parse_constant=_null, parse_float=_finite, parse_int=_integer
         )
-        # Encoding the value again joins surrogates that were escaped one by one.
+        # Encoding the value again joins surrogates that were escaped separately.
         return _decode(_join_surrogates(json.dumps(value, ensure_ascii=False)))
     except RecursionError:
         raise malformed("nested too deeply.") from None
@@ -208,7 +231,11 @@ def is_utf8(raw: bytes) -> bool:
 
 
 def _text(raw: bytes) -> str:
-    """UTF-8 that may contain lone surrogates. raises: UnicodeDecodeError"""
+    """Decode UTF-8 that may contain lone surrogates.
+
+    Raises:
+        UnicodeDecodeError: The bytes are not UTF-8.
+    """
     return raw.decode("utf-8", "surrogatepass")
 
 
@@ -224,7 +251,7 @@ def _trim(data: bytes) -> bytes:
 
 
 def _undo_content_encoding(body: bytes, header: str, bytes_max: int) -> tuple[bytes, str]:
-    """The body, and the name of an encoding that is not one of HTTP (lz64, base64)."""
+    """Return the body, and the name of an encoding that is not one of HTTP (lz64, base64)."""
     named = ""
     encodings = [name.strip() for name in header.lower().split(",")] if header else []
     if len(encodings) > ENCODINGS_MAX:
@@ -238,7 +265,11 @@ def _undo_content_encoding(body: bytes, header: str, bytes_max: int) -> tuple[by
 
 
 def _undo_compression(data: bytes, compression: str, gunzipped: bool, bytes_max: int) -> bytes:
-    """gunzipped: a gzip that `compression` names has been undone already"""
+    """Undo base64, and then gzip.
+
+    Args:
+        gunzipped: Whether a gzip named by `compression` has been undone already.
+    """
     data = _undo_base64(_trim(data))
     if data.startswith(GZIP_MAGIC):
         return gunzip(data, bytes_max)
@@ -257,7 +288,7 @@ def _unlz64(data: bytes, bytes_max: int, text_bytes_max: int) -> bytes:
 
 
 def _undo_base64(data: bytes) -> bytes:
-    """The data itself when it is JSON or not base64."""
+    """Undo base64; return the data itself if it is JSON or not base64."""
     if not data or data[:1] in (b"{", b"[", b'"') or _is_json(data):
         return data
     text = data.replace(b" ", b"+").rstrip(b"=")
@@ -266,8 +297,8 @@ def _undo_base64(data: bytes) -> bytes:
     except binascii.Error:
         return data
     if not decoded:
-        return data  # no byte is of that alphabet
-    # Large data is decoded in pieces, which joins surrogates too and detects invalid UTF-8.
+        return data  # no byte is in base64's alphabet
+    # Large data is decoded in pieces, where surrogates are joined and invalid UTF-8 is detected.
     if decoded.startswith(GZIP_MAGIC) or len(decoded) > _CHUNK:
         return decoded
     try:
@@ -277,10 +308,10 @@ def _undo_base64(data: bytes) -> bytes:
 
 
 def _base64_parts(text: bytes) -> Iterator[bytes]:
-    """A chunk at a time: a call of the decoder holds the GIL."""
+    """Decode one chunk at a time, since a call of the decoder holds the GIL."""
     rest = b""
     for start in range(0, len(text), _CHUNK):
-        # Other characters are skipped, as the decoder does; `=` ends the text.
+        # Other characters are skipped, as by the decoder; `=` ends the text.
         chunk, end, _ = text[start : start + _CHUNK].partition(b"=")
         rest += chunk.translate(None, _NOT_BASE64)
         whole = len(rest) - len(rest) % 4
@@ -293,7 +324,10 @@ def _base64_parts(text: bytes) -> Iterator[bytes]:
 
 
 def _is_json(data: bytes) -> bool:
-    """A number or constant; objects, arrays and texts are known by their first character."""
+    """Return whether the data is a number or constant.
+
+    Objects, arrays and texts are known by their first character.
+    """
     if len(data) > READ_ON_LOOP_BYTES_MAX:
         return False
     try:
@@ -307,7 +341,10 @@ def _is_json(data: bytes) -> bool:
 
 
 def _is_form(data: bytes, content_type: str) -> bool:
-    """`curl -d '{…}'` sends JSON as a form; beacons send forms as text."""
+    """Return whether the data is a form.
+
+    `curl -d '{…}'` sends JSON as a form; beacons send forms as text.
+    """
     if data.startswith(b"data="):
         return True
     media_type = content_type.partition(";")[0].strip().lower()
@@ -315,7 +352,12 @@ def _is_form(data: bytes, content_type: str) -> bool:
 
 
 def _read_form(data: bytes, content_type: str) -> tuple[bytes, dict[str, str]]:
-    """The field `data`, and the others. raises: NoData, InvalidPayload"""
+    """Return the field `data`, and the other fields.
+
+    Raises:
+        NoData: There is no such field, or it is empty.
+        InvalidPayload: The form cannot be read.
+    """
     if content_type.strip().lower().startswith("multipart/"):
         fields = read_multipart(data, content_type)
     else:
@@ -332,7 +374,11 @@ def _field_text(value: bytes) -> str:
 
 
 def read_multipart(data: bytes, content_type: str) -> dict[str, bytes]:
-    """Each field's last value, files among them. raises: InvalidPayload"""
+    """Return each field's last value, including files.
+
+    Raises:
+        InvalidPayload: The form cannot be read.
+    """
     fields: dict[str, list[bytes]] = {}
     current: list[bytes] = []
     try:
@@ -359,7 +405,11 @@ def _text_of(unquoted: bytes) -> str:
 
 
 def split_urlencoded(data: bytes, fields_max: int) -> list[tuple[bytes, bytes]]:
-    """Names and values, without escapes. raises: InvalidPayload"""
+    """Return names and values, unescaped.
+
+    Raises:
+        InvalidPayload: There are too many fields or invalid escapes.
+    """
     pairs = data.split(b"&", fields_max)
     if len(pairs) > fields_max:
         raise malformed(f"more than {fields_max} form fields.")
@@ -370,8 +420,11 @@ def split_urlencoded(data: bytes, fields_max: int) -> list[tuple[bytes, bytes]]:
 
 
 def _unquote(quoted: bytes) -> bytes:
-    """Undo percent escapes and `+`. The standard library splits at every escape, which makes
-    600 MB of a 20 MB body; quoted-printable is the same code with another sign."""
+    """Undo percent escapes and `+`.
+
+    The standard library splits at every escape, which turns a 20 MB body into 600 MB.
+    Quoted-printable is the same code with another sign.
+    """
     quoted = quoted.replace(b"+", b" ")
     if b"%" not in quoted:
         return quoted

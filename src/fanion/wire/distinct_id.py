@@ -1,10 +1,10 @@
-"""Distinct ids as they are stored, and looked up."""
+"""The form in which distinct ids are stored and looked up."""
 
 from typing import Any
 
 import msgspec
 
-DISTINCT_ID_CHARS_MAX = 200  # source: capture.md 1.9
+DISTINCT_ID_CHARS_MAX = 200  # capture.md 1.9
 
 _encode = msgspec.json.Encoder().encode
 
@@ -12,8 +12,8 @@ _encode = msgspec.json.Encoder().encode
 def stored_distinct_id(value: object) -> str:
     """Return the text under which a distinct id is stored, whoever sends it.
 
-    A value that is not text becomes its JSON text. What is longer than DISTINCT_ID_CHARS_MAX is
-    cut, and NUL is replaced, which PostgreSQL does not store.
+    A value that is not text becomes its JSON text. Text longer than DISTINCT_ID_CHARS_MAX is cut.
+    NUL is replaced, because PostgreSQL does not store it.
     """
     text = value if isinstance(value, str) else _encode(value).decode()
     if len(text) > DISTINCT_ID_CHARS_MAX:
@@ -24,7 +24,8 @@ def stored_distinct_id(value: object) -> str:
 def with_stored_ids(value: Any) -> Any:
     """Return a condition's value that also matches distinct ids that were cut.
 
-    value: a text, or a list of values; returned as it is if no text is longer than an id
+    Args:
+        value: A text, or a list of values; returned as it is if no text is longer than an id.
     """
     listed = value if isinstance(value, list) else [value]
     cut = [

@@ -1,4 +1,4 @@
-"""Parses large JSON texts a window at a time, so that no call of the decoder holds the GIL long.
+"""The parser of large JSON texts, one window at a time, so that no call holds the GIL long.
 
 A pattern finds the longest run of whole values within the window; msgspec decodes the run. A value
 that does not fit into a window is entered: its own elements or members are read in runs. The
@@ -15,24 +15,25 @@ import msgspec
 from fanion.errors import DecodedTooLarge, InvalidPayload, malformed
 from fanion.wire.decoding import loads, with_stack_to_spare
 
-# Decoded in 1 to 3 ms; twice that when the run has to be read tolerantly.
+# A window is decoded in 1 to 3 ms, or twice that if the run has to be read tolerantly.
 WINDOW_BYTES = 32 * 1024
-# What one body may take up as Python objects. Freeing that much takes about 15 ms.
+# The most memory that one body may take as Python objects. Freeing that much takes about 15 ms.
 DECODED_BYTES_MAX = 64 * 1024 * 1024
-# Of containers that were entered. The rest of Python's 1,000 frames is for callers that read the
-# value again from a deeper stack.
+# The most containers that may be entered. The rest of Python's 1,000 frames is for callers that
+# read the value again from a deeper stack.
 ENTERED_MAX = 900
-# Levels of nesting that the pattern matches; deeper values are read one at a time.
+# The levels of nesting that the pattern matches. Deeper values are read one at a time.
 _PATTERN_LEVELS = 8
 _FRAMES_TO_SPARE = 40
 
-# Of an element or member, and of an object or array: upper bounds, measured on CPython 3.11.
+# The size of an element or member, and of an object or array: upper bounds, measured on CPython
+# 3.11.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 100, 250, 80
 _WIDE_CHARACTER_BYTES = 4
 
 # Only single characters are repeated possessively: Python before 3.11.5 matches too little with a
-# possessive or atomic group (gh-106052). Backtracking is linear: what a group may begin with tells
-# which alternative it takes, and what may follow it begins none of them.
+# possessive or atomic group (gh-106052). Backtracking is linear: the first character of a group
+# tells which alternative it takes, and what may follow the group begins none of them.
 _WS = rb"[ \t\r\n]*+"
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*"'
 _SCALAR = rb'[^"{}\[\],:\s]++'
@@ -57,7 +58,7 @@ _MEMBERS = _run_of(_STRING + _WS + rb":" + _WS + _VALUE, rb"}")
 _BLANKS = re.compile(_WS)
 _ONE_SCALAR = re.compile(_SCALAR)
 
-# The inside of a string in whole units: an escape, or both halves of a surrogate pair, is not cut.
+# The inside of a string in whole units: an escape, or a pair of surrogates, is not cut.
 _HEX = rb"[0-9a-fA-F]"
 _HIGH = rb"\\u[dD][89abAB]" + _HEX * 2
 _CHARACTERS = re.compile(
@@ -68,7 +69,7 @@ _CHARACTERS = re.compile(
     + rb"\\[^u])*",
     re.DOTALL,
 )
-# The last character before a cut, when it may be incomplete: UTF-8, or a surrogate in it.
+# The last character before a cut if it may be incomplete: UTF-8, or a surrogate in it.
 _UNFINISHED = re.compile(rb"(?:\xed[\xa0-\xaf][\x80-\xbf])?[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 _UNFINISHED_BYTES_MAX = 7
 
@@ -82,11 +83,14 @@ _skip = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class Kind(Enum):
-    """OPEN:  an object or array that is entered; comes with {} or []
-    RUN:   some of its members or elements, as a dict or list
-    KEY:   of the member whose value comes next
-    VALUE: decoded whole
-    CLOSE: ends what was opened last
+    """The kinds of pieces that the parser yields.
+
+    Attributes:
+        OPEN: An object or array that is entered; comes with {} or [].
+        RUN: Some of its members or elements, as a dict or list.
+        KEY: The key of the member whose value comes next.
+        VALUE: A value, decoded whole.
+        CLOSE: The end of the container that was opened last.
     """
 
     OPEN = auto()
@@ -100,11 +104,12 @@ Piece = tuple[Kind, Any]
 
 
 class PullParser:
-    """Yields the pieces of one JSON value, in order.
+    """A parser that yields the pieces of one JSON value, in order.
 
-    is_clean: msgspec has decoded everything so far
-    cost:     estimated bytes of everything decoded so far, as Python objects
-    position: of the container that was opened last
+    Attributes:
+        is_clean: Whether msgspec has decoded everything so far.
+        cost: Estimated bytes of everything decoded so far, as Python objects.
+        position: The start of the container that was opened last.
     """
 
     def __init__(
@@ -115,9 +120,12 @@ class PullParser:
         strict: bool = False,
         window_bytes: int = WINDOW_BYTES,
     ) -> None:
-        """
-        start:  of an object or array within data, which is then read to its end and no further
-        strict: refuse JSON that msgspec does not decode
+        """Prepare to parse.
+
+        Args:
+            start: The position of an object or array within data, which is then read only to its
+                end.
+            strict: Whether to refuse JSON that msgspec does not decode.
         """
         self.is_clean = True
         self.cost = 0
@@ -130,7 +138,11 @@ class PullParser:
         self._entered: list[int] = []  # the closing brackets
 
     def __iter__(self) -> Iterator[Piece]:
-        """raises: InvalidPayload"""
+        """Yield the pieces.
+
+        Raises:
+            InvalidPayload: The text is not JSON.
+        """
         at = self._blanks(self._start)
         if self._at(at) in _OPENING:
             yield self._open(at)
@@ -189,7 +201,7 @@ class PullParser:
             raise self._unreadable(at)
 
     def _blanks(self, at: int) -> int:
-        """Where they end."""
+        """Return the position after white space."""
         while True:
             end = _BLANKS.match(self._data, at, at + self._window).end()  # type: ignore[union-attr]
             if end < at + self._window:
@@ -205,13 +217,16 @@ class PullParser:
         return Kind.OPEN, {} if self._data[at] == _OBJECT else []
 
     def _usual_run(self, at: int) -> tuple[Any, int]:
-        """A run of objects up to the last position in the window that looks like the end of one.
-        The decoder verifies it, in a fifth of the time that the pattern takes."""
+        """Return a run of objects and its end.
+
+        The run ends at the last position in the window that looks like the end of an object. The
+        decoder verifies it, in a fifth of the time that the pattern takes.
+        """
         end = at + self._window
         is_object = self._entered[-1] == _OPENING[_OBJECT]
         if is_object or at < self._unusual_until or end >= len(self._data):
             return None, at
-        self._unusual_until = end  # each position is tried once, or the time would be quadratic
+        self._unusual_until = end  # tried once per position, or the time would be quadratic
         comma = 1 + max(self._data.rfind(glue, at, end) for glue in _BETWEEN_OBJECTS)
         if comma <= at:
             return None, at
@@ -235,19 +250,21 @@ class PullParser:
         return self._read(b"[" + run + b"]")
 
     def _end_of_small(self, at: int) -> int:
-        """The end of an object or array that fits into a window and is nested too deeply for the
-        pattern; `at` for another. The decoder reports where the value ends."""
+        """Return the end of an object or array that fits into a window, or `at` if it does not.
+
+        Such a value is nested too deeply for the pattern. The decoder reports where it ends.
+        """
         window = memoryview(self._data)[at : at + self._window]
         try:
             _skip(window)
         except (msgspec.MsgspecError, RecursionError) as error:
             _, found, place = str(error).partition(_TRAILING)
-            # The decoder has read the character that it names.
+            # The decoder has already read the character that it names.
             return at + int(place.rstrip(")")) - 1 if found else at
         return at + len(window)
 
     def _key(self, at: int) -> tuple[str, int]:
-        """The key, and the position of its value."""
+        """Return the key, and the position of its value."""
         self._expect(at, _QUOTE)
         key, at = self._string(at)
         at = self._blanks(at)
@@ -255,7 +272,7 @@ class PullParser:
         return key, self._blanks(at + 1)
 
     def _value(self, at: int) -> tuple[Any, int]:
-        """A string, number or constant, and its end."""
+        """Return a string, number or constant, and its end."""
         if self._at(at) == _QUOTE:
             return self._string(at)
         found = _ONE_SCALAR.match(self._data, at, at + self._window)
@@ -264,7 +281,7 @@ class PullParser:
         return self._read(self._data[at : found.end()]), found.end()
 
     def _string(self, at: int) -> tuple[str, int]:
-        """A string of any length, and its end."""
+        """Return a string of any length, and its end."""
         data, parts, at = self._data, list[str](), at + 1
         while True:
             cut = at + self._window
@@ -296,7 +313,7 @@ class PullParser:
         return with_stack_to_spare(loads, text, _FRAMES_TO_SPARE + entered)
 
     def _strictly(self, text: bytes, frames: int) -> Any:
-        """As `with_stack_to_spare`; the containers that were entered count as nesting."""
+        """Decode on a deeper stack: entered containers count as nesting."""
         return self._strictly(text, frames - 1) if frames > 0 else _decode(text)
 
     def _unreadable(self, at: int) -> InvalidPayload:
@@ -310,7 +327,12 @@ def load(
     strict: bool = False,
     window_bytes: int = WINDOW_BYTES,
 ) -> Any:
-    """As `loads`, of a large text. raises: InvalidPayload; DecodedTooLarge"""
+    """Parse a large text like `loads`.
+
+    Raises:
+        InvalidPayload: The text is not JSON.
+        DecodedTooLarge: The value takes more than `bytes_max` of memory.
+    """
     parser = PullParser(data, strict=strict, window_bytes=window_bytes)
     pieces = iter(parser)
     kind, value = next(pieces)
@@ -322,7 +344,12 @@ def load(
 
 
 def build(parser: PullParser, pieces: Iterator[Piece], whole: Any, bytes_max: int) -> Any:
-    """Read the container that was just opened. raises: InvalidPayload; DecodedTooLarge"""
+    """Read the container that was just opened.
+
+    Raises:
+        InvalidPayload: The text is not JSON.
+        DecodedTooLarge: The value takes more than `bytes_max` of memory.
+    """
     cost_max = parser.cost + bytes_max
     into, key = [whole], ""
     for kind, value in pieces:
@@ -350,7 +377,7 @@ def build(parser: PullParser, pieces: Iterator[Piece], whole: Any, bytes_max: in
 
 
 def decoded_bytes(text: bytes) -> int:
-    """Estimate of the memory that `text` takes up as Python objects, rather too high."""
+    """Estimate the memory that `text` takes as Python objects, rather too high than too low."""
     values = text.count(b",") + text.count(b":") + 1
     wide = 1 if text.isascii() else _WIDE_CHARACTER_BYTES
     containers = text.count(b"{") * _OBJECT_BYTES + text.count(b"[") * _ARRAY_BYTES

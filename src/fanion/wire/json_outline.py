@@ -1,5 +1,7 @@
-"""Outlines large JSON bodies: reads the members that decide about a request, a window at a time,
-and skips the others, so that little of a body is in memory at once."""
+"""The outlines of large JSON bodies: the members that decide about a request, without the rest.
+
+Bodies are read one window at a time, so that only a little of a body is in memory at once.
+"""
 
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
@@ -7,7 +9,7 @@ from typing import Any
 
 from fanion.wire.incremental_json import Kind, Piece, PullParser
 
-# Stands for the content that an outline leaves out.
+# The mark in place of content that an outline leaves out.
 ANYTHING = "…"
 PROPERTIES = "properties"
 _TOKEN = frozenset({"token"})
@@ -15,9 +17,12 @@ _TOKEN = frozenset({"token"})
 
 @dataclass(slots=True)
 class Outline:
-    """value: an object with the requested names alone; an array as [], or [ANYTHING] if it has
-           elements; another value whole
-    bytes: estimate of the memory that all of it takes up as Python objects
+    """The outline of a JSON value.
+
+    Attributes:
+        value: An object with only the requested names; an array as [], or [ANYTHING] if it has
+            elements; another value whole.
+        bytes: Estimate of the memory that the whole value takes as Python objects.
     """
 
     value: Any
@@ -25,7 +30,11 @@ class Outline:
 
 
 def outline_of(data: bytes, names: Set[str]) -> Outline:
-    """Reads all of the data. raises: InvalidPayload"""
+    """Return the outline of the data, all of which is read.
+
+    Raises:
+        InvalidPayload: The data is not JSON.
+    """
     parser = PullParser(data)
     pieces = iter(parser)
     kind, value = next(pieces)
@@ -39,7 +48,7 @@ def outline_of(data: bytes, names: Set[str]) -> Outline:
 
 
 def outline_object(pieces: Iterator[Piece], names: Set[str]) -> dict[str, Any]:
-    """Members with these names of the object that was just opened; {} when it is empty."""
+    """Return the members with these names of the object that was just opened; {} if it is empty."""
     outline: dict[str, Any] = {}
     key = ""
     for kind, value in pieces:
@@ -60,8 +69,10 @@ def add_members(outline: dict[str, Any], members: dict[str, Any], names: Set[str
 
 
 def outline_value(kind: Kind, key: str, value: Any, pieces: Iterator[Piece]) -> Any:
-    """A value without its content: `properties` with the token alone, other objects and arrays
-    with ANYTHING unless they are empty."""
+    """Return a value without its content.
+
+    `properties` keep only the token; other objects and arrays get ANYTHING unless they are empty.
+    """
     if kind is Kind.VALUE:
         return value
     if key == PROPERTIES and isinstance(value, dict):
@@ -72,7 +83,7 @@ def outline_value(kind: Kind, key: str, value: Any, pieces: Iterator[Piece]) -> 
 
 
 def _skip(pieces: Iterator[Piece]) -> bool:
-    """Read the container that was just opened to its end. False if it was empty."""
+    """Read the container that was just opened to its end, and return False if it was empty."""
     depth, count = 1, 0
     for kind, _ in pieces:
         count += 1

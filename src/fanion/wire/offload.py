@@ -1,4 +1,4 @@
-"""Decodes large bodies in threads, within a memory limit of the process."""
+"""The decoding of large bodies in threads, within a memory limit of the process."""
 
 import asyncio
 from collections import deque
@@ -9,14 +9,15 @@ from typing import TypeVar
 
 from fanion.errors import Unavailable
 
-# Of all bodies that one process is decoding: decompressed data and the values decoded from it.
+# The memory of all bodies that one process is decoding: decompressed data and the decoded values.
 DECODING_BYTES_MAX = 256 * 1024 * 1024
-# Each competes with the event loop for the GIL; more would make the loop wait longer.
+# Each thread competes with the event loop for the GIL; more would make the loop wait longer.
 DECODING_THREADS = 2
-# For memory. Two bodies of the worst kind, 20 MB of values nested ten deep, take about as long.
+# The longest wait for memory. Two bodies of the worst kind, 20 MB of values nested ten deep, take
+# about as long.
 ROOM_WAIT_S = 10.0
 RETRY_AFTER_S = 5
-# A body is decompressed in parts that are joined, and may be encoded again.
+# A body is decompressed in parts, which are joined, and it may be encoded again.
 _COPIES = 3
 # The largest window, decoded and encoded again.
 _WINDOW_BYTES = 8 * 1024 * 1024
@@ -32,7 +33,7 @@ class Room:
         self.taken = taken
 
     async def run(self, work: Callable[[], T]) -> T:
-        """In a thread."""
+        """Run `work` in a thread."""
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._decoding.threads, work)
         try:
@@ -43,11 +44,15 @@ class Room:
             raise
 
     def shrink(self, unfolded: int) -> None:
-        """Called once the decompressed size of the body is known."""
+        """Reserve less, once the decompressed size of the body is known."""
         self._resize(min(self.taken, room_for(unfolded)))
 
     async def grow(self, wanted: int) -> None:
-        """Up to the limit. raises: Unavailable"""
+        """Reserve more, up to the limit.
+
+        Raises:
+            Unavailable: There is no room in time.
+        """
         wanted = min(wanted, self._decoding.bytes_max - self.taken)
         if wanted > 0:
             await self._decoding.take(wanted)
@@ -62,7 +67,7 @@ class Room:
 
 
 class Decoding:
-    """Reserves memory in the order of the requests, first in, first out."""
+    """The decoding of a process, which reserves memory in the order of the requests."""
 
     def __init__(self, bytes_max: int = DECODING_BYTES_MAX, wait_s: float = ROOM_WAIT_S) -> None:
         self.threads = ThreadPoolExecutor(DECODING_THREADS, "decoding")
@@ -73,9 +78,10 @@ class Decoding:
 
     @asynccontextmanager
     async def room(self, received: int, unfolded_max: int) -> AsyncGenerator[Room]:
-        """For a body of at most `unfolded_max` bytes when it is decompressed.
+        """Reserve memory for a body of at most `unfolded_max` bytes when it is decompressed.
 
-        raises: Unavailable when there is no room within ROOM_WAIT_S
+        Raises:
+            Unavailable: There is no room within ROOM_WAIT_S.
         """
         wanted = room_for(max(received, unfolded_max))
         await self.take(wanted)
@@ -86,7 +92,11 @@ class Decoding:
             room.leave()
 
     async def take(self, wanted: int) -> None:
-        """All of it for a body that needs more. raises: Unavailable"""
+        """Reserve bytes; a body that needs more than there are gets all of them.
+
+        Raises:
+            Unavailable: There is no room in time.
+        """
         wanted = min(wanted, self.bytes_max)
         if not self._waiting and self.taken + wanted <= self.bytes_max:
             self.taken += wanted

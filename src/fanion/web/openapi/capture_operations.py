@@ -1,6 +1,6 @@
-"""OpenAPI operations that capture events. They ignore unknown fields.
+"""The OpenAPI operations that capture events. They ignore unknown fields.
 
-source: capture.md section 1
+Source: capture.md section 1.
 """
 
 from fanion.web.openapi.document import PROJECT_KEY, Json, post_operation

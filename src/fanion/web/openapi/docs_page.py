@@ -12,7 +12,7 @@ from fanion.web.pages import html_document
 from fanion.web.security_headers import content_security_policy, own_style
 
 _KEY_OF_SCHEME = {"bearer": PERSONAL_KEY, "project": PROJECT_KEY}
-# Path parameters without an example of their own.
+# The values of path parameters that have no example of their own.
 _PATH_PARAMETERS = {"project_id": "@current"}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
@@ -48,7 +48,7 @@ CONTENT_SECURITY_POLICY = content_security_policy(own_style(_STYLE))
 
 
 def documentation_page(schema: dict[str, Any]) -> str:
-    """A whole HTML document."""
+    """Return the page as a whole HTML document."""
     schemas = schema["components"]["schemas"]
     groups: dict[str, list[str]] = {}
     for path, method, operation in operations(schema):
@@ -97,7 +97,7 @@ def _preformatted(text: str) -> str:
 
 
 def _filter_language(schemas: dict[str, Any]) -> list[str]:
-    """The components of conditions in bodies, one entry each."""
+    """Return the components of conditions in bodies, one entry each."""
     return [_component(name, schemas) for name in LANGUAGE if name in schemas]
 
 
@@ -119,7 +119,7 @@ def _component(name: str, schemas: dict[str, Any]) -> str:
 
 
 def _form_title(form: dict[str, Any]) -> str:
-    """What distinguishes this form of a condition from the others."""
+    """Return the words that distinguish this form of a condition from the others."""
     fields = form["properties"]
     words = [fields[name].get("const", "") for name in ("type",) if name in fields]
     words += fields.get("operator", {}).get("enum", ())
@@ -136,7 +136,7 @@ def _parameter(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
 
 
 def _fields(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
-    """The fields of a body, or one row without a name for a body that is not an object."""
+    """Return the fields of a body, or one row without a name for a body that is not an object."""
     content: dict[str, Any] = next(iter(message.get("content", {}).values()), {})
     node = content.get("schema")
     if node is None:
@@ -147,7 +147,7 @@ def _fields(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
 
 
 def _rows(shape: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
-    """The fields of an object."""
+    """Return the fields of an object."""
     required = set(shape.get("required", ()))
     return [
         (
@@ -172,7 +172,7 @@ def _table(title: str, rows: list[Row]) -> str:
 
 
 def _type(node: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """A schema in a few words, such as `array of string or null`."""
+    """Return a schema in a few words, such as `array of string or null`."""
     if reference := node.get("$ref"):
         return _name(reference, schemas)
     for choice in ("oneOf", "anyOf", "allOf"):
@@ -207,7 +207,7 @@ def _anchor(tag: str) -> str:
 def request_example(
     path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]
 ) -> str | None:
-    """A curl command; None for an operation whose body has no example."""
+    """Return a curl command, or None for an operation whose body has no example."""
     example = example_of(operation.get("requestBody", {}), schemas)
     if example is None:
         return None
@@ -220,8 +220,11 @@ def request_example(
 
 
 def example_of(message: Mapping[str, Any], schemas: Mapping[str, Any]) -> Any:
-    """The JSON example of a body or a response, or the first of its component; None without
-    any."""
+    """Return the JSON example of a body or a response, or its component's first one.
+
+    Returns:
+        None if there is none.
+    """
     content = message.get("content", {}).get(JSON, {})
     if "example" in content:
         return content["example"]
@@ -230,7 +233,7 @@ def example_of(message: Mapping[str, Any], schemas: Mapping[str, Any]) -> Any:
 
 
 def format_example(value: Any) -> str:
-    """Indented JSON without single quotes, which would end a string of the shell."""
+    """Return indented JSON without single quotes, which would end a string of the shell."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     return text.replace("'", "\\u0027")
 

@@ -1,7 +1,8 @@
 """The OpenAPI 3.1 document of the management API and of public endpoints.
 
-The framework generates the former from handlers and structs. Added here is what it cannot know:
-trailing slashes, the one error format, paging parameters, optional bodies, rejected names.
+The framework generates the management API's part from handlers and structs. This module adds what
+it cannot know: trailing slashes, the one error format, paging parameters, optional bodies,
+rejected names.
 """
 
 import re
@@ -21,7 +22,7 @@ from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi.filter_language import add_filter_language
 
-# Placeholders of examples.
+# Placeholders in examples.
 PROJECT_KEY = "<project API key>"
 PERSONAL_KEY = "<personal API key>"
 JSON = "application/json"
@@ -118,7 +119,12 @@ def openapi_config() -> OpenAPIConfig:
 
 
 def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
-    """app: built with `openapi_config()`; others: paths that it does not answer"""
+    """Return the document.
+
+    Args:
+        app: Built with `openapi_config()`.
+        others: Paths that `app` does not answer.
+    """
     schema: dict[str, Any] = _simplified(_renamed(app.openapi_schema.to_schema()))
     schema["paths"] |= deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
@@ -145,13 +151,13 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _names_required(schema: Mapping[str, Any]) -> bool:
-    """Whether every alternative of the schema has a required field."""
+    """Return whether every alternative of the schema has a required field."""
     forms = schema.get("anyOf", [schema])
     return all(form.get("required") for form in forms)
 
 
 def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Path, method in lower case and operation, in the document's order."""
+    """Yield path, method in lower case and operation, in the document's order."""
     for path, item in schema["paths"].items():
         for method, operation in item.items():
             if method in _METHODS:
@@ -166,15 +172,17 @@ def resolve(node: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(schema: dict[str, Any]) -> dict[str, Any]:
-    """`PagedFlagBody` in place of `Paged_fanion.flags.api.FlagBody_`."""
+    """Rename components such as `Paged_fanion.flags.api.FlagBody_` to `PagedFlagBody`."""
     text = _GENERIC.sub(rb"\1\2", msgspec.json.encode(schema))
     renamed: dict[str, Any] = msgspec.json.decode(text)
     return renamed
 
 
 def _simplified(node: Any) -> Any:
-    """Without `oneOf` of a single schema, which the framework writes for optional fields; bounds of
-    integers as integers."""
+    """Return the schema with bounds of integers as integers, and without needless `oneOf`.
+
+    The framework writes a `oneOf` of a single schema for optional fields.
+    """
     if isinstance(node, list):
         return [_simplified(one) for one in node]
     if not isinstance(node, dict):
@@ -190,7 +198,7 @@ def _simplified(node: Any) -> Any:
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A query parameter cannot be null, only absent."""
+    """Drop null from a query parameter, which can only be absent."""
     kinds: list[dict[str, Any]] = [
         one for one in schema.get("oneOf", ()) if one != {"type": "null"}
     ]
@@ -206,7 +214,7 @@ def _add_error_responses(responses: dict[str, Any]) -> None:
 
 
 def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Paging parameters, by the fields of the response."""
+    """Return the paging parameters that the fields of the response imply."""
     response = operation["responses"].get("200", {}).get("content", {}).get(JSON, {})
     fields: dict[str, Any] = resolve(response.get("schema", {}), schemas).get("properties", {})
     names = paging_names(fields)
@@ -223,7 +231,12 @@ def post_operation(
     response: tuple[Json, Any],
     **more: Any,
 ) -> Json:
-    """response: schema and example; more: further members of the operation"""
+    """Return an operation of POST.
+
+    Args:
+        response: Schema and example.
+        more: Further members of the operation.
+    """
     operation = {
         "summary": summary,
         "description": description,

@@ -1,7 +1,7 @@
-"""Components of the filter language in the OpenAPI document, the bodies that contain them, and
-the names that bodies reject.
+"""The filter language in the OpenAPI document.
 
-Responses are not described by it: they show stored filters, which may be of an older version.
+It adds components, the bodies that contain them, and the names that bodies reject. Responses are
+not described by it: they show stored filters, which may be of an older version.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
 from fanion.properties.json_schema import JsonSchema, object_of, reference
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES
 
-# In the order of the HTML page.
+# The components, in the order of the HTML page.
 LANGUAGE = (
     *(FILTERS, "PersonFlagFilters", "GroupFlagFilters"),
     *("PersonConditionSet", "GroupConditionSet", "PersonCondition", "GroupCondition"),
@@ -32,7 +32,7 @@ LANGUAGE = (
     INSIGHT_QUERY,
 )
 _INSIGHTS = "/api/projects/{project_id}/insights"
-# The addresses of questions, and what is sent there.
+# The addresses of questions, and the component of their bodies.
 _QUESTIONS = {
     "/trend": TRENDS,
     **dict.fromkeys(("/funnel", "/funnel/correlation", "/retention", "/path"), INSIGHT_FILTERS),
@@ -51,9 +51,9 @@ _PATH_CLEANING_RULE = object_of(
     },
     required=["regex", "alias"],
 )
-# Bodies with the writable fields of a flag.
+# The bodies with the writable fields of a flag.
 _OF_FLAG = ("NewFlag", "FlagChanges", "UnsavedFlag", "UnsavedEvaluation")
-# By component of a body, and field.
+# The schemas of fields, by the component of a body and the field.
 _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     **dict.fromkeys(((name, "filters") for name in _OF_FLAG), _or_null(FILTERS)),
     **dict.fromkeys(((name, "rollback_conditions") for name in _OF_FLAG), reference(ROLLBACK)),
@@ -79,7 +79,7 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
         "maxItems": RULES_MAX,
     },
 }
-# By component; the HTML page shows the first.
+# Examples by component. The HTML page shows the first.
 _EXAMPLES: Mapping[str, Sequence[Any]] = {
     "NewFlag": [
         {"key": f"new-checkout-{number}", "name": "The new checkout", "filters": filters}
@@ -112,7 +112,11 @@ _EXAMPLES: Mapping[str, Sequence[Any]] = {
 
 
 def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
-    """document: as the framework generates it from the application"""
+    """Add the filter language to a document.
+
+    Args:
+        document: The one that the framework generates from the application.
+    """
     schemas: dict[str, JsonSchema] = document["components"]["schemas"]
     schemas |= {**flag_schemas(), **cohort_schemas(), **insight_schemas()}
     for (name, field), described in _FIELDS.items():
@@ -136,7 +140,7 @@ def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
 
 
 def _bodies(app: Litestar) -> Iterator[type[Struct]]:
-    """The structs of request bodies."""
+    """Yield the structs of request bodies."""
     for route in app.routes:
         for handler in getattr(route, "route_handlers", ()):
             field = handler.parsed_data_field
@@ -146,7 +150,7 @@ def _bodies(app: Litestar) -> Iterator[type[Struct]]:
 
 
 def _nested(info: inspect.Type) -> Iterator[type[Struct]]:
-    """The structs in the fields of a struct."""
+    """Yield the structs in the fields of a struct."""
     if isinstance(info, inspect.StructType):
         for field in info.fields:
             yield from _structs(field.type)
@@ -167,7 +171,7 @@ def _structs(info: inspect.Type) -> Iterator[type[Struct]]:
 def _reject_unknown(
     schemas: dict[str, JsonSchema], kind: type[Struct], ignored: frozenset[str]
 ) -> None:
-    """As `rest.validation` validates the struct."""
+    """Describe which names a struct rejects, in agreement with `rest.validation`."""
     body = schemas.get(kind.__name__)
     if body is None or not kind.__struct_config__.forbid_unknown_fields:
         return

@@ -1,11 +1,11 @@
-"""OpenAPI operations with which SDKs evaluate flags and read them. They ignore unknown fields.
+"""The OpenAPI operations with which SDKs evaluate and read flags. They ignore unknown fields.
 
-source: flags.md section 10; sdk-wire.md sections 3, 4 and 10
+Source: flags.md section 10; sdk-wire.md sections 3, 4 and 10.
 """
 
 from fanion.web.openapi.document import JSON, PROJECT_KEY, Json, post_operation
 
-# Responses in examples are those of a project with this flag only.
+# The examples are responses of a project that has only this flag.
 EXAMPLE_FLAG: Json = {
     "key": "new-checkout",
     "filters": {
@@ -241,7 +241,7 @@ def _ofrep_operation(
 def _get_operation(
     name: str, summary: str, description: str, media_type: str, schema: Json, *parameters: Json
 ) -> Json:
-    """Below a project, for a key."""
+    """Return an operation of GET below a project, for a key."""
     return {
         "get": {
             "tags": ["Feature flags"],
