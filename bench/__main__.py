@@ -1,4 +1,4 @@
-"""`make bench`: every case, as one table. Give names of cases to run only those."""
+"""The command `make bench`: every case, as one table. Give names of cases to run only those."""
 
 import sys
 
@@ -46,17 +46,18 @@ CASES = {
     "cohort-upload": cohort_service.upload,
     "insights": insights.run,
 }
-# What a case is a part of runs with it; the questions make 20 M events first.
+# A part of another case runs with that case. The questions of `insights` would first make 20 M
+# events.
 ALL = [name for name in CASES if name not in ("cohort-upload", "insights")]
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["walk"]:  # counts, and measures no time
+    if sys.argv[1:2] == ["walk"]:  # it counts, and measures no time
         walk.main(sys.argv[2:])
         return
     if not load.available():
         sys.exit("The HTTP cases need wrk (Debian package `wrk`) on the PATH.")
-    if sys.argv[1:2] == ["capacity"]:  # figures beside one another, and what follows from them
+    if sys.argv[1:2] == ["capacity"]:  # its figures stand side by side, with what follows from them
         capacity.main()
         return
     rows: list[Row] = []

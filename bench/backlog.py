@@ -22,7 +22,7 @@ SIZES = tuple(int(n) for n in os.environ.get("BENCH_BACKLOG", "1000000,10000000"
 SERVING_S = 3.0
 MEMORY_MB = 1024.0
 CAUGHT_UP_S = float(os.environ.get("BENCH_BACKLOG_CATCH_UP_S", "120"))
-FILL_S = 5  # of load between two looks
+FILL_S = 5  # seconds of load between two checks
 FILLS_MAX = 200
 
 _HOLD = """
@@ -43,7 +43,7 @@ def run() -> Iterator[Row]:
 
 def _waiting(server: RealServer, keys: Keys, wanted: int) -> Iterator[Row]:
     empty = _start(server, keys)
-    wait_until_ingested(server)  # so that it has made its row of the log's positions
+    wait_until_ingested(server)  # until it has created its row of the log's positions
     server.stop()
     _set_positions(server, _HOLD)
     server.start()
@@ -61,7 +61,7 @@ def _waiting(server: RealServer, keys: Keys, wanted: int) -> Iterator[Row]:
 
 
 def _start(server: RealServer, keys: Keys) -> float:
-    """Seconds until the first event is acknowledged."""
+    """Return the seconds until the first event is acknowledged."""
     started = time.perf_counter()
     server.start()
     _post_one(server, keys)
@@ -81,7 +81,7 @@ def _fill(server: RealServer, keys: Keys, wanted: int) -> int:
 
 
 def _recovery(server: RealServer, keys: Keys, name: str) -> Row:
-    """Ingestion while single events arrive, until nothing waits or the time is over."""
+    """Measure ingestion while single events arrive, until nothing waits or the time is over."""
     before, started, slowest = (
         _metric(server, "fanion_events_ingested_total"),
         time.perf_counter(),
@@ -103,7 +103,7 @@ def _recovery(server: RealServer, keys: Keys, name: str) -> Row:
 
 
 def _post_one(server: RealServer, keys: Keys) -> float:
-    """Seconds until it is acknowledged."""
+    """Return the seconds until one event is acknowledged."""
     body = {"api_key": keys.project_api_key, **event(0)}
     with httpx.Client(verify=False, timeout=30) as http:
         started = time.perf_counter()
@@ -112,7 +112,7 @@ def _post_one(server: RealServer, keys: Keys) -> float:
 
 
 def _set_positions(server: RealServer, statement: str) -> None:
-    """While another server seems to ingest, this one only accepts."""
+    """Set the log's positions; while another server seems to ingest, this one only accepts."""
     with closing(sqlite3.connect(server.data / "records.db")) as records, records:
         records.execute(statement)
 

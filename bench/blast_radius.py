@@ -1,5 +1,8 @@
-"""Queries of the flag editor, of a whole server with 200,000 persons: how many a condition
-would reach, why flags answer as they do, and what they answer for oneself."""
+"""The flag editor's queries, on a whole server with 200,000 persons.
+
+They count the persons that a condition would reach, explain why flags answer as they do, and
+evaluate flags for the user.
+"""
 
 import asyncio
 import os
@@ -93,7 +96,7 @@ def _static(client: httpx.Client) -> int:
 
 
 def _timed(name: str, call: Call) -> Iterator[Row]:
-    """The first question, and the middle one of the others."""
+    """Report the first question, and the median of the others."""
     taken = [_ms(call) for _ in range(ROUNDS)]
     middle = statistics.median(taken[1:])
     reported = f"{middle:.0f} ms, first {taken[0]:.0f}"

@@ -1,9 +1,11 @@
-"""`python -m bench capacity`: what a request and an event cost each role in processor time, whether
-an event costs the same with one, two and four servers that ingest, and what an installation needs
-for a number of events a second.
+"""The command `python -m bench capacity`: the processor time of each role.
+
+It measures what a request and an event cost each role, and whether an event costs the same with
+one, two and four servers that ingest. From that it computes what an installation needs for a
+number of events per second.
 
 Rates on a machine that everything shares say nothing about a larger installation; processor time
-does. Everything measured is a least of ROUNDS, in turn.
+does. Each figure is the least of ROUNDS rounds, which alternate.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,7 +69,7 @@ def _costs(
 
 
 def _least_answered(found: Sequence[Answered]) -> dict[int, dict[str, float]]:
-    """By the events of a request."""
+    """Return the least figures, by the number of events in a request."""
     return {size: _least(one.us for one in found if one.events == size) for size in SIZES}
 
 

@@ -1,5 +1,8 @@
-"""Measures the processor time that a request and an event take of each role: servers that answer
-captures, servers that ingest, PostgreSQL, and the stand-in for a ClickHouse server."""
+"""The processor time that a request and an event take of each role.
+
+The roles are servers that answer captures, servers that ingest, PostgreSQL, and the stand-in for a
+ClickHouse server.
+"""
 
 import asyncio
 import os
@@ -23,10 +26,10 @@ from tests.support.server import Keys, RealServer
 
 EVENTS = int(os.environ.get("BENCH_CAPACITY", "300000"))
 RUN_S = 5
-GIVE_UP_S, LOOK_S = 900.0, 1.0  # each look is a new connection to PostgreSQL
+GIVE_UP_S, LOOK_S = 900.0, 1.0  # seconds; each look is a new connection to PostgreSQL
 WEB, POSTGRES, INGEST, STORE = "web", "PostgreSQL", "ingest", "event store"
 
-# All partitions are held by a worker that never ends, until servers that ingest are idle.
+# A worker that never ends holds all partitions until servers that ingest are idle.
 _HOLD = """
   INSERT INTO log_workers (id, renewed_at) VALUES ('bench', '2100-01-01T00:00:00Z');
   UPDATE log_positions SET holder = 'bench' WHERE partition > 0;
@@ -49,7 +52,7 @@ _DISK = "SELECT SUM(bytes_on_disk) FROM system.parts WHERE active AND database =
 
 @dataclass(frozen=True)
 class Answered:
-    """Microseconds of a request with so many events, by role."""
+    """The microseconds of a request with this number of events, by role."""
 
     events: int
     us: dict[str, float]
@@ -57,7 +60,11 @@ class Answered:
 
 @dataclass(frozen=True)
 class Log:
-    """A database in whose log everything waits. last: sum of the last ids of its partitions"""
+    """A database in whose log all events wait.
+
+    Attributes:
+        last: The sum of the last ids of its partitions.
+    """
 
     database: str
     last: int
@@ -67,7 +74,13 @@ class Log:
 
 @dataclass(frozen=True)
 class Ingested:
-    """us: microseconds of an event, by role; idle: cores; batches: of all servers"""
+    """The cost of ingestion.
+
+    Attributes:
+        us: Microseconds per event, by role.
+        idle: Cores used while idle, by role.
+        batches: Of all servers.
+    """
 
     servers: int
     us: dict[str, float]
@@ -78,7 +91,11 @@ class Ingested:
 
 @dataclass(frozen=True)
 class Engines:
-    """template: a database that is set up, whose log is empty"""
+    """The engines that all servers use.
+
+    Attributes:
+        template: A database that is set up, with an empty log.
+    """
 
     folder: Path
     postgres: Postgres
@@ -101,7 +118,7 @@ class Engines:
         asyncio.run(self.postgres.drop_database(database))
 
     def ask(self, database: str, statement: str) -> int:
-        """The number that a query answers."""
+        """Return the number that a query yields."""
         return asyncio.run(_ask(self.postgres.url(database), statement))
 
     def run(self, database: str, statement: str) -> None:
@@ -110,8 +127,11 @@ class Engines:
 
 @contextmanager
 def engines(folder: Path) -> Iterator[Engines]:
-    """PostgreSQL waits for the disk, as in production. What it would vacuum at any time is vacuumed
-    when a log is ingested, and counted."""
+    """Start the engines.
+
+    PostgreSQL waits for the disk, as in production. It vacuums only when a log has been ingested,
+    so that this is counted.
+    """
     with private_postgres(("fsync=on", "autovacuum=off")) as postgres, clickhouse(folder) as store:
         template = asyncio.run(postgres.create_database())
         made = Engines(folder, postgres, store, template, Keys(0, "", ""))
@@ -120,7 +140,7 @@ def engines(folder: Path) -> Iterator[Engines]:
 
 
 def answer(on: Engines, sizes: Sequence[int]) -> Iterator[Answered]:
-    """Captures of one server while nothing ingests, in requests with so many events."""
+    """Measure captures of one server while nothing ingests, for each size of a request."""
     database = on.copy(on.template)
     with _web(on, "answers", database) as web:
         roles = {WEB: [web.pid], POSTGRES: [on.postgres.pid]}
@@ -133,7 +153,7 @@ def answer(on: Engines, sizes: Sequence[int]) -> Iterator[Answered]:
 
 
 def _capture(web: RealServer, body: bytes, roles: dict[str, list[int]]) -> dict[str, float]:
-    """Microseconds of a request, by role."""
+    """Return the microseconds of a request, by role."""
     url = f"{web.url}/batch/"
     load.post(url, body, run_s=load.WARM_S, warm_s=0)
     found: list[load.Load] = []
@@ -143,7 +163,7 @@ def _capture(web: RealServer, body: bytes, roles: dict[str, list[int]]) -> dict[
 
 
 def accept(on: Engines) -> Log:
-    """A log that waits, of EVENTS events; its partitions are held until they are released."""
+    """Return a log with EVENTS waiting events; its partitions are held until they are released."""
     database = on.copy(on.template)
     with _web(on, "accepts", database) as web:
         bodies = ingestion.batches(on.keys, EVENTS, ingestion.item, EVENTS_OF_REQUEST)
@@ -154,7 +174,11 @@ def accept(on: Engines) -> Log:
 
 
 def ingest(on: Engines, log: Log, number: int, name: str) -> Ingested:
-    """A copy of the log, by so many servers, into an empty event store. name: of that"""
+    """Ingest a copy of the log, with this number of servers, into an empty event store.
+
+    Args:
+        name: The event store's database.
+    """
     database, client = on.copy(log.database), on.clickhouse.client()
     client.command(f"CREATE DATABASE {name}")
     store = on.clickhouse.client(name)
@@ -183,7 +207,7 @@ def ingest(on: Engines, log: Log, number: int, name: str) -> Ingested:
 
 
 def _drain(on: Engines, log: Log, database: str, store: Client) -> None:
-    """Until all is stored, trimmed, merged and vacuumed."""
+    """Wait until everything is stored, trimmed, merged and vacuumed."""
     on.run(database, _RELEASE)
     for holds in (
         lambda: on.ask(database, _POSITIONS) == log.last,
@@ -196,7 +220,7 @@ def _drain(on: Engines, log: Log, database: str, store: Client) -> None:
 
 @contextmanager
 def _web(on: Engines, name: str, database: str) -> Iterator[RealServer]:
-    """One that answers captures."""
+    """Run a server that answers captures."""
     with closing(on.server(name, "web", database)) as web:
         servers.start_web(web)
         yield web

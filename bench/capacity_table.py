@@ -1,27 +1,31 @@
-"""What an installation needs for a number of events a second, from what one event costs."""
+"""The needs of an installation for a number of events per second, from the cost of one event."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-EVENTS_OF_REQUEST = 10  # as SDKs send them
+EVENTS_OF_REQUEST = 10  # the usual batch of SDKs
 RATES = (1_000, 10_000, 100_000, 1_000_000)  # events/s
-BUSY = 0.5  # of a core, so that peaks and a machine that fails have room
-WORKER_CORES = 2  # one for the interpreter of the server, one for the process that prepares
-NODE_CORES = 8  # of a machine with PostgreSQL or ClickHouse
-LOG_BYTES_PER_S = 25_000_000  # that one PostgreSQL takes, with what is written for its WAL
+BUSY = 0.5  # share of a core in use, to leave room for peaks and a failing machine
+WORKER_CORES = 2  # one for the server's interpreter, one for the process that prepares
+NODE_CORES = 8  # cores of a machine with PostgreSQL or ClickHouse
+LOG_BYTES_PER_S = 25_000_000  # log bytes that one PostgreSQL can take, including its WAL
 DAY_S = 86_400
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Microseconds of a core, and bytes.
+    """The cost of requests and events, in microseconds of a core and in bytes.
 
-    web_request, log_request: of a request with EVENTS_OF_REQUEST, while PostgreSQL appends it
-    web_single:               of one with a single event
-    ingest, records, events:  of an event that is ingested: by the servers that ingest, PostgreSQL,
-                              and one replica of the event store
-    log_bytes, stored_bytes:  of an event, in the log and in one replica of the event store
+    Attributes:
+        web_request: Of a request with EVENTS_OF_REQUEST, by the web server.
+        web_single: Of a request with a single event.
+        log_request: Of a request with EVENTS_OF_REQUEST, while PostgreSQL appends it.
+        ingest: Of an ingested event, by the servers that ingest.
+        records: Of an ingested event, by PostgreSQL.
+        events: Of an ingested event, by one replica of the event store.
+        log_bytes: Of an event in the log.
+        stored_bytes: Of an event in one replica of the event store.
     """
 
     web_request: float
@@ -36,7 +40,11 @@ class Costs:
 
 @dataclass(frozen=True)
 class Needs:
-    """Cores are those that a half of each is used of. bytes_a_day: of each replica"""
+    """The needs of an installation; cores are counted so that each is half used.
+
+    Attributes:
+        bytes_a_day: Of each replica.
+    """
 
     events_per_s: int
     web_cores: float
@@ -72,7 +80,7 @@ def needs(costs: Costs, events_per_s: int) -> Needs:
 
 
 def table(costs: Costs) -> Iterator[str]:
-    """As Markdown."""
+    """Yield the table as Markdown."""
     yield (
         "| Events/s | Web cores | the same, one event a request | Log, MB/s | PostgreSQL cores "
         "| databases | Ingest cores | workers | Event store cores, each replica | shards "

@@ -1,4 +1,4 @@
-"""Capture: how near the durable answer comes to a handler that does nothing."""
+"""The capture case: how close the durable answer comes to a handler that does nothing."""
 
 import time
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def run() -> Iterator[Row]:
 
 
 def event(number: int) -> dict[str, object]:
-    """What a server SDK sends for an ordinary event."""
+    """Return an ordinary event in the form that a server SDK sends."""
     return {
         "event": "page viewed",
         "distinct_id": f"user-{number}",
@@ -60,7 +60,7 @@ def event(number: int) -> dict[str, object]:
 
 
 def decode_rate(body: bytes) -> float:
-    """Bodies a second that one thread decodes with msgspec."""
+    """Return how many bodies one thread decodes per second with msgspec."""
     decode = msgspec.json.Decoder().decode
     count, started = 0, time.perf_counter()
     while time.perf_counter() - started < DECODE_S:

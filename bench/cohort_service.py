@@ -1,4 +1,4 @@
-"""Cohorts of a whole server: a large upload, and capture while everything is recalculated."""
+"""Cohorts on a whole server: a large upload, and capture while everything is recalculated."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ UPLOAD_MB = 300.0
 CAPTURE_P99_MS = 50.0
 WRITTEN_AT_ONCE = 50_000
 GIVE_UP_S = 300
-# Cases of `bench.cohorts` that are calculated again and again during capture.
+# The cases of `bench.cohorts` that are calculated again and again during capture.
 RECALCULATED = ("at least 3 times, one filter", "sequence", "three on events, two on persons")
 
 
@@ -97,19 +97,19 @@ def _capture() -> Row:
 
 
 def user_name(number: int) -> str:
-    """As the benchmark's events name them."""
+    """Return the distinct id that the benchmark's events have for a person."""
     return f"user-{number}"
 
 
 def _uuid_text(number: int) -> str:
-    """As most distinct ids are: 36 characters, in no order."""
+    """Return a distinct id of the usual form: 36 characters, in no order."""
     return str(UUID(bytes=md5(b"%d" % number, usedforsecurity=False).digest()))
 
 
 async def add_persons(
     server: RealServer, project_id: int, count: int, name: Callable[[int], str] = user_name
 ) -> None:
-    """As ingestion writes them."""
+    """Add persons in the way that ingestion writes them."""
     records = await open_records(f"sqlite:///{server.data}/records.db")
     try:
         for start in range(0, count, WRITTEN_AT_ONCE):
@@ -155,7 +155,11 @@ def calculated(client: httpx.Client, cohort_id: int) -> cohorts.Json:
 
 
 class Meanwhile:
-    """Does the work again and again in a thread until the block ends. runs: how often"""
+    """A thread that does the work again and again until the block ends.
+
+    Attributes:
+        runs: How often the work was done.
+    """
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work

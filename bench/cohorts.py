@@ -1,6 +1,6 @@
 """Cohorts of many shapes over ten million events, each against the seconds it may take.
 
-The events are made inside the engine. What is timed is what a calculation waits for: the
+The events are made inside the engine. The time is that of what a calculation waits for: the
 statement, and reading its members.
 """
 
@@ -100,7 +100,7 @@ EUROS = {
 ORDER = {"seq_event": "order placed", "seq_event_type": "events"}
 WEEKLY = {"operator": "gte", "time_value": 1, "time_interval": "week"}
 
-# Name, leaves that must all hold, seconds.
+# Name, conditions that must all hold, seconds.
 CASES: tuple[tuple[str, list[Json], float], ...] = (
     ("one person property", [person("plan", "pro")], 0.3),
     ("at least 3 times, one filter", [did("$pageview", "performed_event_multiple", **EUROS)], 1.0),
@@ -158,7 +158,7 @@ async def _measured(folder: Path) -> list[Row]:
 
 
 async def populate(url: str) -> None:
-    """In the folder of an earlier run they lie already, or some of them."""
+    """Create the events, unless the folder has them from an earlier run; missing ones are added."""
     inserts, reads = open_lanes(url)
     try:
         await inserts.run(_fill)

@@ -1,7 +1,7 @@
 """The console in a headless Chromium on this machine: how soon a screen shows its content.
 
-The floor is a page of the same server that loads the same files, runs none of them and shows a line
-of text. A figure passes by its limit, whatever the floor is.
+The floor is a page of the same server that loads the same files, runs none of them and shows a
+line of text. A figure passes by its limit, whatever the floor is.
 """
 
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ ROUNDS = 5
 FLAGS = 5_000
 COLD_MS, WARM_MS, NEXT_MS, LIST_MS, NODES = 1_000.0, 400.0, 100.0, 500.0, 3_000.0
 
-# Ends of the links of the navigation, and the headings of their screens.
+# The ends of the links in the navigation, and the headings of their screens.
 NAVIGATION = (("/cohorts", "Cohorts"), ("/flags", "Feature flags"))
 
 LCP = """() => new Promise(resolve => new PerformanceObserver(list =>
   resolve(list.getEntries().at(-1).startTime)
 ).observe({ type: 'largest-contentful-paint', buffered: true }))"""
-# From the click on a link of the navigation to the frame that shows the heading of its screen and
-# nothing that still loads.
+# From the click on a link in the navigation to the frame that shows the heading of its screen and
+# nothing that is still loading.
 TO_NEXT = """([link, heading]) => new Promise(resolve => {
   const started = performance.now();
   const look = () => requestAnimationFrame(() => {
@@ -85,9 +85,10 @@ def _measured(browser: Browser, installation: Installation) -> Iterator[Row]:
 def _painted(
     browser: Browser, installation: Installation, path: str, files: list[str]
 ) -> tuple[float, float]:
-    """Medians of the largest paint, with nothing in the browser's cache and with everything.
+    """Return the median of the largest paint with an empty browser cache, and with a full one.
 
-    files: what the bare page loads
+    Args:
+        files: The files that the bare page loads.
     """
     cold: list[float] = []
     warm: list[float] = []
@@ -114,7 +115,7 @@ def _once_open(browser: Browser, installation: Installation, path: str) -> Itera
     with _page(browser, installation) as console:
         console.open(path)
         yield _nodes(console.page)
-        # To and fro: what the first two load, the others have.
+        # Back and forth: the later visits have what the first two load.
         times = [_follow(console, place) for _ in range(ROUNDS + 1) for place in NAVIGATION]
         later = median(times[len(NAVIGATION) :])
         yield _row("console, next screen from the cache", later, _frame(console), NEXT_MS)
@@ -128,7 +129,7 @@ def _follow(console: Console, place: tuple[str, str]) -> float:
 
 @contextmanager
 def _page(browser: Browser, installation: Installation) -> Iterator[Console]:
-    """In a browser that has nothing yet."""
+    """Open a page in a browser with an empty cache."""
     cookie = installation.cookie(installation.owner)
     with open_console(browser, installation.server.url) as console:
         console.begin_again(cookie)
@@ -146,6 +147,6 @@ def _nodes(page: Page) -> Row:
 
 
 def _row(case: str, ours_ms: float, floor_ms: float, limit_ms: float) -> Row:
-    """It passes below its limit."""
+    """Return a row that passes below its limit."""
     ratio, wanted = floor_ms / ours_ms, floor_ms / limit_ms
     return Row(f"{case} (< {limit_ms:g})", f"{ours_ms:.0f} ms", f"{floor_ms:.0f} ms", ratio, wanted)

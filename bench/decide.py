@@ -31,7 +31,7 @@ def run() -> Iterator[Row]:
 
 
 def store(server: RealServer, keys: Keys, flags: int) -> None:
-    """`flags` flags of two conditions each, every second one multivariate, and one person."""
+    """Store `flags` flags of two conditions each, every second one multivariate, and one person."""
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     with httpx.Client(base_url=server.url, headers=headers) as client:
         for number in range(flags):

@@ -1,7 +1,7 @@
 """Flag evaluation against the local evaluator of posthog-python, flag for flag.
 
-Both are given the same 100 flags and the same subject in the same run. The floor is the SDK's
-matching function alone, without its client around it.
+Both get the same 100 flags and the same subject in the same run. The floor is only the SDK's
+matching function, without its client around it.
 """
 
 from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ def run() -> list[Row]:
 
 
 def _mixed() -> list[dict[str, Any]]:
-    """40 by properties, 20 each by percentage and with variants, 10 each by cohort and group."""
+    """Return flags: 40 by properties, 20 by percentage, 20 with variants, 10 each by cohort, group."""
     makers: list[Callable[[int], dict[str, Any]]] = (
         [_by_property] * 40 + [_rollout] * 20 + [_experiment] * 20
         + [_by_cohort] * 10 + [_by_group] * 10
@@ -91,7 +91,7 @@ def _row(case: str, filters: list[dict[str, Any]]) -> Row:
 
 
 def _needs_row() -> Row:
-    """What must be read, when the request sends all that the flags look at."""
+    """Measure finding what must be read, when the request sends all that the flags look at."""
     flag_set = _flag_set(_mixed())
     subject = Subject("user-4711", sent=PERSON, groups=GROUPS, group_properties=GROUP_PROPERTIES)
     ours = best_ns(lambda: needs(flag_set, subject), calls=2000)

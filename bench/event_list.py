@@ -19,7 +19,7 @@ ASKED = 30
 
 
 def run() -> Iterator[Row]:
-    """BENCH_COHORT_FOLDER keeps the events, which are those of the cohort cases."""
+    """Measure with the events of the cohort cases, which BENCH_COHORT_FOLDER keeps."""
     stored = os.environ.get("BENCH_COHORT_FOLDER")
     if stored:
         yield asyncio.run(_measured(Path(stored)))

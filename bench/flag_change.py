@@ -1,5 +1,7 @@
-"""Who gets another value by a change of a flag: how long that takes to count, and what `/decide`
-notices of it."""
+"""The preview of a flag change: how long counting takes, and how it affects `/decide`.
+
+The preview counts the users who get another value.
+"""
 
 import asyncio
 import os
@@ -22,12 +24,13 @@ from bench.servers import children, whole
 from fanion.flags.preview.change import EXACT_MAX
 from tests.support.server import Keys, RealServer
 
-# All of them are evaluated up to EXACT_MAX, so twice as many are sampled.
+# Up to EXACT_MAX persons are all evaluated; of twice as many a sample is.
 PERSONS = int(os.environ.get("BENCH_CHANGE_PERSONS", str(EXACT_MAX)))
 ROUNDS = int(os.environ.get("BENCH_CHANGE_ROUNDS", "5"))
 FLAGS = 50
 WANTED_MS = 3_000.0
-# Of the quiet server. Where all cores are busy, waking up later than at rest is not avoidable.
+# Ratios to the quiet server. When all cores are busy, a later wake-up than at rest cannot be
+# avoided.
 P99_RATIO, PROCESSOR_RATIO = 0.5, 0.9
 PLACE = "feature_flags/preview_change/"
 
@@ -49,7 +52,7 @@ def run() -> Iterator[Row]:
 
 
 def _change(client: httpx.Client) -> dict[str, Any]:
-    """Of two conditions, by a property and by share."""
+    """Preview a change to two conditions, one by a property and one by share."""
     visits = {"key": "visits", "type": "person", "operator": "gt", "value": "400"}
     groups = [{"properties": [visits]}, {"rollout_percentage": 30}]
     answer = client.post(PLACE, json={"key": "unsaved", "filters": {"groups": groups}}, timeout=60)
@@ -73,8 +76,7 @@ def _counted(server: RealServer, keys: Keys, persons: int) -> Row:
 
 
 def _beside(server: RealServer, keys: Keys) -> Iterator[Row]:
-    """At a third of the maximum rate, in turn alone and while one change after the other is
-    counted."""
+    """Measure at a third of the maximum rate, alternating between alone and beside previews."""
     url = f"{server.url}/decide?v=3"
     body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
     rate = load.post(url, body).requests_per_s / 3
@@ -99,7 +101,7 @@ def _beside(server: RealServer, keys: Keys) -> Iterator[Row]:
 
 @contextmanager
 def _changing(server: RealServer, keys: Keys, is_on: bool) -> Iterator[None]:
-    """One change after the other, until the end of the block."""
+    """Preview one change after the other, until the end of the block."""
     ended = threading.Event()
 
     def ask() -> None:
@@ -119,7 +121,7 @@ def _changing(server: RealServer, keys: Keys, is_on: bool) -> Iterator[None]:
 
 
 def _processor_s(server: RealServer) -> float:
-    """Of all that answers requests: not of the process that counts."""
+    """Return the processor time of all processes that answer requests, not of the counting one."""
     pid = server.pid
     return sum(map(_used_s, (pid, *(one for one in children(pid) if not _counts(one)))))
 

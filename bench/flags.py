@@ -1,5 +1,8 @@
-"""Flags beyond one request: at a steady rate, in great numbers, with a project of extreme size,
-on two servers, and after a start without stores."""
+"""Flags beyond one request.
+
+The cases: a steady rate, great numbers, a project of extreme size, two servers, and a start
+without stores.
+"""
 
 import json
 import multiprocessing
@@ -52,8 +55,11 @@ def run() -> Iterator[Row]:
 
 
 def _steady() -> Row:
-    """The median of several rounds: within one the machine may lose half of its speed, and then
-    half the rate is all that it can do."""
+    """Measure several rounds and report the median.
+
+    Within one round the machine may lose half of its speed, and then half the rate is all that it
+    can do.
+    """
     rates, p99s = [], []
     with servers.fanion() as (server, keys):
         decide.store(server, keys, 50)
@@ -91,7 +97,7 @@ def _many() -> Iterator[Row]:
 
 
 def _neighbour() -> Row:
-    """Flags of a very large project are evaluated and changed repeatedly."""
+    """Measure while flags of a very large project are evaluated and changed repeatedly."""
     with TemporaryDirectory() as folder:
         server = servers.whole(Path(folder) / "data")
         keys = server.setup()
@@ -102,7 +108,7 @@ def _neighbour() -> Row:
             body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
             url = f"{server.url}/decide?v=3"
             alone = paced.post(url, body, 500)
-            # Not in this process, whose interpreter the clients that are measured need.
+            # A process of its own, because the measuring clients need this one's interpreter.
             processes = multiprocessing.get_context("fork")
             stop = processes.Event()
             neighbour = processes.Process(target=_large, args=(server.url, keys, stop), daemon=True)
@@ -128,7 +134,7 @@ def _large(url: str, keys: Keys, stop: Event) -> None:
 
 
 def _seen() -> Row:
-    """From the answer to the change until another server answers with it; the longest."""
+    """Measure the longest time from the answer to a change until another server answers with it."""
     with private_postgres() as postgres, TemporaryDirectory() as folder:
         settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
         one, other = (servers.whole(Path(folder) / name, **settings) for name in ("one", "other"))
@@ -158,7 +164,7 @@ def _seen() -> Row:
 
 
 def _started() -> Row:
-    """Until flags are answered, PostgreSQL being frozen; the median."""
+    """Measure the median time until flags are answered, with PostgreSQL frozen."""
     with private_postgres() as postgres, TemporaryDirectory() as folder:
         settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
         server = servers.whole(Path(folder) / "data", **settings)
@@ -199,7 +205,7 @@ def _until_answered(server: RealServer, keys: Keys) -> float:
 
 
 def stored_flags(server: RealServer) -> int:
-    """How many lie on disk for a start without the store."""
+    """Return how many flags lie on disk for a start without the store."""
     with suppress(sqlite3.OperationalError), closing(_offline_file(server)) as file:
         return sum(row[0].count(b"flag-") for row in file.execute("SELECT definitions FROM kept"))
     return 0
@@ -217,7 +223,7 @@ def ask(client: httpx.Client, token: str) -> dict[str, object]:
 
 
 def _change(client: httpx.Client, keys: Keys, project_id: int, version: int) -> float:
-    """Seconds of the first answer after it."""
+    """Return the seconds of the first answer after a change."""
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     path = f"/api/projects/{project_id}/feature_flags/"
     flag = client.get(f"{path}?limit=1", headers=headers).raise_for_status().json()["results"][0]
@@ -229,7 +235,7 @@ def _change(client: httpx.Client, keys: Keys, project_id: int, version: int) -> 
 
 
 def add_flags(path: Path, project_ids: range | list[int], flags: int) -> None:
-    """Straight into the records, of a server that does not run: the API takes milliseconds each."""
+    """Write flags into a stopped server's records; the API takes milliseconds for each."""
     filters = [json.dumps(decide.flag(number)["filters"]) for number in range(flags)]
     with closing(sqlite3.connect(path)) as file, file:
         for number in project_ids:

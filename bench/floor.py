@@ -1,5 +1,7 @@
-"""The floor of the HTTP cases: a bare RSGI handler in Granian, on uvloop, that reads the body and
-answers a constant."""
+"""The floor of the HTTP cases: a bare RSGI handler in Granian that answers a constant.
+
+It runs on uvloop and reads the body.
+"""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""End to end: from the first request to the last row visible."""
+"""Ingestion from end to end: from the first request to the last visible row."""
 
 import asyncio
 import random
@@ -20,10 +20,10 @@ PERSONS = 20_000
 BATCH = 500
 CLIENTS = 4
 GIVE_UP_S = 300
-LOOK_S = 0.25  # looking every 0.05 s took a sixth of the machine from what is measured
+LOOK_S = 0.25  # a check every 0.05 s took a sixth of the machine from the measured server
 MEMORY_MB_MAX = 1536
 
-# Makes the event of a number.
+# Returns the event with a number.
 Item = Callable[[int, random.Random], dict[str, object]]
 
 
@@ -66,7 +66,7 @@ def batches(keys: Keys, events: int, item: Item, size: int = BATCH) -> Iterator[
 
 
 def item(number: int, chance: random.Random) -> dict[str, object]:
-    """Of a random person; some events set properties."""
+    """Return an event of a random person; some events set properties."""
     person = chance.randrange(PERSONS)
     made = event(person)
     if number % 20 == 0:

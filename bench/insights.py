@@ -1,11 +1,12 @@
 """Questions of analysis over a year of events, through the API of a whole server.
 
-BENCH_INSIGHTS_EVENTS: sizes, 20 M unless said, as `2000000,20000000,60000000`; 20 M lie in a year
-BENCH_INSIGHTS_FOLDER: keeps the events of each size; they take some minutes to make
+BENCH_INSIGHTS_EVENTS: the sizes, such as `2000000,20000000,60000000`; 20 M by default, which lie
+in one year.
+BENCH_INSIGHTS_FOLDER: keeps the events of each size, which take some minutes to make.
 
-Each answer is calculated anew (`refresh`). Beside the seconds that are wanted stands DuckDB over
-the same events as Parquet, in the same run. A question that this version does not calculate says
-so, in a line of its own.
+Each answer is calculated again (`refresh`). Beside the wanted seconds stands the time of DuckDB
+over the same events as Parquet, in the same run. A question that this version does not calculate
+is reported in a line of its own.
 """
 
 import os
@@ -34,14 +35,17 @@ SIZES = tuple(map(int, os.environ.get("BENCH_INSIGHTS_EVENTS", "20000000").split
 ANSWERS = 20
 MEMORY_MB_MAX = 1024.0
 COLD_S, KEPT_S = 5.0, 0.3
-# Twice the time for twice the events, and a tenth for what varies.
+# Twice the time for twice the events, plus a tenth for variation.
 GROWTH_MAX = 1.1
 
 
 @dataclass
 class Measured:
-    """idle_mb: of the server and its processes, before it is asked anything
-    seconds: p95 of each question that was answered, by its name
+    """The figures of one size.
+
+    Attributes:
+        idle_mb: Memory of the server and its processes before the first question.
+        seconds: The p95 of each question that was answered, by its name.
     """
 
     events: int
@@ -81,7 +85,7 @@ def _of_size(folder: Path, measured: Measured) -> Iterator[Row]:
 
 
 def _make(folder: Path, events: int, project: int) -> None:
-    """In a process of its own: one process can open one event store."""
+    """Make the events in another process, because only one process can open an event store."""
     arguments = [str(folder), str(events), str(project)]
     subprocess.run([sys.executable, "-m", "bench.insights_events", *arguments], check=True)
 
@@ -107,14 +111,14 @@ def _asked(
         question.target_s / p95,
         1.0,
     )
-    # Above that of an idle server: caches, and what was not given back, count as well.
+    # The memory above that of an idle server, including caches and what was not given back.
     used = _memory_mb(server, client, question.asks) - measured.idle_mb
     ratio = MEMORY_MB_MAX / max(used, 1.0)
     yield Row(f"{name}: memory", f"{used:.0f} MB", f"{MEMORY_MB_MAX:g} MB", ratio, 1.0)
 
 
 def _p95(number: int) -> int:
-    """The place of the nearest rank."""
+    """Return the index of the nearest rank."""
     return -(-number * 95 // 100) - 1
 
 
@@ -126,7 +130,7 @@ def _beside_floor(p95: float, question: Question, floor: Floor) -> str:
 
 
 def _refusal(client: httpx.Client, asks: Sequence[Ask]) -> str:
-    """Why this version does not answer all of it; empty when it does."""
+    """Return why this version does not answer all of them, or "" if it does."""
     for path, body in asks:
         answer = client.post(path, json={**body, "refresh": True})
         if answer.status_code in (400, 404, 405):
@@ -143,9 +147,9 @@ def _seconds(client: httpx.Client, asks: Sequence[Ask]) -> float:
 
 
 def _memory_mb(server: RealServer, client: httpx.Client, asks: Sequence[Ask]) -> float:
-    """Of the server and its processes at most, while it is answered."""
+    """Return the peak memory of the server and its processes while the question is answered."""
     for one in _processes(server):
-        Path(f"/proc/{one}/clear_refs").write_text("5")  # the peak begins anew
+        Path(f"/proc/{one}/clear_refs").write_text("5")  # resets the peak
     _seconds(client, asks)
     return _resident_mb(server, "VmHWM")
 
@@ -170,7 +174,7 @@ def _dashboard(client: httpx.Client, events: int) -> Iterator[Row]:
 
 
 def _tile(client: httpx.Client, filters: Mapping[str, object], dashboard: int) -> int:
-    """How many were made: none of a kind that this version does not calculate."""
+    """Create a tile, and return 0 if this version does not calculate its kind."""
     sent = {"filters": filters, "dashboards": [dashboard], "saved": True}
     return int(client.post("insights/", json=sent).is_success)
 
@@ -182,7 +186,10 @@ def _page_s(client: httpx.Client, path: str, **asked: str) -> float:
 
 
 def _growth(found: Sequence[Measured]) -> Iterator[Row]:
-    """At most linear in what the range holds: events of a year; what lies before costs nothing."""
+    """Check that time grows at most linearly with the events in the range, which is a year.
+
+    Events before the range must cost nothing.
+    """
     for smaller, larger in pairwise(found):
         more = _a_year(larger) / _a_year(smaller)
         for name in smaller.seconds.keys() & larger.seconds.keys():

@@ -1,4 +1,4 @@
-"""What flags and ingestion lose while questions are asked, one after the other, without a pause."""
+"""The loss of flags and ingestion while questions are asked without a pause."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ RATE_MIN = 0.9
 
 
 def beside(server: RealServer, keys: Keys) -> Iterator[Row]:
-    """Each is measured alone first, on the same server, which is warm by then."""
+    """Measure each alone first, on the same server, which is warm by then."""
     decide.store(server, keys, FLAGS)
     asks = _answered(server, keys)
     yield _flags(server, keys, asks)
@@ -44,7 +44,7 @@ def _flags(server: RealServer, keys: Keys, asks: list[Ask]) -> Row:
 
 
 def _ingestion(server: RealServer, keys: Keys, asks: list[Ask]) -> Row:
-    _rate(server, keys)  # a server that has ingested nothing yet is slower
+    _rate(server, keys)  # a server that has not ingested anything yet is slower
     alone = _rate(server, keys)
     with Meanwhile(lambda: _ask(server, keys, asks)):
         found = _rate(server, keys)
@@ -65,7 +65,7 @@ def _rate(server: RealServer, keys: Keys) -> float:
 
 
 def _answered(server: RealServer, keys: Keys) -> list[Ask]:
-    """Those that this version answers."""
+    """Return the questions that this version answers."""
     asks = [ask for question in QUESTIONS for ask in question.asks]
     with client_of(server, keys) as client:
         return [ask for ask in asks if client.post(ask[0], json=ask[1]).is_success]

@@ -1,12 +1,13 @@
-"""Events for questions, made inside the engine: the same ones for the same number.
+"""The events for questions, made inside the engine: equal numbers give equal events.
 
     python -m bench.insights_events FOLDER EVENTS PROJECT
 
-Sessions of eight events follow one another through the years before END, so that each insert
-holds a few days, as ingestion's does. Persons are drawn with a skew: a tenth of them makes a third
-of the events. One person in fifty was merged, and half of its sessions bear the old id.
+Sessions of eight events follow one another through the years before END, so that each insert holds
+a few days, as with ingestion. Persons are drawn with a skew: a tenth of them makes a third of the
+events. One person in fifty was merged, and half of its sessions have the old id.
 
-FOLDER then holds the event store (`events`) and the same as Parquet (`parquet`), for the floor.
+FOLDER then holds the event store (`events`) and the same events as Parquet (`parquet`), for the
+floor.
 """
 
 import sys
@@ -18,14 +19,14 @@ from clickhouse_connect.driver.client import Client
 
 from fanion.events.storage.client import engine_at, open_clients
 
-END: Final = datetime(2026, 5, 31, tzinfo=UTC)  # a Sunday, with which weeks begin
+END: Final = datetime(2026, 5, 31, tzinfo=UTC)  # a Sunday, the first day of weeks
 YEAR: Final = timedelta(days=364)
 EVENTS_A_YEAR: Final = 20_000_000
 PERSONS: Final = 500_000
 IN_A_SESSION: Final = 8
 STEP: Final = 1_000_000
 
-# Event, and how many of a hundred.
+# Events, with their shares in percent.
 EVENTS: Final = (
     ("$pageview", 55),
     ("$autocapture", 20),
@@ -38,7 +39,8 @@ PAGES: Final = 200
 
 _NAMES = "[" + ", ".join(f"'{name}'" for name, share in EVENTS for _ in range(share)) + "]"
 
-# `at`: place in the session; each column is a hash of the number or of the session with a salt.
+# `at` is the position in the session. Each column is a hash of the number or of the session with a
+# salt.
 _MADE = f"""
   SELECT number,
          intDiv(number, {IN_A_SESSION}) AS session,
@@ -68,7 +70,7 @@ _PERSON = """
 """
 OLD: Final = 1_000_000_000  # added to the number of a person that was merged away
 
-# Three to six properties beside the session.
+# Three to six properties besides the session.
 _PROPERTIES = """
   concat('{"$session_id":"', hex(session), '","$browser":"', browser,
          '","$geoip_country_code":"', country, '"',
@@ -103,7 +105,7 @@ _STORE_OVERRIDES = f"""
     FROM numbers(intDiv({{persons:UInt64}} + 49, 50))
 """
 
-# Of a month, in the order of time: what a warehouse would hold, with a column for each property.
+# The events of a month by time, as a warehouse would hold them, with a column for each property.
 _EXPORT = f"""
   INSERT INTO FUNCTION file({{path:String}}, 'Parquet')
   SELECT name AS event, toUnixTimestamp64Micro(time) AS us, person_number AS person,
@@ -119,12 +121,15 @@ _EXPORT_OVERRIDES = """
 
 
 def years_of(events: int) -> int:
-    """Up to 20 M events lie in one year, 60 M in three: what lies outside a range then grows."""
+    """Return the years that the events span: one up to 20 M events, three for 60 M.
+
+    More events therefore lie outside a range of fixed length.
+    """
     return max(1, round(events / EVENTS_A_YEAR))
 
 
 def make(folder: Path, events: int, project: int) -> None:
-    """In the folder of an earlier run they lie already."""
+    """Make the events, unless the folder has them from an earlier run."""
     done = folder / f"made-{events}-{project}"
     if done.exists():
         return

@@ -1,6 +1,6 @@
 """The floor of analysis: the same questions over the same events as Parquet, in DuckDB.
 
-It gets as many threads as the event store gives a question of a server with nothing else to do.
+It gets as many threads as the event store gives a question on an otherwise idle server.
 """
 
 import os
@@ -18,7 +18,11 @@ _VIEWS = (
 
 
 class Floor:
-    """parquet: the folder that `insights_events` made"""
+    """DuckDB over the events as Parquet.
+
+    Args:
+        parquet: The folder that `insights_events` made.
+    """
 
     def __init__(self, parquet: Path) -> None:
         self._duckdb = duckdb.connect()
@@ -27,7 +31,7 @@ class Floor:
             self._duckdb.execute(view.format(folder=parquet))
 
     def best_s(self, statements: Sequence[str]) -> float:
-        """The fastest round of all the statements."""
+        """Return the time of the fastest round of all the statements."""
         return min(self._round(statements) for _ in range(ROUNDS))
 
     def _round(self, statements: Sequence[str]) -> float:

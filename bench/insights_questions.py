@@ -1,7 +1,7 @@
-"""The questions that are timed, and the same for a warehouse: DuckDB over Parquet.
+"""The timed questions, and the same questions for a warehouse: DuckDB over Parquet.
 
-The floor is the simplest SQL with the same figures, or nearly so: it counts what is stored twice
-twice, tries a funnel from the first entry alone, and knows no `Other`. `us` is in microseconds.
+The floor is the simplest SQL with the same figures, or nearly so: it counts duplicates twice,
+tries a funnel only from the first entry, and has no `Other`. `us` is in microseconds.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,12 @@ CHROME: Final = {"type": "event", "key": "$browser", "value": "Chrome", "operato
 
 @dataclass(frozen=True)
 class Question:
-    """asks:     requests, one after the other
-    target_s: of all of them, p95
-    floor:    statements for the floor; none where SQL has no such thing
+    """A question with its limit.
+
+    Attributes:
+        asks: The requests, made one after the other.
+        target_s: The p95 of all of them together.
+        floor: The statements of the floor; none if SQL has no such thing.
     """
 
     name: str
@@ -33,7 +36,7 @@ class Question:
 
 
 def days(number: int) -> Json:
-    """The last ones, whole."""
+    """Return the range of the last whole days."""
     first, last = END - timedelta(days=number), END - timedelta(days=1)
     return {"date_from": f"{first:%Y-%m-%d}", "date_to": f"{last:%Y-%m-%d}"}
 
@@ -59,7 +62,7 @@ def web(kind: str, **more: Any) -> Ask:
 
 _DAY = f"CAST(floor(us / {DAY_US}.0) AS BIGINT)"
 _WEEK = f"CAST(floor((us - {_us(END)}) / {7 * DAY_US}.0) AS BIGINT)"
-# The person that each event counts for now.
+# The person for which each event counts now.
 _RESOLVED = """
   SELECT coalesce(o.new_person, e.person) AS who, e.event, e.us, e.session, e.page, e.plan
     FROM events AS e LEFT JOIN overrides AS o ON o.old_person = e.person
@@ -218,7 +221,7 @@ QUESTIONS: Final = (
     ),
 )
 
-# Filters of the twelve tiles of a dashboard.
+# The filters of a dashboard's twelve tiles.
 TILES: Final[tuple[Mapping[str, Any], ...]] = (
     *(
         trend(30, {"id": name, "math": math})[1]

@@ -1,4 +1,4 @@
-"""Requests from wrk, bounded in time and connections, to a server on this machine."""
+"""Requests from wrk, limited in time and connections, to a server on this machine."""
 
 import json
 import re
@@ -20,9 +20,12 @@ _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 @dataclass(frozen=True)
 class Load:
-    """failed: answers that were not 2xx, and broken connections
-    processor_us: of the server's processes, for each request; without what the load and other
-                  processes take, but it grows as the rate falls when the machine is slow
+    """The result of a load.
+
+    Attributes:
+        failed: Answers other than 2xx, and broken connections.
+        processor_us: Processor time of the server's processes per request. It excludes the load
+            and other processes, but grows as the rate falls when the machine is slow.
     """
 
     requests: int
@@ -51,8 +54,9 @@ def post(
 ) -> Load:
     """POST the same body again and again.
 
-    warm_s:    before what is measured; may be 0
-    processes: of the server, for its processor time
+    Args:
+        warm_s: Seconds before the measurement; may be 0.
+        processes: The server's processes, for their processor time.
     """
     with TemporaryDirectory() as folder:
         (Path(folder) / "body").write_bytes(body)

@@ -1,8 +1,7 @@
-"""Appends to the accept log in PostgreSQL by several programs, with a flush that takes 2 ms more:
-a log in partitions beside a single one, in turn.
+"""Appends to the accept log in PostgreSQL by several programs, with flushes 2 ms slower.
 
-The floor is the single log. Programs and PostgreSQL share the processors: with more of them than
-this machine has, both are faster.
+A partitioned log is measured beside a single one, in alternation. The floor is the single log.
+Programs and PostgreSQL share the processors: on a machine with more of them, both are faster.
 """
 
 import asyncio
@@ -26,10 +25,10 @@ from tests.support.postgres import Postgres, private_postgres
 SECONDS = float(os.environ.get("BENCH_LOG_S", "5"))
 APPENDERS, ROUNDS = 64, 3
 BYTES_MAX = 64 * 1024**3
-# As a cloud volume or a synchronous standby.
+# Like a cloud volume or a synchronous standby.
 SLOW_FLUSH = ("fsync=on", "commit_delay=2000", "commit_siblings=0")
 ITEM = '{"event":"seen","distinct_id":"user-%d","properties":{"text":"%s"}}'
-# Name, programs, items of a request, wanted ratio. To cut a request into 64 rows costs processor
+# Name, programs, items in a request, wanted ratio. Cutting a request into 64 rows costs processor
 # time.
 CASES = (
     ("1 program, 300 B", 1, 1, 0.9),
@@ -74,7 +73,7 @@ async def _database(server: Postgres, is_single: bool) -> str:
 
 
 async def append(url: str, items: int) -> float:
-    """Appends a second, of this program."""
+    """Return the appends of this program per second."""
     log = await open_postgres_log(url, bytes_max=BYTES_MAX, cut=cut)
     count, give_up = 0, monotonic() + SECONDS
 

@@ -1,8 +1,8 @@
-"""Requests at a fixed rate, which wrk does not know: each has its moment, and what it waited for
-the requests before it counts, as it does for users.
+"""Requests at a fixed rate, which wrk cannot send.
 
-Sent by callbacks, without tasks and streams, since what this takes of the processor the server has
-not.
+Each request is due at a moment, and its time includes waiting for the requests before it, as it
+does for users. Callbacks send them, without tasks and streams, since processor time used here is
+lost to the server.
 """
 
 import asyncio
@@ -16,14 +16,18 @@ import uvloop
 
 CONNECTIONS = 32
 WARM_S = 1.0
-END_S_MAX = 30.0  # after the last one was due
-# The event loop cannot sleep for less: it would turn without a pause, and use a whole processor.
+END_S_MAX = 30.0  # after the last request was due
+# The event loop cannot sleep for less: it would spin, and use a whole processor.
 TICK_S = 0.001
 
 
 @dataclass(frozen=True)
 class Paced:
-    """failed: answers that were not 200"""
+    """The result of a run.
+
+    Attributes:
+        failed: Answers other than 200.
+    """
 
     requests: int
     p50_ms: float
@@ -58,7 +62,7 @@ async def _run(url: str, body: bytes, per_s: float, run_s: float) -> Paced:
 
 @dataclass
 class _Schedule:
-    """Which request is due when, and which connections are free."""
+    """The times at which requests are due, and the free connections."""
 
     request: bytes
     per_s: float
@@ -102,7 +106,7 @@ class _Schedule:
 
 
 class _Line(asyncio.Protocol):
-    """A connection, with one request at a time."""
+    """A connection with one request at a time."""
 
     def __init__(self, schedule: _Schedule) -> None:
         self._schedule = schedule

@@ -1,8 +1,7 @@
-"""What ingestion, flags and lists do with persons in PostgreSQL: in partitions beside one table, as
-processor time of PostgreSQL.
+"""Persons in PostgreSQL, in partitions and in one table: the processor time of typical statements.
 
-The floor is the one table, with the same statements. One person at a time shows what a statement
-costs however few persons it is about.
+The statements are those of ingestion, flags and lists; the time is PostgreSQL's. The floor is the
+one table, with the same statements. One person at a time shows the fixed cost of a statement.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ from tests.support.postgres import Postgres, private_postgres
 from tests.support.undivided import make_undivided
 
 PERSONS = 100_000
-TICK_US = 10_000  # of the kernel's clock
+TICK_US = 10_000  # a tick of the kernel's clock
 WARM_UP = 8  # after five executions PostgreSQL keeps a plan
 SMALL, LARGE = (1, 400), (500, 12)  # persons at a time, repetitions
 _FILL = f"""
@@ -47,7 +46,7 @@ Work = Callable[[int], Awaitable[object]]
 
 
 class Population:
-    """Persons of one database. Those up to half of them are read and changed, the others merged."""
+    """The persons of one database: the first half is read and changed, the others are merged."""
 
     def __init__(self, records: Records) -> None:
         self.records = records
@@ -174,7 +173,7 @@ async def _filled(server: Postgres, prepare: Callable[[str], Awaitable[object]])
 
 
 async def _cpu_us(population: Population, work: Work, count: int, rounds: int) -> float:
-    """Of PostgreSQL, for each person."""
+    """Return PostgreSQL's processor time per person."""
     for _ in range(WARM_UP):
         await work(count)
     [(pid,)] = await population.records.fetch(text("SELECT PG_BACKEND_PID()"))

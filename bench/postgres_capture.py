@@ -1,5 +1,7 @@
-"""Single captures into the accept log in PostgreSQL, by a server with two web workers, beside the
-embedded one; in turn, the best of each."""
+"""Single captures into the accept log in PostgreSQL, beside the embedded log.
+
+The server has two web workers. The two alternate, and the best round of each counts.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from tests.support.postgres import Postgres, private_postgres
 from tests.support.server import Keys, RealServer
 
 ROUNDS = 2
-# The first of a server's processes hands captures to the others. Each has a log of its own.
+# The first process of a server hands captures to the others, each of which has its own log.
 SETTINGS = {"FANION_ROLE": "web", "FANION_PROCESSES": "3"}
 
 

@@ -1,5 +1,7 @@
-"""Processor time of processes, each with all that it has started, also what has ended: so that of
-PostgreSQL is that of its first process."""
+"""The processor time of processes and of their descendants, including those that have ended.
+
+The time of PostgreSQL is therefore that of its first process.
+"""
 
 import os
 import time
@@ -11,25 +13,28 @@ from pathlib import Path
 from tests.support.awaited import until
 
 IDLE_S = 10.0
-SETTLED = 0.5  # cores, for a second: what a server does after its start, or leaves behind, is done
+SETTLED = 0.5  # cores, during a second: the work after a start, or left behind, is done
 SETTLE_S_MAX = 120.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
-# Process ids by the name of what they do.
+# Process ids, by the name of their role.
 Roles = Mapping[str, Collection[int]]
 
 
 @dataclass(frozen=True)
 class Spent:
-    """By role: seconds of processor time beyond `idle`, which is in cores."""
+    """The seconds of processor time beyond idling, and the idle use in cores, by role."""
 
     seconds: Mapping[str, float]
     idle: Mapping[str, float]
 
 
 def spent(roles: Roles, work: Callable[[], None]) -> Spent:
-    """What the work takes, without what its processes take for as long while idle, as measured
-    after it: loops that look for something to do cost by time and not by events."""
+    """Return what the work takes, without what its processes take while idle for as long.
+
+    The idle use is measured after the work: loops that look for something to do cost by time, not
+    by events.
+    """
     _settle(roles)
     busy, busy_s = _during(roles, work)
     _settle(roles)
@@ -39,7 +44,7 @@ def spent(roles: Roles, work: Callable[[], None]) -> Spent:
 
 
 def used_s(roots: Collection[int]) -> float:
-    """Since they were started."""
+    """Return the processor time of the processes since they were started."""
     ticks: dict[int, int] = {}
     children: dict[int, list[int]] = {}
     for pid, parent, used in _processes():
@@ -73,7 +78,7 @@ def _by_role(roles: Roles) -> dict[str, float]:
 
 
 def _processes() -> Iterator[tuple[int, int, int]]:
-    """Of each its parent and its ticks, with those of its children that have ended."""
+    """Yield pid, parent and ticks of each process, including those of its ended children."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""What a benchmark says: our figure, a floor measured in the same run, and their ratio."""
+"""The report of a benchmark: our figure, a floor measured in the same run, and their ratio."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,7 +7,11 @@ from time import perf_counter_ns
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """ratio: how many times better than the floor; at least `target` is wanted."""
+    """One figure beside its floor.
+
+    Attributes:
+        ratio: How many times better than the floor; passes from `target` on.
+    """
 
     case: str
     ours: str
@@ -21,7 +25,7 @@ class Row:
 
 
 def best_ns(run: Callable[[], object], rounds: int = 7, calls: int = 50) -> float:
-    """The fastest round's time for one call: what the machine does when left alone."""
+    """Return the time per call of the fastest round, in which the machine was disturbed least."""
     best = float("inf")
     for _ in range(rounds):
         start = perf_counter_ns()

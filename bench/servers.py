@@ -18,7 +18,7 @@ from tests.support.server import START_S, Keys, RealServer, free_port
 
 @contextmanager
 def floor() -> Iterator[str]:
-    """The URL of the bare handler."""
+    """Start the bare handler and yield its URL."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-m", "bench.floor", str(port)])
     try:
@@ -31,8 +31,10 @@ def floor() -> Iterator[str]:
 
 @contextmanager
 def fanion(**settings: str) -> Iterator[tuple[RealServer, Keys]]:
-    """A fresh server on an empty folder, with all its processes and its usual log: each request
-    is a line."""
+    """Start a new server on an empty folder, with all its processes and its usual log.
+
+    The log has a line for each request.
+    """
     with TemporaryDirectory() as folder:
         server = whole(Path(folder) / "data", **settings)
         keys = server.setup()
@@ -44,20 +46,22 @@ def fanion(**settings: str) -> Iterator[tuple[RealServer, Keys]]:
 
 
 def whole(data: Path, **settings: str) -> RealServer:
-    """With all its processes, of which tests do with one."""
+    """Return a server with all its processes; tests use only one."""
     return RealServer(data, {"FANION_PROCESSES": "0", **settings})
 
 
 def start_web(server: RealServer) -> None:
-    """A server with the role `web`, which may have no event store."""
+    """Start a server with the role `web`, which may have no event store."""
     server.launch()
     with plain_http.Client(base_url=server.url, timeout=30) as http:
         until(lambda: _is_ready(http), "the server does not accept", START_S)
 
 
 def resident_mb(pid: int, kind: str = "VmHWM") -> float:
-    """Of a server and its processes, each at its highest so far; as `VmRSS`, now. What they share
-    counts in each of them."""
+    """Return the memory of a server and its processes, each at its peak; with `VmRSS`, at present.
+
+    Shared memory counts in each process.
+    """
     found = 0
     for process in (pid, *children(pid)):
         status = Path(f"/proc/{process}/status").read_text()

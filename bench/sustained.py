@@ -24,7 +24,7 @@ LIVE_PER_S, LIVE_S = 50.0, 30.0
 
 def run() -> Iterator[Row]:
     with servers.fanion() as (server, keys):
-        bodies = list(batches(keys, EVENTS, item))  # beforehand: what this takes the server has not
+        bodies = list(batches(keys, EVENTS, item))  # beforehand: the server needs the processor
         live, found = _live(f"{server.url}/capture/", keys)
         started = time.perf_counter()
         asyncio.run(send(server, iter(bodies)))
@@ -42,7 +42,7 @@ def run() -> Iterator[Row]:
 
 
 def _live(url: str, keys: Keys) -> tuple[multiprocessing.Process, Connection]:
-    """Single events at a low rate, from a process of its own, while the others are ingested."""
+    """Send single events at a low rate from another process, while the others are ingested."""
     body = msgspec.json.encode({"api_key": keys.project_api_key, **event(0)})
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.Process(
@@ -53,7 +53,7 @@ def _live(url: str, keys: Keys) -> tuple[multiprocessing.Process, Connection]:
 
 
 def item(number: int, chance: random.Random) -> dict[str, object]:
-    """One in a hundred merges an anonymous visitor into a person, five identify a person."""
+    """Return an event; of a hundred, one merges an anonymous visitor and five identify a person."""
     hundred, place = divmod(number, 100)
     visitor = f"visitor-{hundred}"
     made = event(chance.randrange(PERSONS))

@@ -1,25 +1,26 @@
-"""How far one request walks through the files of the product: `python -m bench walk`.
+"""The number of files of the product that one request passes through: `python -m bench walk`.
 
     python -m bench walk                       the table of all paths
     python -m bench walk NAME ...              of some of them
     python -m bench walk files NAME ...        the files that they enter, in order, and crossings
 
-A real server is started, one process that serves and the one that writes the accept log, and each
-is traced from inside (bench/walk_tracer.py). Columns: files of which at least one function was
-entered; functions entered; calls, which are entries of functions; crossings, which are calls from
-a function of one file into one of another, where library frames in between, tasks, callbacks and
-threads of an executor are passed over. Waking a task that waits for an event is no call.
+A real server is started, with one process that serves and one that writes the accept log, and each
+is traced from inside (bench/walk_tracer.py). The columns are files (with at least one function
+entered), functions entered, calls (entries of functions), and crossings (calls from a function of
+one file to a function of another, regardless of library frames, tasks, callbacks and executor
+threads in between). Waking a task that waits for an event is not a call.
 
-Each path is made warm, then taken SAMPLES times, and of each pair of caller and function the
-median counts. A request lasts until nothing is called for a while but what is called anyway: that,
-loops that tick, is measured without requests, and subtracted at its rate. The calculation of
-a cohort is one turn of a loop that ticks too; there only calls of that loop count.
+Each path is warmed up, then taken SAMPLES times, and the median of each pair of caller and
+function counts. A request lasts until only idle calls have been made for a while. Idle calls,
+those of loops that tick, are measured without requests, and subtracted at their rate. The
+calculation of a cohort is one turn of a loop that ticks too, so only the calls of that loop count.
 
-For the answer to a capture alone, ingestion is held up: another program locks the records store
-while earlier events are ingested.
+To measure only the answer to a capture, ingestion is held up: another program locks the records
+store while earlier events are ingested.
 
-Not counted: time between a client and the process, C code, SQL, and whatever more web workers or
-the process that prepares runs would do; the server has one web process here, and prepares itself.
+Not counted: time between a client and the process, C code, SQL, and the work of further web
+workers or of the process that prepares runs. The server has one web process here, and prepares
+runs itself.
 """
 
 import json
@@ -47,18 +48,19 @@ from bench.walk_control import (
 from tests.support.server import Keys, RealServer
 
 SAMPLES = 9
-# Longer than the turn of most loops; a few take 5 s. Of rarer ones the median knows nothing.
+# Longer than the turn of most loops; a few take 5 s. Rarer ones do not affect the median.
 IDLE_S = 5.5
 QUIET_S = 0.15
 INGESTED_QUIET_S = 0.35
 CALCULATED_BUSY_MIN = 30
-# Between samples, so that none meets the same loop at each: multiples of it are spread evenly.
+# Pauses between samples, so that not every sample meets the same loop: multiples of GOLDEN are
+# spread evenly.
 PAUSE_S, GOLDEN = 0.5, 0.618
 REQUEST_S = 10.0
 
 
 class Client:
-    """One connection, each request in one segment and with the same head."""
+    """One connection that sends each request in one segment and with the same head."""
 
     def __init__(self, port: int, key: str) -> None:
         self._key = key
@@ -70,7 +72,11 @@ class Client:
         self._socket.close()
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """raises: AssertionError unless it succeeds"""
+        """Make a request and return the decoded answer.
+
+        Raises:
+            AssertionError: The request does not succeed.
+        """
         content = b"" if body is None else json.dumps(body).encode()
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._key}\r\n"
@@ -89,7 +95,7 @@ class Client:
 
 @dataclass
 class Walk:
-    """Of one server. Requests differ from one to the next where equal ones would do less."""
+    """The walks through one server; successive requests differ where equal ones would do less."""
 
     server: RealServer
     keys: Keys
@@ -99,7 +105,7 @@ class Walk:
     _flags: dict[str, str] = field(default_factory=dict)
 
     def capture(self) -> Calls:
-        """The answer alone."""
+        """Record only the answer."""
         self._event()
         self._learn_idle()
         with self._ingestion_held_up():
@@ -108,7 +114,7 @@ class Walk:
         return calls
 
     def capture_stored(self) -> Calls:
-        """Until the event is stored, and its place in the log is no longer needed."""
+        """Record until the event is stored, and its place in the log is no longer needed."""
         self._event()
         self._learn_idle()
         return self._requests(self._event, INGESTED_QUIET_S)
@@ -119,7 +125,7 @@ class Walk:
         return self._requests(lambda: self.client.ask("GET", path), QUIET_S)
 
     def patch_flag(self) -> Calls:
-        """Before flags are evaluated, so that no loop compiles them again."""
+        """Record a change, before flags are evaluated, so that no loop compiles them again."""
         path = self._flag_path("changed")
 
         def change() -> None:
@@ -143,8 +149,10 @@ class Walk:
         return self._requests(evaluate, QUIET_S)
 
     def cohort(self) -> Calls:
-        """Calculated because it has become old, after one person came in and one left. Waiting for
-        that takes as long as loops that tick every 10 s."""
+        """Record the recalculation of an old cohort, after one person has joined and one has left.
+
+        Waiting for it takes as long as loops that tick every 10 s.
+        """
         self._learn_idle(2 * IDLE_S)
         for person in ("ann", "ben", "cid", "dee", "eve"):
             self._identify(person, "pro")
@@ -181,7 +189,7 @@ class Walk:
         return typical(samples)
 
     def _learn_idle(self, seconds: float | None = None) -> None:
-        """For each path anew, because loops keep up to date what was used."""
+        """Measure idle calls again for each path, because loops keep up to date what was used."""
         self._settled(INGESTED_QUIET_S)
         self.control.learn_idle(seconds or IDLE_S)
 
@@ -190,7 +198,7 @@ class Walk:
 
     @contextmanager
     def _ingestion_held_up(self) -> Iterator[None]:
-        """What waits for the lock has its thread, and asks nothing meanwhile."""
+        """Hold up ingestion; its thread waits for the lock, and makes no calls meanwhile."""
         other = sqlite3.connect(self.server.data / "records.db", isolation_level=None)
         try:
             other.execute("BEGIN IMMEDIATE")
@@ -203,7 +211,7 @@ class Walk:
             other.close()
 
     def _event(self) -> None:
-        """Of 200 to 300 bytes."""
+        """Capture an event of 200 to 300 bytes."""
         self._capture("page viewed", f"walker-{self._next():05}", {
             "$lib": "posthog-python", "$lib_version": "7.0.0", "path": "/products", "plan": "pro",
         })  # fmt: skip
@@ -218,7 +226,7 @@ class Walk:
         })  # fmt: skip
 
     def _flag_path(self, key: str) -> str:
-        """Of a flag that is created on first use."""
+        """Return the path of a flag, which is created on first use."""
         path = f"/api/projects/{self.keys.project_id}/feature_flags/"
         if key not in self._flags:
             made = self.client.ask("POST", path, {"key": key, "filters": _filters(100)})
@@ -239,7 +247,7 @@ PATHS: dict[str, tuple[str, Callable[[Walk], Calls]]] = {
     "cohort": ("one cohort calculated", Walk.cohort),
 }
 
-# In this order: flags are evaluated after they are changed.
+# The order of the paths: flags are evaluated after they are changed.
 ORDER = ("capture", "capture-stored", "get-flag", "patch-flag", "flags", "cohort")
 
 
@@ -298,7 +306,7 @@ def _filters(percentage: int) -> dict[str, object]:
 
 
 def _product() -> Path:
-    """The folder of the package, which is not imported here."""
+    """Return the folder of the package, which is not imported here."""
     found = find_spec("fanion")
     assert found is not None and found.origin is not None
     return Path(found.origin).parent

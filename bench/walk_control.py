@@ -1,4 +1,4 @@
-"""Starts and stops recording in traced processes, and counts what they recorded."""
+"""The controller of traced processes: it starts and stops recording, and counts the entries."""
 
 import json
 import os
@@ -19,7 +19,7 @@ ANSWER_S = 10.0
 LOOK_S = 0.05
 SETTLED_S_MAX = 20.0
 
-# Caller and function entered.
+# The caller, and the function that was entered.
 Call = tuple[str, str]
 Calls = Mapping[Call, int]
 
@@ -34,7 +34,11 @@ module.start()
 
 @dataclass
 class Recording:
-    """Of one window of time. entries: of all processes"""
+    """The record of one window of time.
+
+    Attributes:
+        entries: The entries of all processes.
+    """
 
     begun: float = field(default_factory=time.monotonic)
     entries: list[Entry] = field(default_factory=list)
@@ -47,18 +51,22 @@ class Recording:
 
 
 class Controller:
-    """environment: of the processes to be traced"""
+    """The controller of all traced processes.
+
+    Attributes:
+        environment: The environment of the processes to be traced.
+    """
 
     def __init__(self, listener: socket.socket, environment: Mapping[str, str]) -> None:
         self.environment = environment
         self._listener = listener
         self._streams: list[_Stream] = []
-        # Calls a second without requests.
+        # The number of each call per second without requests.
         self.idle: Mapping[Call, float] = {}
 
     @property
     def processes(self) -> list[str]:
-        """The command of each."""
+        """The command of each process."""
         self._accept()
         return [stream.command for stream in self._streams]
 
@@ -68,7 +76,7 @@ class Controller:
         return Recording()
 
     def look(self, recording: Recording) -> None:
-        """What was recorded meanwhile."""
+        """Add what was recorded since the last call."""
         recording.entries += self._ask("take")
 
     def end(self, recording: Recording) -> None:
@@ -76,7 +84,7 @@ class Controller:
         recording.entries.sort()
 
     def learn_idle(self, seconds: float) -> None:
-        """Loops that tick: their calls belong to no request."""
+        """Measure the calls of loops that tick, which belong to no request."""
         recording = self.begin()
         time.sleep(seconds)
         self.end(recording)
@@ -84,7 +92,7 @@ class Controller:
         self.idle = {call: count / seconds for call, count in calls.items()}
 
     def settle(self, recording: Recording, quiet_s: float, busy_min: int = 0) -> None:
-        """Wait until nothing but idle calls was seen for so long, and some others before."""
+        """Wait until only idle calls were made for `quiet_s`, after at least `busy_min` others."""
         give_up = time.monotonic() + SETTLED_S_MAX
         while time.monotonic() < give_up:
             self.look(recording)
@@ -97,11 +105,11 @@ class Controller:
         raise AssertionError(f"the server was not quiet for {quiet_s} s within {SETTLED_S_MAX} s")
 
     def busy(self, recording: Recording) -> list[Entry]:
-        """Entries that do not occur without requests."""
+        """Return the entries that do not occur without requests."""
         return sorted(entry for entry in recording.entries if entry[2:] not in self.idle)
 
     def request(self, recording: Recording) -> dict[Call, float]:
-        """What is left of all calls when the ticking of that time is taken away."""
+        """Return the number of each call, without those that loops made in that time."""
         end = self.busy(recording)[-1][0]
         calls: dict[Call, float] = dict(recording.until(end))
         for call, rate in self.idle.items():
@@ -109,7 +117,7 @@ class Controller:
         return calls
 
     def activity(self, recording: Recording) -> Calls:
-        """The calls of the busiest activity, up to the last that an idle server does not make."""
+        """Return the calls of the busiest activity, up to the last that is not an idle call."""
         busiest = Counter(entry[1] for entry in self.busy(recording)).most_common(1)[0][0]
         one = recording.of(busiest)
         return one.until(self.busy(one)[-1][0])
@@ -124,7 +132,7 @@ class Controller:
                 self._streams.append(_Stream(self._listener.accept()[0]))
 
     def _ask(self, command: str) -> list[Entry]:
-        """Of every process that still runs."""
+        """Send a command to every process that still runs, and return their entries."""
         found: list[Entry] = []
         for stream in tuple(self._streams):
             try:
@@ -136,7 +144,7 @@ class Controller:
 
 
 class _Stream:
-    """To one process."""
+    """The connection to one process."""
 
     def __init__(self, line: socket.socket) -> None:
         line.settimeout(ANSWER_S)
@@ -146,7 +154,12 @@ class _Stream:
         self.command = " ".join(argv[1:])
 
     def ask(self, command: str) -> list[Entry]:
-        """raises: OSError, ValueError when the process has ended"""
+        """Send a command and return the entries.
+
+        Raises:
+            OSError: The process has ended.
+            ValueError: The process has ended.
+        """
         self._stream.write(command + "\n")
         self._stream.flush()
         return [
@@ -155,14 +168,18 @@ class _Stream:
         ]
 
     def close(self) -> None:
-        with suppress(OSError):  # what could not be sent
+        with suppress(OSError):  # a command that could not be sent
             self._stream.close()
         self._line.close()
 
 
 @contextmanager
 def controller(root: Path) -> Iterator[Controller]:
-    """root: the folder whose files count"""
+    """Yield a controller.
+
+    Args:
+        root: The folder whose files count.
+    """
     with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         hook = _HOOK.format(path=str(Path(walk_tracer.__file__).resolve()))
         Path(folder, "sitecustomize.py").write_text(hook)
@@ -183,8 +200,10 @@ def controller(root: Path) -> Iterator[Controller]:
 
 
 def typical(samples: Sequence[Mapping[Call, float]]) -> dict[Call, int]:
-    """The median of each call's counts, in the order of the first sample: what happened by chance
-    meanwhile, in few samples, is left out."""
+    """Return the median of each call's counts, in the order of the first sample.
+
+    Calls that happened by chance in few samples are left out.
+    """
     calls = dict.fromkeys(call for sample in samples for call in sample)
     counts = {call: round(median(one.get(call, 0) for one in samples)) for call in calls}
     return {call: count for call, count in counts.items() if count > 0}
@@ -192,7 +211,11 @@ def typical(samples: Sequence[Mapping[Call, float]]) -> dict[Call, int]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """crossings: calls from a function of one file into a function of another"""
+    """The figures of one path.
+
+    Attributes:
+        crossings: Calls from a function of one file to a function of another.
+    """
 
     files: int
     functions: int
@@ -219,7 +242,7 @@ def file_of(name: str) -> str:
 
 
 def by_file(calls: Calls) -> Iterable[tuple[str, int, int]]:
-    """Each file in the order in which it is entered, with its calls and the crossings into it."""
+    """Return each file in the order of entry, with its calls and the crossings into it."""
     files: dict[str, list[int]] = {}
     for call, count in calls.items():
         row = files.setdefault(file_of(call[1]), [0, 0])

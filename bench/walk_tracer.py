@@ -1,18 +1,19 @@
-"""Records calls of product functions, inside each process that is traced.
+"""The recorder of calls of product functions, inside each traced process.
 
-A Python process that is started with `hooked` in its environment loads this file by itself, its
-children too, and connects to the controller (bench/walk_control.py), which says when to record.
-Nothing here imports the product or the benchmarks.
+A Python process whose environment has the hook loads this file by itself, and so do its children.
+It connects to the controller (bench/walk_control.py), which says when to record. Nothing here
+imports the product or the benchmarks.
 
-What is recorded is an *entry*: a function of the product begins to run. A generator or a coroutine
+An *entry* is recorded when a function of the product begins to run. A generator or a coroutine
 that is resumed does not begin again, and a comprehension is a part of the function around it. The
-caller of an entry is the nearest product function below it on the stack, library frames passed
-over. Where the stack begins at an event loop or a thread, the caller is the product function that
-scheduled what runs: a context variable holds the product function that runs, an event loop copies
-the context when a callback or a task is scheduled, and executors are made to pass it on.
+caller of an entry is the nearest product function below it on the stack, regardless of library
+frames. Where the stack begins at an event loop or a thread, the caller is the product function
+that scheduled the work: a context variable holds the running product function, an event loop
+copies the context when a callback or a task is scheduled, and executors are made to pass it on.
 
-Each entry records its *activity* too: the task that existed before recording began and that led
-to it, by way of tasks, callbacks and threads. This distinguishes the work of one loop from others'.
+Each entry also records its *activity*: the task that existed before recording began and that led
+to it, through tasks, callbacks and threads. This distinguishes the work of one loop from that of
+others.
 """
 
 import dis
@@ -32,7 +33,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 SOCKET, ROOT = "WALK_SOCKET", "WALK_ROOT"
-# Below these frames is no caller: what they run was scheduled before.
+# No caller is looked for below these frames: what they run was scheduled before.
 LOOPS = (
     "/asyncio/base_events.py",
     "/asyncio/events.py",
@@ -42,13 +43,17 @@ LOOPS = (
 )
 COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
 
-# When, in seconds of a clock that all processes share; the activity; who called, and what was
-# entered, both as `file:function`, and "" for no caller.
+# The time in seconds of a clock that all processes share; the activity; the caller, and the
+# function entered, both as `file:function`, with "" for no caller.
 Entry = tuple[float, str, str, str]
 
 
 class Recorder:
-    """root: the folder whose files count"""
+    """The recorder of one process.
+
+    Args:
+        root: The folder whose files count.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/") + "/"
@@ -57,13 +62,13 @@ class Recorder:
         self._running: ContextVar[str] = ContextVar("running", default="")
         self._activity: ContextVar[str] = ContextVar("activity", default="")
         self._activities = count()
-        # For each code object once.
+        # These are computed once for each code object.
         self._name = cache(self._name_of)
         self._is_loop = cache(lambda code: code.co_filename.endswith(LOOPS))
         self._resume = cache(resume_offset)
 
     def install(self) -> None:
-        """In this thread, and in those that are started from now on."""
+        """Trace this thread, and those that are started from now on."""
         self._pass_on_callers()
         threading.setprofile(self._profile)
         sys.setprofile(self._profile)
@@ -76,7 +81,7 @@ class Recorder:
         self._is_recording = False
 
     def take(self) -> list[Entry]:
-        """What was recorded since the last call."""
+        """Return the entries recorded since the last call."""
         taken, self._entries = self._entries, []
         return taken
 
@@ -101,7 +106,7 @@ class Recorder:
         self._running.set(name)
 
     def _note_activity(self, frame: FrameType) -> None:
-        """A task begins when its coroutine is entered from the event loop."""
+        """Note the start of a task: its coroutine is entered from the event loop."""
         below = frame.f_back
         if below is None or self._is_loop(below.f_code):
             code = frame.f_code
@@ -109,7 +114,7 @@ class Recorder:
                 self._activity.set(f"{os.getpid()}-{next(self._activities)}")
 
     def _caller(self, frame: FrameType) -> str:
-        """On this stack."""
+        """Return the caller on this stack, or ""."""
         below = frame.f_back
         while below is not None and not self._is_loop(below.f_code):
             if name := self._name(below.f_code):
@@ -118,13 +123,13 @@ class Recorder:
         return ""
 
     def _name_of(self, code: CodeType) -> str:
-        """Empty for what does not count."""
+        """Return `file:function`, or "" for code that does not count."""
         if not code.co_filename.startswith(self._root) or code.co_name in COMPREHENSIONS:
             return ""
         return f"{code.co_filename.removeprefix(self._root)}:{code.co_qualname}"
 
     def _pass_on_callers(self) -> None:
-        """To the threads of executors, whose context is not that of the submitter."""
+        """Make executors pass the caller on to their threads, which have contexts of their own."""
         submit = ThreadPoolExecutor.submit
 
         def passing_on(
@@ -143,12 +148,12 @@ class Recorder:
 
 
 def resume_offset(code: CodeType) -> int:
-    """Where the body begins. A frame that was suspended has come further."""
+    """Return where the body begins; a suspended frame is further on."""
     return next((one.offset for one in dis.get_instructions(code) if one.opname == "RESUME"), -1)
 
 
 def obey(recorder: Recorder, line: socket.socket) -> None:
-    """The controller's commands, a line each, until it hangs up."""
+    """Carry out the controller's commands, one per line, until it hangs up."""
     commands = {"begin": recorder.begin, "end": recorder.end}
     with line, line.makefile("rw") as stream:
         stream.write(json.dumps([os.getpid(), sys.orig_argv]) + "\n")
@@ -161,7 +166,7 @@ def obey(recorder: Recorder, line: socket.socket) -> None:
 
 
 def start() -> None:
-    """In a process that was started with the hook."""
+    """Connect to the controller, in a process that was started with the hook."""
     line = socket.socket(socket.AF_UNIX)
     line.connect(os.environ[SOCKET])
     recorder = Recorder(os.environ[ROOT])
