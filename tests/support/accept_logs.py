@@ -1,5 +1,7 @@
-"""Opening the accept log of a place, and envelopes to put into it. Programs that tests start again
-and again load this: it needs no more than the log does."""
+"""The accept logs of tests: how to open one, and envelopes to put into it.
+
+Programs that tests start again and again load this, so it imports no more than the log needs.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
-SINGLE = "postgresql, single"  # as databases that were set up by version 0.7 or older have it
+SINGLE = "postgresql, single"  # the form of databases that were set up by version 0.7 or older
 LOGS = (*ENGINES, SINGLE)
 _JOIN = """
   DELETE FROM log_positions WHERE partition > 0;
@@ -32,7 +34,11 @@ _JOIN = """
 
 
 def place_of(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str:
-    """Where `open_log` opens a log. engine: one of LOGS"""
+    """Return the URL or path at which `open_log` opens a log.
+
+    Args:
+        engine: One of LOGS.
+    """
     if engine == SQLITE:
         return str(folder / "accept-log.db")
     url: str = request.getfixturevalue("postgres_url")
@@ -42,7 +48,7 @@ def place_of(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str
 
 
 async def make_single(url: str) -> None:
-    """Nothing has been appended yet."""
+    """Turn a log to which nothing has been appended into one without partitions."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute(_JOIN)
@@ -51,7 +57,11 @@ async def make_single(url: str) -> None:
 
 
 async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
-    """place: a PostgreSQL URL, or the path of a file"""
+    """Open an accept log.
+
+    Args:
+        place: A PostgreSQL URL, or the path of a file.
+    """
     if place.startswith("postgresql://"):
         return await open_postgres_log(place, bytes_max=bytes_max, cut=cut)
     return await open_sqlite_log(Path(place), bytes_max=bytes_max)
@@ -62,14 +72,14 @@ def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int =
 
 
 def everywhere(log: AcceptLog, entry_id: int = 0) -> dict[int, int]:
-    """This position in all partitions that appends go to."""
+    """Return this position for all partitions that appends go to."""
     if isinstance(log, PostgresLog) and log.partitions:
         return dict.fromkeys(range(1, log.partitions + 1), entry_id)
     return {0: entry_id}
 
 
 def of_one_partition(project_id: int, number: int) -> list[str]:
-    """Distinct ids, sorted, whose items are in one partition of a log that has partitions."""
+    """Return sorted distinct ids whose items are in one partition of a partitioned log."""
     found: dict[int, list[str]] = {}
     for name in map("p{}".format, count()):
         body = f'{{"distinct_id": "{name}"}}'.encode()

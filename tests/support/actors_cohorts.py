@@ -1,4 +1,4 @@
-"""Static cohorts of the actors of a number, made over HTTP."""
+"""Static cohorts of an insight's actors, made over HTTP."""
 
 import json
 from typing import Any
@@ -9,7 +9,11 @@ from tests.support.cohorts import create, members, retrieve
 
 
 def did(distinct_id: str, at: str, name: str = "seen", **properties: Any) -> Json:
-    """at: a time of 2024, as `02-28T10:00`"""
+    """Return an event.
+
+    Args:
+        at: A time of 2024, as `02-28T10:00`.
+    """
     return {
         "event": name,
         "distinct_id": distinct_id,
@@ -32,7 +36,7 @@ async def ask(home: Home, body: Json, **query: str) -> Any:
 
 
 async def stored(home: Home, **query: str) -> Json:
-    """The new cohort as the API returned it; its members have been imported since."""
+    """Return the new cohort as the API returned it, once its members have been imported."""
     answer = await ask(home, {"name": "Behind", "is_static": True}, **query)
     assert answer.status_code == 201, answer.text
     await home.site.calculated()
@@ -41,7 +45,7 @@ async def stored(home: Home, **query: str) -> Json:
 
 
 async def behind(home: Home, **query: str) -> list[str]:
-    """First distinct ids of the members."""
+    """Return the first distinct ids of the members of a new cohort."""
     cohort = await stored(home, **query)
     found = await retrieve(home, cohort)
     assert (found["errors_calculating"], found["last_error_message"]) == (0, None)

@@ -1,4 +1,4 @@
-"""The whole application in memory over real stores: what a client sees, without a socket."""
+"""The whole application in memory over real stores: everything a client sees, without a socket."""
 
 import asyncio
 import inspect
@@ -45,8 +45,8 @@ from tests.support.management import error as error  # tests of the whole applic
 
 BASE_URL = "http://fanion.test"
 INGESTED_S = 60
-LOOK_S = 0.05  # where another server may have ingested
-# A machine that runs other tests too may pause for seconds.
+LOOK_S = 0.05  # interval of checks when another server may have ingested
+# A machine that also runs other tests may pause for seconds.
 PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S, erasure_s=SOON_S)
 # Entries are deleted once they are ingested.
 _REMAINS = text("""
@@ -63,7 +63,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Noted:
-    """Notes the id before it calls another completion."""
+    """A completion that notes the entry's id before it calls another one."""
 
     completion: Completion
     note: Callable[[int], None]
@@ -82,8 +82,9 @@ class _Noted:
 class WatchedLog:
     """The real accept log, which also records when everything appended has been ingested.
 
-    without_task: the number of appends without a task
-    last:   the envelope appended last
+    Attributes:
+        without_task: The number of appends without a task.
+        last: The last appended envelope.
     """
 
     def __init__(self, log: AcceptLog, records: Records) -> None:
@@ -107,7 +108,7 @@ class WatchedLog:
         self._log.append_for(_Noted(completion, partial(self._note, envelope.historical)), envelope)
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
-        """The consumer lets go of what it has stored."""
+        """Trim the log like the consumer does, and record up to where."""
         await self._log.trim(upto, historical=historical)
         async with self._moved:
             self._trimmed[historical] = max(self._trimmed[historical], *upto.values())
@@ -117,7 +118,7 @@ class WatchedLog:
         self._appended[lane] = max(self._appended[lane], entry_id)
 
     async def all_ingested(self) -> None:
-        """By whichever server."""
+        """Wait until everything is ingested, by whichever server."""
         async with asyncio.timeout(INGESTED_S):
             while not await self._is_ingested():
                 with suppress(TimeoutError):
@@ -156,7 +157,7 @@ class WatchedLog:
 
 
 class Breakable:
-    """Proxy of an event store; while `is_down` each call fails like a lost connection."""
+    """A proxy of an event store; while `is_down` each call fails like a lost connection."""
 
     def __init__(self, store: EventStore | Counts, *, is_down: bool = False) -> None:
         self._store = store
@@ -179,7 +180,11 @@ class Breakable:
 
 @dataclass(frozen=True)
 class Site:
-    """A serving application. lines: what it logs, complete once `writer` is closed"""
+    """A serving application.
+
+    Attributes:
+        lines: The log lines, complete once `writer` is closed.
+    """
 
     settings: Settings
     records: Records
@@ -198,7 +203,7 @@ class Site:
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL + path, headers=headers)
 
     async def browser(self, user_id: int, path: str = "") -> httpx.AsyncClient:
-        """A page of ours, signed in."""
+        """Return a client that acts as one of our own pages, signed in."""
         start = self.running.accounts.sign_in.sessions.start
         return self.browser_with(await start(user_id, "password", Device("", "")), path)
 
@@ -209,25 +214,25 @@ class Site:
         return client
 
     async def ingested(self) -> None:
-        """Returns when everything that was accepted can be read."""
+        """Wait until everything that was accepted can be read."""
         await self.log.all_ingested()
 
     @property
     def calculator(self) -> Calculator:
-        """Of cohorts."""
+        """The calculator of cohorts."""
         return self.running.questions.cohorts.calculator
 
     async def calculated(self) -> None:
-        """Returns when no cohort is due any more."""
+        """Calculate until no cohort is due any more."""
         while await self.calculator.work_once():
             pass
 
     async def running_out(self) -> None:
-        """Returns when a consumer has died."""
+        """Wait until a consumer has died."""
         await asyncio.wait(self.ingesting, return_when=asyncio.FIRST_EXCEPTION)
 
     async def metric(self, name: str, **labels: str) -> float:
-        """One sample of /metrics, as the collector of the server's own counts knows it."""
+        """Return one sample of /metrics, or 0.0 if there is none."""
         async with self.client() as client:
             text = (await client.get("/metrics")).text
         wanted = ",".join(f'{label}="{value}"' for label, value in labels.items())
@@ -239,7 +244,7 @@ class Site:
 def _share_places(
     events: EventStore, people: SharedPlaces | None, behind: SharedPlaces | None
 ) -> None:
-    """Have the event store, which many sites use, ask no records store that is closed."""
+    """Restore the places of an event store that many sites use, so that it asks no closed store."""
     events.people.places, events.behind.places = people, behind
 
 
@@ -247,9 +252,14 @@ def _share_places(
 async def open_site(
     records_url: str, events: EventStore, folder: Any, start: datetime = NOW, **settings: Any
 ) -> AsyncGenerator[Site]:
-    """start: what its clock says; settings: further fields of `Settings`"""
+    """Run an application.
+
+    Args:
+        start: The initial time of its clock.
+        settings: Further fields of `Settings`.
+    """
     given = {"data": folder, "database_url": records_url, "decide_store_timeout_s": SOON_S}
-    if "role" in settings:  # the store is handed in; roles apart need one on a server
+    if "role" in settings:  # the store is handed in, but split roles need the URL of a server
         given["events_url"] = "clickhouse://127.0.0.1:8123/fanion"
     chosen = read_settings({}, given | settings)
     clock, stream = Clock(start), io.BytesIO()
@@ -278,7 +288,7 @@ async def open_site(
 
 
 async def _end(running: Server, ingesting: Sequence["asyncio.Task[None]"]) -> None:
-    """All of them have ended before their stores are closed, also when one of them has died."""
+    """Stop the consumers before their stores are closed, even if one of them has died."""
     for consumer in running.ingestion.consumers:
         consumer.stop()
     if ingesting:
@@ -291,8 +301,9 @@ async def _end(running: Server, ingesting: Sequence["asyncio.Task[None]"]) -> No
 class Home:
     """An organization for one test: owner, project, both keys, and clients that use them.
 
-    api:    the project's management API
-    public: no key at all
+    Attributes:
+        api: Calls the project's management API.
+        public: Has no key.
     """
 
     site: Site
@@ -318,7 +329,7 @@ class Home:
         return answer.json()
 
     async def events(self, **query: Any) -> list[Json]:
-        """The newest first."""
+        """Return events, the newest first."""
         found: list[Json] = (await self.get("/events/", **query))["results"]
         return found
 
@@ -335,20 +346,20 @@ class Home:
         return created
 
     async def create_flag_for_no_person(self, key: str, **filters: Any) -> Json:
-        """Without a condition set, as older versions stored some."""
+        """Create a flag without a condition set, as older versions stored some."""
         flag = await self.create_flag(key=key)
         await self.store_flag(flag, filters={"groups": [], **filters})
         return flag
 
     async def store_flag(self, flag: Json, **columns: Any) -> None:
-        """Writes the row without validation, as an older version may have stored it."""
+        """Write the flag's row without validation, as an older version may have stored it."""
         this = update(feature_flags).where(feature_flags.c.id == flag["id"])
         async with self.site.records.write() as connection:
             await connection.execute(this.values(**columns))
             await connection.run_sync(move_flag_version, self.project_id)
 
     async def store_cohort(self, cohort: Json, **columns: Any) -> None:
-        """As `store_flag`."""
+        """Write the cohort's row without validation, as an older version may have stored it."""
         this = update(cohorts).where(cohorts.c.id == cohort["id"])
         async with self.site.records.write() as connection:
             await connection.execute(this.values(**columns))
@@ -364,7 +375,11 @@ class Home:
 
 @asynccontextmanager
 async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
-    """project_id: one that the shared event store has not seen"""
+    """Create an organization with an owner and a project.
+
+    Args:
+        project_id: An id that the shared event store has not seen.
+    """
     name = f"{project_id:x}"
     token, key = f"phc_{name}", f"phx_{name}"
     owner: Json = {

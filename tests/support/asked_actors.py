@@ -1,4 +1,4 @@
-"""Who is behind a number, of a stored history, as the statement of its kind finds them."""
+"""The actors behind a figure about a stored history, found by the statement of its kind."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,14 @@ from tests.support.histories import NOW, Analyst
 async def actors(
     analyst: Analyst, project: Project, now: datetime = NOW, **asked: Any
 ) -> list[tuple[Any, Any]]:
-    """asked: the question and the place, by the names of `filters`. raises: Invalid"""
+    """Return actors with their values.
+
+    Args:
+        asked: The question and the part of its result, with the names of `filters`.
+
+    Raises:
+        Invalid: The question is not valid.
+    """
     fields = Fields(asked)
     query = read_query(fields)
     kind = ACTORS[type(query)]

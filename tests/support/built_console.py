@@ -1,4 +1,4 @@
-"""The console as `make test` builds it, for the tests that need the real one."""
+"""The console that `make test` builds, for tests that need the real one."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from console import build
 
 
 def require_built_console() -> Path:
-    """The folder that the server reads. Skips with the reason where these sources are not built."""
+    """Return the folder that the server reads, or skip the test if these sources are not built."""
     if build.built_hash() != build.sources_hash():
         reason = build.FAILED.read_text().partition("\n")[0] if build.FAILED.exists() else ""
         pytest.skip(f"the console is not built: run `make console`. {reason}".rstrip())

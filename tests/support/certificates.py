@@ -9,9 +9,10 @@ import pytest
 
 
 def make_certificate(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """names: as in a certificate, `DNS:localhost` or `IP:127.0.0.1`
+    """Return the contexts of a server with a new certificate, and of a client that trusts it.
 
-    returns: the context of a server that has it, and of a client that trusts it
+    Args:
+        names: As in a certificate: `DNS:localhost` or `IP:127.0.0.1`.
     """
     openssl = shutil.which("openssl")
     if openssl is None:

@@ -39,7 +39,7 @@ def event(distinct_id: str, name: str = "seen", days_ago: float = 1, **propertie
 
 
 def person(distinct_id: str, name: str = "seen", days_ago: float = 1, **properties: Any) -> Json:
-    """An event that sets these properties of its person."""
+    """Return an event that sets these properties of its person."""
     return {**event(distinct_id, name, days_ago), "$set": properties}
 
 
@@ -63,7 +63,7 @@ async def retrieve(home: Home, cohort: Json) -> Json:
 
 
 async def members(home: Home, cohort: Json, **query: Any) -> list[str]:
-    """First distinct id of each, sorted."""
+    """Return the first distinct id of each member, sorted."""
     page = await home.get(f"/cohorts/{cohort['id']}/persons/", **query)
     return sorted(person["distinct_ids"][0] for person in page["results"])
 

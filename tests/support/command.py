@@ -1,4 +1,4 @@
-"""Commands run in this process, which must have no event loop: to start one takes seconds."""
+"""Commands run in this process, since starting one takes seconds. No event loop may be running."""
 
 import os
 
@@ -9,7 +9,7 @@ from tests.support.server import RealServer
 
 
 def fanion(server: RealServer, *arguments: str) -> str:
-    """The output of a command that works on the stores of a running server."""
+    """Return the output of a command that works on the stores of a running server."""
     unset: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
     done = CliRunner().invoke(app, arguments, env=unset | server.environment())
     assert done.exit_code == 0, done.output

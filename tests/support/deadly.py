@@ -1,4 +1,4 @@
-"""An event store at which the process dies."""
+"""An event store whose use ends the process."""
 
 from typing import Any
 
@@ -7,13 +7,14 @@ from fanion.events.storage.store import EventStore
 
 
 class Killed(BaseException):
-    """The process dies: nothing catches it."""
+    """The death of the process: nothing catches it."""
 
 
 class Deadly:
-    """An event store whose process is killed right after an insert was stored.
+    """An event store whose process is killed right after it has stored an insert.
 
-    inserts: which one it is
+    Args:
+        inserts: The number of the insert that kills it.
     """
 
     def __init__(self, store: EventStore, inserts: int = 1) -> None:

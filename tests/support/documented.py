@@ -1,4 +1,4 @@
-"""Whether a JSON value is of the kind that a table of cases names."""
+"""The check that a JSON value is of the kind that a table of cases names."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -47,16 +47,19 @@ WORDS: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True)
 class Shapes:
-    """objects: by name, the kind of each field; with a `*` there may be more fields
+    """The documented objects.
 
-    A kind is one of WORDS, the name of an object, `list of …`, `map of …`, `page of …`, or
-    several of these joined by ` or `.
+    A kind is one of WORDS, the name of an object, `list of …`, `map of …`, `page of …`, or several
+    of these joined by ` or `.
+
+    Attributes:
+        objects: By name, the kind of each field; with a `*` there may be more fields.
     """
 
     objects: Kinds
 
     def problems(self, value: Any, kind: str, where: str = "") -> Iterator[str]:
-        """Where the value is not what it should be, and why; nothing when it is."""
+        """Yield where the value is not of its kind, and why; nothing if it is."""
         if kind.startswith(("list of ", "map of ")):
             yield from self._each(value, kind, where)
         elif kind.startswith("page of "):
@@ -96,7 +99,7 @@ class Shapes:
 
 
 def holds(found: Any, wanted: Any) -> bool:
-    """Whether everything wanted is there; objects may have more fields."""
+    """Return whether everything wanted is there; objects may have more fields."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(
             name in found and holds(found[name], value) for name, value in wanted.items()

@@ -1,6 +1,6 @@
-"""A child process of tests that sends each frame back, and exits with the code after `exit `.
+"""A child process that sends each frame back, and exits with the code after `exit `.
 
-arguments: its socket; how long it lives on after the end of the channel, in seconds
+Its arguments are its socket, and how many seconds it lives on after the end of the channel.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""Real event stores for the suites: chDB, the stand-in for a ClickHouse server, one that is named.
+"""Real event stores for the suites: chDB, the stand-in for a ClickHouse server, and a named server.
 
-The embedded engine has one folder a process, so each store is shared by the whole session and
+The embedded engine has one folder per process, so each store is shared by the whole session, and
 every test works in a project of its own.
 """
 
@@ -18,21 +18,22 @@ from tests.support.clickhouse.server import DISTRIBUTED, SERVER, ClickHouse, cli
 SERVER_URL = os.environ.get("FANION_TEST_CLICKHOUSE_URL", "")
 CHDB = "chdb"
 ENGINES = (CHDB, "clickhouse") if SERVER_URL else (CHDB,)
-# What the statements of the store must work on.
+# The engines on which the statements of the store must work.
 EVERY_ENGINE = (*ENGINES, SERVER, DISTRIBUTED)
-# What those of analysis must: a plan depends on where the tables lie, not on the way to the engine.
+# The engines on which the statements of analysis must work: a plan depends on the layout of the
+# tables, not on the way to the engine.
 EVERY_LAYOUT = (*ENGINES, DISTRIBUTED)
 
 _projects = count(int.from_bytes(os.urandom(4)) << 16)
 
 
 def next_project() -> int:
-    """A project that no other test, and no earlier run on the same server, has used."""
+    """Return a project that no other test, and no earlier run on the same server, has used."""
     return next(_projects)
 
 
 def engines_for(test: Callable[..., Any], engines: Sequence[str]) -> Sequence[str]:
-    """Random examples run on chDB alone, or they would take minutes."""
+    """Return a test's engines; random examples run only on chDB, or they would take minutes."""
     return (CHDB,) if getattr(test, "is_hypothesis_test", False) else engines
 
 
@@ -43,13 +44,13 @@ def events(request: pytest.FixtureRequest) -> EventStore:
 
 @pytest.fixture(scope="session")
 def every_events(request: pytest.FixtureRequest) -> EventStore:
-    """On each engine in turn, for what SQL decides; see `engines_for`."""
+    """Return the store of each engine in turn, for outcomes that SQL decides; see `engines_for`."""
     return _store(request)
 
 
 @pytest.fixture(scope="session")
 def every_layout(request: pytest.FixtureRequest) -> EventStore:
-    """With local and with Distributed tables, for statements that only read."""
+    """Return stores with local and with Distributed tables, for statements that only read."""
     return _store(request)
 
 
@@ -62,7 +63,7 @@ async def chdb_events(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
 
 @pytest.fixture(scope="session")
 async def clickhouse_events() -> AsyncIterator[EventStore]:
-    """The server that FANION_TEST_CLICKHOUSE_URL names."""
+    """Yield the store on the server that FANION_TEST_CLICKHOUSE_URL names."""
     store = await open_events(SERVER_URL)
     yield store
     await store.close()
@@ -70,14 +71,14 @@ async def clickhouse_events() -> AsyncIterator[EventStore]:
 
 @pytest.fixture(scope="session")
 def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
-    """The stand-in; tests/support/clickhouse/README.md says what it is not."""
+    """Run the stand-in; tests/support/clickhouse/README.md describes its limits."""
     with clickhouse(tmp_path_factory.mktemp("clickhouse")) as server:
         yield server
 
 
 @pytest.fixture
 def own_events_url(clickhouse_server: ClickHouse) -> str:
-    """Of a database of the test's own, which several servers may share."""
+    """Return the URL of a database of the test's own, which several servers may share."""
     name = f"test_{uuid4().hex}"
     client = clickhouse_server.client()
     client.command(f"CREATE DATABASE {name}")
@@ -94,7 +95,7 @@ async def server_events(clickhouse_server: ClickHouse) -> AsyncIterator[EventSto
 
 @pytest.fixture(scope="session")
 async def distributed_events(clickhouse_server: ClickHouse) -> AsyncIterator[EventStore]:
-    """Its tables of events are Distributed over two shards, both of which are this server."""
+    """Yield a store whose event tables are Distributed over two shards, both on this server."""
     url = clickhouse_server.url(DISTRIBUTED)
     await (await open_events(url)).close()
     clickhouse_server.distribute()

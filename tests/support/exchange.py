@@ -1,4 +1,4 @@
-"""An httpx transport that calls the application in memory, as a connection would."""
+"""An httpx transport that calls the application in memory, like a connection would."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -20,7 +20,7 @@ class Answering(Protocol):
 
 @dataclass
 class Stream(httpx.AsyncByteStream):
-    """What the application sends while it runs; closing it is the client that goes away."""
+    """The pieces that the application sends while it runs; closing it disconnects the client."""
 
     chunks: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
     answering: asyncio.Task[None] | None = None
@@ -42,7 +42,11 @@ class Stream(httpx.AsyncByteStream):
 
 
 class MemoryRequest(Request):
-    """Collects its answer. status: 0 until there is one"""
+    """A request that collects its answer.
+
+    Attributes:
+        status: 0 until there is an answer.
+    """
 
     def __init__(
         self, method: str, path: str, query: str, headers: Mapping[str, str], peer: str,
@@ -65,7 +69,7 @@ class MemoryRequest(Request):
         return self.body if len(self.body) <= bytes_max else None
 
     def keep(self, memory: int, disk: int) -> None:
-        """Nothing is counted without a connection."""
+        """Count nothing, because there is no connection."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
         for start in range(0, len(self.body), 65536):
@@ -98,7 +102,11 @@ class OnlyManagement:
 
 
 def management_transport(app: AsgiApp, address: str = "127.0.0.1") -> "MemoryTransport":
-    """address: of the client"""
+    """Return a transport to the management API.
+
+    Args:
+        address: The client's.
+    """
     return MemoryTransport(OnlyManagement(app), f"{address}:1")
 
 

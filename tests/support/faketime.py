@@ -12,7 +12,7 @@ RIGHT: Final[Mapping[str, str]] = {"LD_PRELOAD": "", "FAKETIME": "+0s"}
 
 
 def clock_off_by(seconds: int) -> Mapping[str, str]:
-    """Of the environment of a program. Skips the test where the library is missing."""
+    """Return environment variables for a program, or skip the test if the library is missing."""
     for place in _LIBRARIES:
         if found := next(iter(place.glob(f"*/{_NAME}")), None):
             shift = {"FAKETIME": f"{seconds:+}s", "DONT_FAKE_MONOTONIC": "1"}

@@ -1,4 +1,4 @@
-"""A list of events as servers with PostHog's API give it, in the ways in which they differ."""
+"""A list of events in the ways in which servers with PostHog's API give it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,15 +29,17 @@ def event(number: int, time: datetime, name: str = "e", **properties: Any) -> Js
 
 @dataclass(frozen=True)
 class Habits:
-    """How a server answers.
+    """The ways in which a server answers.
 
-    cap:        events of a page at most
-    looks_back: without `after` only the day before `before`, and no range over a year
-    narrows:    the newest events come from a part of the range, without a link to the others
-    links:      a full page links to the next one
-    offsets:    `offset` is obeyed; elsewhere it is ignored
-    cursors:    links lead on within a moment
-    counts:     the kind of query that counts events
+    Attributes:
+        cap: The most events on a page.
+        looks_back: Without `after` only the day before `before` is given, and ranges over a year
+            are refused.
+        narrows: The newest events come from a part of the range, without a link to the others.
+        links: A full page links to the next one.
+        offsets: `offset` is obeyed; it is ignored otherwise.
+        cursors: Links lead on within a moment.
+        counts: The kind of query that counts events.
     """
 
     cap: int = 10_000
@@ -51,7 +53,11 @@ class Habits:
 
 @dataclass
 class ForeignEvents:
-    """Events of one project. queries: of each request for a page, in order"""
+    """The events of one project on such a server.
+
+    Attributes:
+        queries: The query of each request for a page, in order.
+    """
 
     events: list[Json]
     habits: Habits = field(default_factory=Habits)
@@ -91,7 +97,7 @@ class ForeignEvents:
     def _listed(
         self, query: dict[str, str], after: datetime | None, before: datetime
     ) -> list[Json]:
-        """In ascending order; behind the cursor where there is one."""
+        """Return events in ascending order, after the cursor if there is one."""
         place = (after, query["cursor"]) if "cursor" in query else None
         return sorted(
             (

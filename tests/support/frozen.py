@@ -1,4 +1,4 @@
-"""A process and its children, stopped at any moment."""
+"""A process that is stopped at some moment, with its children."""
 
 import os
 import signal
@@ -11,9 +11,10 @@ from tests.support.awaited import until
 
 @contextmanager
 def frozen(parent: int) -> Iterator[None]:
-    """With each of its processes, which would go on by themselves.
+    """Stop the process and its children, which would go on by themselves, until the block ends.
 
-    The parent first: one that still runs starts children after they were looked up."""
+    The parent is stopped first: a running one could start children after they were looked up.
+    """
     _tell([parent], signal.SIGSTOP)
     try:
         until(lambda: _is_stopped(parent), "the process does not stop")
@@ -38,7 +39,7 @@ def processes(parent: int) -> list[int]:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Also what has ended, and what waits for its stopped parent to take note of that."""
+    """Return whether the process is stopped or has ended, even if its parent has not noted it."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -48,5 +49,5 @@ def _is_stopped(pid: int) -> bool:
 
 def _tell(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
-        with suppress(ProcessLookupError):  # a session that was just ending
+        with suppress(ProcessLookupError):  # a session may just have ended
             os.kill(pid, number)

@@ -13,9 +13,10 @@ from tests.support.awaited import SOON_S
 
 
 class Held:
-    """Questions that reach the event store wait there until they are ended or let go.
+    """An event store in which questions wait until they are cancelled or released.
 
-    answered: so many are answered before
+    Attributes:
+        answered: The number of questions that are answered before.
     """
 
     def __init__(self, real: QuestionStore, answered: int) -> None:
@@ -47,7 +48,7 @@ class Held:
 
 @contextmanager
 def held(home: Home, answered: int = 0) -> Iterator[Held]:
-    """In place of the real store, of which the moment of an end cannot be told."""
+    """Replace the real store, whose moment of an end cannot be known, until the block ends."""
     statements = home.site.running.questions.statements
     real = statements.events
     found = Held(real, answered)
@@ -60,6 +61,6 @@ def held(home: Home, answered: int = 0) -> Iterator[Held]:
 
 
 async def asked(found: Held) -> None:
-    """Returns when a question waits in the store."""
+    """Wait until a question waits in the store."""
     async with asyncio.timeout(SOON_S):
         await found.asked.acquire()

@@ -29,7 +29,7 @@ NAMES = ("a", "b", "c", "x")
 # More than the examples of one file.
 KEPT_MAX = 32
 PERSONS = tuple(UUID(int=number) for number in range(1, 5))
-VISITOR = UUID(int=9)  # of events without a profile: never a person, unless it has joined one
+VISITOR = UUID(int=9)  # person of events without a profile: no person, unless it has joined one
 _MERGED: tuple[dict[UUID, UUID], ...] = (
     {},
     {PERSONS[1]: PERSONS[0]},
@@ -40,7 +40,11 @@ _MERGED: tuple[dict[UUID, UUID], ...] = (
 
 @dataclass(frozen=True)
 class Happening:
-    """person: as stored with the event; NO_PERSON as earlier versions stored some"""
+    """An event of a history.
+
+    Attributes:
+        person: The id stored with the event; NO_PERSON as some earlier versions stored.
+    """
 
     uuid: UUID
     event: str
@@ -52,10 +56,13 @@ class Happening:
 
 @dataclass(frozen=True)
 class History:
-    """happened: in the order of arrival; the same one may be there twice
-    persons:  their properties now, by id; merged ones have none
-    merged:   old person, or visitor without a profile → the one it became
-    groups:   their properties now, by the index of their type and their key
+    """The history of a project.
+
+    Attributes:
+        happened: Events in order of arrival; the same one may occur twice.
+        persons: Their present properties by id; merged ones have none.
+        merged: The person that each old person, or visitor without a profile, became.
+        groups: Their present properties, by the index of their type and their key.
     """
 
     zone: str = "UTC"
@@ -71,7 +78,7 @@ class History:
         return sorted(found.values(), key=lambda one: (one.at, one.uuid))
 
     def actor(self, one: Happening) -> UUID | str:
-        """Whose event it is now: a person, or a distinct id without one."""
+        """Return whose event it is now: a person, or a distinct id without one."""
         if one.person == NO_PERSON:
             return one.distinct_id
         return self.merged.get(one.person, one.person)
@@ -80,14 +87,18 @@ class History:
 def a(
     event: str, who: int, at: str, zone: str = "UTC", uuid: UUID | None = None, **properties: Any
 ) -> Happening:
-    """An event of a worked example. at: a time of the zone"""
+    """Return an event of a worked example.
+
+    Args:
+        at: A time of the zone.
+    """
     when = datetime.fromisoformat(at).replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
     return Happening(uuid or uuid4(), event, f"d{who}", UUID(int=who), when, properties)
 
 
 @st.composite
 def histories(draw: st.DrawFn, *, events_max: int = 14, days: int = 12) -> History:
-    """Few persons, names, times and values, so that they coincide often."""
+    """Draw few persons, names, times and values, so that they often coincide."""
     zone = draw(st.sampled_from(ZONES))
     happened = draw(st.lists(_happenings(days), max_size=events_max))
     again = draw(st.lists(st.sampled_from(happened), max_size=2)) if happened else []
@@ -147,14 +158,14 @@ def _properties() -> st.SearchStrategy[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Analyst:
-    """Stores histories, each in a project of its own, and asks about them."""
+    """An analyst who stores histories, each in a project of its own, and asks about them."""
 
     records: Records
     events: EventStore
     _kept: dict[int, tuple[History, Project]] = field(default_factory=dict)
 
     async def store(self, history: History) -> Project:
-        """Questions only read: a history that a file asks about again and again is stored once."""
+        """Store a history, once per file if the file asks about it again: questions only read."""
         kept = self._kept.pop(id(history), None) or (history, await self.store_anew(history))
         self._kept[id(history)] = kept
         if len(self._kept) > KEPT_MAX:
@@ -162,7 +173,7 @@ class Analyst:
         return kept[1]
 
     async def store_anew(self, history: History) -> Project:
-        """For a test that adds to it."""
+        """Store a history in a new project, for a test that adds to it."""
         project_id = next_project()
         found = [
             Event(
@@ -172,7 +183,7 @@ class Analyst:
             for one in history.happened
         ]  # fmt: skip
         half = len(found) // 2
-        for part in (found[:half], found[half:]):  # so that repeated events lie in two parts
+        for part in (found[:half], found[half:]):  # so that repeated events are in two parts
             if part:
                 await self.events.insert(self.events.encoder.batch(part), uuid4().hex)
         await self.events.mirror_persons(
@@ -193,7 +204,11 @@ class Analyst:
         return Project(project_id, uuid4(), uuid4(), "p", "phc_x", history.zone, NOW)
 
     async def ask(self, project: Project, now: datetime = NOW, **filters: Any) -> Any:
-        """By `filters`. raises: Invalid"""
+        """Return the answer to a question given by `filters`.
+
+        Raises:
+            Invalid: The question is not valid.
+        """
         query = read_query(Fields(filters))
         return await Calculator(Analysis(self.records, self.events)).result(project, query, now)
 

@@ -1,4 +1,4 @@
-"""Bytes to a server and its answers, read without believing more than the bytes say."""
+"""Raw bytes to a server, and its answers read strictly."""
 
 import select
 import socket
@@ -9,7 +9,11 @@ WAIT_S = 60.0
 
 @dataclass(frozen=True)
 class Answer:
-    """headers: names in lower case, the last of each"""
+    """An answer as it was received.
+
+    Attributes:
+        headers: Names in lower case; of repeated headers the last.
+    """
 
     status: int
     headers: dict[str, str]
@@ -19,10 +23,11 @@ class Answer:
 
 @dataclass
 class Probe:
-    """One connection.
+    """One connection to a server.
 
-    is_closed: as far as was read, whether the server has ended it
-    source:    the address that it comes from, one of loopback
+    Attributes:
+        is_closed: Whether the server has ended it, as far as was read.
+        source: The loopback address that it comes from.
     """
 
     port: int
@@ -45,11 +50,11 @@ class Probe:
         self._socket.sendall(data)
 
     def end(self) -> None:
-        """Nothing more is sent; answers are still read."""
+        """End the sending side; answers are still read."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def answer(self, method: str = "GET") -> Answer | None:
-        """None when the connection ends before it."""
+        """Return the next answer, or None if the connection ends before it."""
         head = self._until(b"\r\n\r\n")
         if head is None:
             return None
@@ -64,13 +69,13 @@ class Probe:
         return None if body is None else Answer(int(status), headers, body, version.encode())
 
     def is_answered(self) -> bool:
-        """The server has sent something that was not read, or has closed the connection."""
+        """Return whether the server has sent unread bytes, or has closed the connection."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))
 
     def is_ended(self) -> bool:
-        """The server closes the connection without saying more."""
+        """Return whether the server closes the connection without saying more."""
         try:
             while not self.is_closed:
                 self._read()

@@ -1,4 +1,4 @@
-"""Who is who, by the letter of section 4 of the capture reference: plain, and slow."""
+"""The identities by section 4 of the capture reference, implemented plainly and slowly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,11 @@ class Person:
 
 @dataclass
 class Identities:
-    """anonymous: the events of distinct ids without a person, by distinct id"""
+    """The persons of a project.
+
+    Attributes:
+        anonymous: The events of distinct ids without a person, by distinct id.
+    """
 
     persons: list[Person] = field(default_factory=list)
     anonymous: dict[str, set[str]] = field(default_factory=dict)
@@ -37,7 +41,12 @@ class Identities:
         return next((one for one in self.persons if distinct_id in one.distinct_ids), None)
 
     def apply(self, item: Mapping[str, Any], name: str) -> None:
-        """item: as sent, its time in ISO 8601; name: of the event, distinct from all others"""
+        """Apply one item.
+
+        Args:
+            item: As sent, with its time in ISO 8601.
+            name: The event's name, distinct from all others.
+        """
         own, properties = item["distinct_id"], item["properties"]
         at = datetime.fromisoformat(item["timestamp"])
         if properties.get("$process_person_profile") is False:

@@ -1,5 +1,7 @@
-"""A pool of PostgreSQL databases: to empty one takes a tenth of the time that it takes to copy the
-hundreds of files of a template."""
+"""A pool of PostgreSQL databases.
+
+Emptying one takes a tenth of the time of copying the hundreds of files of a template.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,7 +15,7 @@ from tests.support.postgres import Postgres
 # Deleted rows stay on disk (no autovacuum), and every scan of the table reads them.
 KEPT_BYTES_MAX = 8 * 2**20  # the schema itself takes two
 
-# A change of a schema or a setting writes to one of these; deletes and sequences do not.
+# A change of a schema or a setting writes to one of these catalogs; deletes and sequences do not.
 _CATALOGS = (
     *("pg_class", "pg_attribute", "pg_attrdef", "pg_index", "pg_constraint", "pg_type"),
     *("pg_proc", "pg_trigger", "pg_namespace", "pg_extension", "pg_statistic"),
@@ -57,7 +59,7 @@ _END_SESSIONS = """
 
 @dataclass(frozen=True)
 class Lending:
-    """Copies of a template, each equal to it whenever a test acquires one."""
+    """Copies of a template, each equal to it when a test acquires one."""
 
     postgres: Postgres
     template: str
@@ -79,16 +81,16 @@ class Lending:
             await self.postgres.drop_database(name)
 
     async def _is_as_new(self, name: str) -> bool:
-        """Empties it. False when its schema has changed or its files have grown too large."""
+        """Empty a database; return False if its schema has changed or its files are too large."""
         async with _connected(self.postgres.url("postgres")) as connection:
             await connection.fetch(_END_SESSIONS, name)
         try:
             async with _connected(self.postgres.url(name)) as connection:
                 await connection.execute(_EMPTY)
-                for statement in OPEN:  # as in a new database
+                for statement in OPEN:  # the state of a new database
                     await connection.execute(statement)
                 schema, size = await connection.fetch(_SCHEMA), await connection.fetchval(_BYTES)
-        except asyncpg.PostgresError:  # for example, it accepts no connections
+        except asyncpg.PostgresError:  # for example because it accepts no connections
             return False
         return schema == self._schemas[name] and size <= KEPT_BYTES_MAX
 

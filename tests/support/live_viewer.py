@@ -9,7 +9,7 @@ from tests.support.sse import Message, parsed
 
 @dataclass
 class Viewer:
-    """One connection, whose messages are read one by one."""
+    """One connection whose messages are read one by one."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -20,7 +20,7 @@ class Viewer:
     async def open(
         cls, server: RealServer, keys: Keys, query: str = "", last: str = ""
     ) -> "Viewer":
-        """It reads 64 KiB ahead."""
+        """Open a stream; it reads 64 KiB ahead."""
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         lines = [
             f"GET /api/projects/{keys.project_id}/events/stream/{query} HTTP/1.1",
@@ -43,14 +43,14 @@ class Viewer:
                 return message
 
     async def upto(self, event: str) -> list[Message]:
-        """All messages, the first event of this name the last of them."""
+        """Return all messages up to the first event of this name, which is the last of them."""
         found = [await self.next()]
         while found[-1].event != "message" or found[-1].data["event"] != event:
             found.append(await self.next())
         return found
 
     async def ends(self) -> None:
-        """Returns when the server has ended the response."""
+        """Wait until the server has ended the response."""
         while await self._chunk():
             pass
 

@@ -1,4 +1,4 @@
-"""Clients that ask a real server without a pause, and remember what they were answered."""
+"""Clients that call a real server without a pause, and remember the answers."""
 
 import itertools
 import threading
@@ -19,7 +19,11 @@ FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Answer:
-    """place: how many answers the same kind of client had seen when this one was asked for"""
+    """An answer to one of the clients.
+
+    Attributes:
+        place: How many answers the same kind of client had seen when this one was requested.
+    """
 
     place: int
     status: int
@@ -30,7 +34,11 @@ class Answer:
 
 @dataclass
 class Load:
-    """acknowledged: names of the events that were answered with 200"""
+    """The load on one server.
+
+    Attributes:
+        acknowledged: The names of the events that were answered with 200.
+    """
 
     url: str
     token: str
@@ -61,7 +69,7 @@ class Load:
                 )
 
     def _event(self) -> dict[str, Any]:
-        """With a name and a time of its own, so that lists of events distinguish it."""
+        """Return an event that its name and time distinguish in lists of events."""
         number = next(self._numbers)
         return {
             "api_key": self.token,
@@ -73,7 +81,7 @@ class Load:
 
     @contextmanager
     def running(self, deciders: int, capturers: int) -> Iterator[None]:
-        """Raises what a client met, for example an answer that did not come."""
+        """Run clients until the block ends, then raise the error that a client met, if any."""
         work: list[Callable[[], None]] = [self.decide] * deciders + [self.capture] * capturers
         with ThreadPoolExecutor(len(work)) as threads:
             clients: list[Future[None]] = [threads.submit(each) for each in work]
@@ -86,5 +94,5 @@ class Load:
 
 
 def asked_after(answers: list[Answer], place: int) -> list[Answer]:
-    """Answers to requests that were sent after the first `place` answers had arrived."""
+    """Return answers to requests that were sent after the first `place` answers had arrived."""
     return [answer for answer in answers if answer.place > place]

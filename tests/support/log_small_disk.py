@@ -1,8 +1,7 @@
-"""A program whose accept log may not grow for a while, and then may again. It prints how many
-envelopes were refused in each of the two times, and whether exactly the others could be read
-after each.
+"""A program whose accept log may not grow for a while, and then may again.
 
-arguments: path of the log
+It prints how many envelopes were refused in each of the two times, and whether exactly the others
+could be read after each. Its argument is the path of the log.
 """
 
 import asyncio
@@ -43,7 +42,7 @@ async def append_often(log: AcceptLog) -> list[int]:
     """Return the ids of those that were not refused."""
     acknowledged = []
     for number in range(ENVELOPES):
-        # Not compressible, or the disk would not be small.
+        # A body that cannot be compressed, or the disk would not be small.
         body = random.Random(number).randbytes(BODY_BYTES)
         with suppress(OSError):
             acknowledged.append(await log.append(envelope(body)))

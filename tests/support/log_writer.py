@@ -1,6 +1,6 @@
-"""A program that appends until it is killed, and says on standard output what was acknowledged.
+"""A program that appends until it is killed, and prints what was acknowledged.
 
-arguments: url or path of the log, number of concurrent appenders
+Its arguments are the URL or path of the log, and the number of concurrent appenders.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ async def _append(log: AcceptLog, number: int) -> None:
         body = f"{os.getpid()}/{number}/{turn} {'x' * (turn * 37 % 3000)}".encode()
         envelope = Envelope(1, datetime.now(UTC), "", "", None, body, historical=turn % 5 == 0)
         entry_id = await log.append(envelope)
-        # Unbuffered and in one write: a kill cuts no line in two.
+        # Unbuffered and in one write, so that a kill cuts no line in two.
         os.write(1, b"%d %s\n" % (entry_id, body.partition(b" ")[0]))
 
 

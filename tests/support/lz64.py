@@ -1,4 +1,4 @@
-"""What JavaScript's `LZString.compressToBase64` writes."""
+"""The output of JavaScript's `LZString.compressToBase64`."""
 
 import string
 from struct import unpack
@@ -28,7 +28,11 @@ def compress_to_base64(text: str) -> bytes:
 
 
 class _Bits:
-    """width: of the next code; it grows with the number of codes"""
+    """The bits of the output.
+
+    Attributes:
+        width: The width of the next code, which grows with the number of codes.
+    """
 
     def __init__(self) -> None:
         self.width = 2

@@ -1,4 +1,4 @@
-"""The management API in memory, set up with one organization, for tests to talk to."""
+"""The management API in memory, set up with one organization, for tests to call."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -48,15 +48,15 @@ from tests.support.exchange import management_transport
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 BASE_URL = "http://fanion.test"
-# What links in mails begin with, whatever a request says.
+# The start of links in mails, whatever a request says.
 MAIL_URL = "https://fanion.example.com"
 OWNER_KEY = "phx_owner-of-the-first-organization"
 PROJECT_TOKEN = "phc_first-project"
 OWNER_EMAIL, OWNER_PASSWORD = "owner@example.com", "a long password"
 QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-# What our own pages send.
+# The headers that our own pages send.
 CONSOLE = {"sec-fetch-site": "same-origin", "x-fanion-console": "1"}
-# What a project shows as `ingestion` by default.
+# The `ingestion` of a project by default.
 NO_WISHES: dict[str, Any] = {
     "anonymize_ips": False,
     "dropped_user_agents": [],
@@ -75,7 +75,7 @@ def password_matches(password_hash: str, password: str) -> bool:
 
 
 async def quick_hash(password: str) -> str:
-    """Of the same kind, without the third of a second that guessing has to cost."""
+    """Hash a password without the third of a second that guessing has to cost."""
     return QUICK_HASHER.hash(password)
 
 
@@ -97,7 +97,11 @@ class Clock:
 
 @dataclass(frozen=True)
 class Workspace:
-    """client: calls with OWNER_KEY; `client_with` calls with another key, or none"""
+    """The management API with the first organization.
+
+    Attributes:
+        client: Calls with OWNER_KEY; `client_with` calls with another key, or none.
+    """
 
     records: Records
     clock: Clock
@@ -116,7 +120,7 @@ class Workspace:
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
     def browser(self, address: str = "192.0.2.1") -> httpx.AsyncClient:
-        """A page of ours: it keeps cookies."""
+        """Return a client that acts as one of our own pages and keeps cookies."""
         transport = management_transport(self.app, address)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=CONSOLE)
 
@@ -131,8 +135,11 @@ async def open_workspace(
     options: SignInOptions = DEFAULT_OPTIONS,
     **settings: Any,
 ) -> AsyncGenerator[Workspace]:
-    """first:    another server on the same store, with the same clock
-    settings: further fields of `Management`
+    """Open the management API.
+
+    Args:
+        first: Another server on the same store, with the same clock.
+        settings: Further fields of `Management`.
     """
     clock = Clock() if first is None else first.clock
     projects = Projects(ProjectStore(records), clock.seconds, store_wait_s=SOON_S)
@@ -237,7 +244,7 @@ async def add_member(
     organization_id: UUID = FIRST_ORGANIZATION,
     scopes: Sequence[str] | None = None,
 ) -> Person:
-    """A user of an organization, with a personal key."""
+    """Add a user with a personal key to an organization."""
     async with records.write() as connection:
         added = await connection.execute(
             insert(users)
@@ -300,9 +307,13 @@ async def insert_key(
 async def insert_project(
     connection: AsyncConnection, organization: str, name: str, token: str, **columns: Any
 ) -> tuple[UUID, int]:
-    """In an organization of its own. columns: further ones, such as the id
+    """Insert a project in a new organization.
 
-    returns: the ids of the organization and of the project
+    Args:
+        columns: Further columns, such as the id.
+
+    Returns:
+        The ids of the organization and of the project.
     """
     organization_id = uuid4()
     await connection.execute(
@@ -348,7 +359,7 @@ async def add_neighbour(records: Records) -> Neighbour:
 
 
 def error(status_type: str, code: str, detail: str, attr: str | None = None) -> dict[str, Any]:
-    """The whole body of a failure."""
+    """Return the whole body of a failure."""
     return {"type": status_type, "code": code, "detail": detail, "attr": attr}
 
 

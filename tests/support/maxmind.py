@@ -11,11 +11,11 @@ _TREE_END = b"\x00" * 16
 _RECORD_BITS = 24
 _UINT16, _UINT32, _MAP, _UINT64, _ARRAY, _BOOLEAN = 5, 6, 7, 9, 11, 14
 
-_Node = list[Any]  # of two: a node, the place of a record in the data, or None for nothing
+_Node = list[Any]  # two children: a node, the position of a record in the data, or None
 
 
 class _Uint16(int):
-    """Readers insist on the width of a number in the metadata."""
+    """A number whose width in the metadata readers insist on."""
 
 
 class _Uint64(int):
@@ -23,7 +23,11 @@ class _Uint64(int):
 
 
 def write_maxmind(path: Path, records: Mapping[str, Any], kind: str = "Test-City") -> Path:
-    """records: by IPv4 or IPv6 network, in usual notation"""
+    """Write a database file.
+
+    Args:
+        records: By IPv4 or IPv6 network, in the usual notation.
+    """
     data, places = b"", {}
     for network, record in records.items():
         places[network] = len(data)
@@ -49,7 +53,7 @@ def write_maxmind(path: Path, records: Mapping[str, Any], kind: str = "Test-City
 
 
 def _insert(root: _Node, network: str, place: int) -> None:
-    """IPv4 lies under ::/96."""
+    """Insert a network into the tree; IPv4 lies under ::/96."""
     parsed = ip_network(network)
     bits = f"{int(parsed.network_address):0128b}"
     length = parsed.prefixlen + (96 if parsed.version == 4 else 0)
@@ -63,7 +67,7 @@ def _insert(root: _Node, network: str, place: int) -> None:
 
 
 def _numbered(root: _Node) -> dict[int, tuple[_Node, int]]:
-    """Nodes in their order, by identity."""
+    """Return the nodes in order, by identity."""
     found = {id(root): (root, 0)}
     waiting = [root]
     while waiting:
@@ -75,7 +79,7 @@ def _numbered(root: _Node) -> dict[int, tuple[_Node, int]]:
 
 
 def _record(side: Any, nodes: Mapping[int, tuple[_Node, int]]) -> bytes:
-    """A node's number; the number of nodes for nothing; more for a place in the data."""
+    """Encode a node's number, the count of nodes for nothing, or more for a data position."""
     if side is None:
         number = len(nodes)
     elif isinstance(side, list):
@@ -109,7 +113,7 @@ def _encode(value: Any) -> bytes:
 
 
 def _control(kind: int, size: int) -> bytes:
-    """Kinds past 7 take a byte of their own; sizes from 29 on another one."""
+    """Encode a kind and a size: kinds past 7 take another byte, and so do sizes from 29 on."""
     first, rest = (size, b"") if size < 29 else (29, bytes([size - 29]))
     assert size < 285
     if kind <= 7:

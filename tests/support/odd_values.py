@@ -1,4 +1,4 @@
-"""Odd values, put at each place of a body that is right."""
+"""Odd values, put at each place of a valid body."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -34,7 +34,7 @@ Place = tuple[str | int, ...]
 
 
 def places(value: Any, at: Place = ()) -> Iterator[Place]:
-    """Of the value itself, and of everything in it."""
+    """Yield the place of the value itself, and of everything in it."""
     yield at
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -45,7 +45,7 @@ def places(value: Any, at: Place = ()) -> Iterator[Place]:
 
 
 def put(value: Any, at: Place, odd: Any) -> Any:
-    """A copy with another value at one place."""
+    """Return a copy with another value at one place."""
     if not at:
         return odd
     copy = deepcopy(value)
@@ -63,7 +63,7 @@ def all_odd(value: Any) -> Iterator[Any]:
 
 
 def some_odd(value: Any, each: int) -> Iterator[Any]:
-    """For each place as many odd values, others at the next place: all of them have their turn."""
+    """Yield `each` odd values for each place; the next place continues the list of odd values."""
     turn = 0
     for at in places(value):
         for _ in range(each):

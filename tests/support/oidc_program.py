@@ -1,4 +1,4 @@
-"""The OpenID provider of npm as a process of its own, and a browser that signs in to it."""
+"""The OpenID provider from npm in another process, and a browser that signs in to it."""
 
 import asyncio
 import json
@@ -29,11 +29,14 @@ class OidcProgram:
     issuer: str
 
     async def sign_in(self, browser: httpx.AsyncClient, url: str, user: str, back: str) -> str:
-        """Open `url` as a browser does, sign in as `user` where it is asked for, and agree.
+        """Open `url` as a browser does, sign in as `user` if asked to, and agree.
 
-        browser: keeps the provider's cookies
-        back:    beginning of the address that the provider returns to
-        returns: that address, which is not opened
+        Args:
+            browser: Keeps the provider's cookies.
+            back: The start of the address to which the provider returns.
+
+        Returns:
+            That address, which is not opened.
         """
         answer = await browser.get(url)
         for _ in range(REDIRECTS_MAX):
@@ -49,7 +52,7 @@ class OidcProgram:
     async def _submit(
         self, browser: httpx.AsyncClient, page: httpx.Response, user: str
     ) -> httpx.Response:
-        """Its own forms: for a name and any password, for consent, and for a change of users."""
+        """Submit the provider's form: name and any password, consent, or a change of users."""
         action = re.search(r'<form[^>]*action="([^"]+)"', page.text)
         assert action is not None, (page.status_code, page.text[:2000])
         fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]+)"', page.text))
@@ -62,7 +65,11 @@ class OidcProgram:
 async def open_program(
     redirect_uri: str, accounts: Mapping[str, Mapping[str, Any]]
 ) -> AsyncGenerator[OidcProgram]:
-    """accounts: claims by the name that signs in; codes of `late` are valid for CODE_S"""
+    """Run the provider.
+
+    Args:
+        accounts: Claims by the name that signs in. Codes for `late` are valid for CODE_S.
+    """
     if shutil.which("node") is None:
         pytest.skip("no Node found: install the packages `nodejs` and `npm`")
     if not (NPM / "node_modules" / "oidc-provider").exists():

@@ -1,5 +1,7 @@
-"""An identity provider of the tests' own, on a loopback port: it signs what it is told to, and can
-be slow, garbled or too large."""
+"""An identity provider for tests, on a loopback port.
+
+It signs anything it is told to, and can be slow, garbled or too large.
+"""
 
 import asyncio
 import base64
@@ -27,7 +29,7 @@ RECEIVED_S = 60
 
 
 async def on_loopback(_: str, __: int) -> Sequence[str]:
-    """A `Resolve` without a name server."""
+    """Resolve any name to this machine, without a name server."""
     return ["127.0.0.1"]
 
 
@@ -41,16 +43,20 @@ class Asked:
 
 @cache
 def first_key() -> RSAKey:
-    """The same for all providers of a test run: to make one takes longer than to sign in."""
+    """Return the key of all providers of a test run; making one takes longer than signing in."""
     return RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
 
 
 @dataclass
 class FakeProvider:
-    """key:     of its tokens; `published` are the keys that it shows
-    claims:   of the next ID tokens, changed by tests; info: of user info
-    answers:  raw HTTP answers by path, in place of its own
-    hold:     paths whose answers wait until `let_go` is set
+    """The provider.
+
+    Attributes:
+        key: The key of its tokens; `published` are the keys that it shows.
+        claims: The claims of the next ID tokens, changed by tests.
+        info: The answer about the user.
+        answers: Raw HTTP answers by path, in place of its own.
+        hold: The paths whose answers wait until `let_go` is set.
     """
 
     now: Callable[[], datetime]
@@ -78,9 +84,10 @@ class FakeProvider:
         return f"http://127.0.0.1:{self.port}"
 
     def authorize(self, url: str, **claims: Any) -> str:
-        """What the browser brings back after the user has agreed: the query of the callback.
+        """Return what the browser brings back after the user has agreed: the query of the callback.
 
-        claims: of the ID token, beside or in place of the ordinary ones
+        Args:
+            claims: Claims of the ID token that add to or replace the ordinary ones.
         """
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert query["code_challenge_method"] == "S256"
@@ -108,7 +115,7 @@ class FakeProvider:
         return sum(one.path == path for one in self.asked)
 
     async def received(self, path: str, number: int = 1) -> None:
-        """Once it was asked so often."""
+        """Wait until the path was requested this often."""
         async with asyncio.timeout(RECEIVED_S), self._came:
             await self._came.wait_for(lambda: self.asked_for(path) >= number)
 
@@ -150,7 +157,10 @@ class FakeProvider:
         return 404, {"error": "not_found"}
 
     def _tokens(self, asked: Asked) -> tuple[int, Any]:
-        """source: RFC 6749 section 4.1.3; RFC 7636 section 4.6"""
+        """Return tokens for a code.
+
+        Source: RFC 6749 section 4.1.3; RFC 7636 section 4.6.
+        """
         pair = base64.b64decode(asked.headers.get("authorization", "").removeprefix("Basic "))
         if pair.decode() != "fanion:a%20secret%3A%20with%20%2Bsigns%2F":
             return 401, {"error": "invalid_client"}
@@ -199,13 +209,17 @@ async def open_provider(now: Callable[[], datetime]) -> AsyncGenerator[FakeProvi
 
 
 def unsigned(claims: Json, head: Json | None = None) -> str:
-    """A token without a signature. head: by default of the algorithm `none`"""
+    """Return a token without a signature.
+
+    Args:
+        head: Names the algorithm `none` by default.
+    """
     parts = [msgspec.json.encode(part) for part in (head or {"alg": "none"}, claims)]
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."
 
 
 def signed_with_public_key(claims: Json, key: RSAKey, algorithm: str = "HS256") -> str:
-    """By an algorithm of shared keys, with what everybody knows as the key."""
+    """Return a token signed by an algorithm of shared keys, with the public key as that key."""
     head = {"alg": algorithm, "kid": key.kid}
     start = unsigned(claims, head).rstrip(".")
     digest = {"HS256": "sha256", "HS512": "sha512"}[algorithm]

@@ -1,15 +1,16 @@
-"""Compares two OpenAPI documents as a client sees them, and prints every difference with its path.
+"""The comparison of two OpenAPI documents as a client sees them.
 
     python -m tests.support.openapi_difference BEFORE.json AFTER.json
 
-Set aside, because no request and no response depends on it: names of components (a reference is
-replaced by what it points to, so that a component and the same schema written in place are
-equal), `operationId`, `info.version`, `description`, `summary` and `title`, the address of the
-server, the order of lists that are sets, and components to which no operation refers.
+Prints every difference with its path. Ignored, because no request and no response depends on it:
+names of components (a reference is replaced by its target, so that a component and the same schema
+written in place are equal), `operationId`, `info.version`, `description`, `summary` and `title`,
+the address of the server, the order of lists that are sets, and components to which no operation
+refers.
 
-A pair of objects is compared once, at the path where it is met first: what differs in a component
-that many operations share is one difference. Exit code: 0 without differences, 1 with any, 2 when
-a document cannot be read.
+A pair of objects is compared once, at the path where it is met first: a difference in a component
+that many operations share is one difference. Exit code: 0 without differences, 1 with any, 2 if a
+document cannot be read.
 """
 
 import json
@@ -18,19 +19,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-# Of an object of the specification, not of one that maps names to such objects.
+# Ignored in an object of the specification, but not in one that maps names to such objects.
 SET_ASIDE = frozenset({"description", "summary", "title", "operationId"})
-# Of the document itself. Paths refer to components; `servers` says where it was fetched.
+# Ignored in the document itself. Paths refer to components; `servers` says where it was fetched.
 SET_ASIDE_AT_ROOT = frozenset({"components", "servers"})
-# Keywords whose object maps names, which mean something to clients, to objects.
+# The keywords whose object maps names, which mean something to clients, to objects.
 NAME_MAPS = frozenset(
     {"paths", "webhooks", "callbacks", "responses", "headers", "content", "encoding", "links"}
     | {"properties", "patternProperties", "dependentSchemas", "$defs", "variables", "scopes"}
 )
-# Keywords whose value is data, not a part of the description.
+# The keywords whose value is data, not a part of the description.
 DATA = frozenset({"const", "default", "enum", "example", "examples", "required"})
 SETS = frozenset({"enum", "required", "type", "tags", "security", "allOf", "anyOf", "oneOf"})
-# A digest unfolds this many references; it pairs items of sets, and equality does not rest on it.
+# The number of references that a digest unfolds. It pairs items of sets; equality does not depend
+# on it.
 DIGEST_DEPTH = 6
 SHOWN_LENGTH = 120
 
@@ -39,7 +41,7 @@ _ABSENT = object()
 
 
 class Document:
-    """One document, and what its references point to."""
+    """One document, and the targets of its references."""
 
     def __init__(self, root: Mapping[str, Json]) -> None:
         self.root = root
@@ -47,15 +49,24 @@ class Document:
         self._digests: dict[tuple[int, int], str] = {}
 
     def resolve(self, node: dict[str, Json]) -> dict[str, Json]:
-        """The same object for the same reference, so that recursion is noticed. Keywords next to
-        `$ref` count with those of the component. raises: LookupError"""
+        """Return the target of a reference.
+
+        It is the same object for the same reference, so that recursion is noticed. Keywords next
+        to `$ref` count with those of the component.
+
+        Raises:
+            LookupError: There is no target.
+        """
         found = self._resolved.get(id(node))
         if found is None:
             found = self._resolved[id(node)] = self._follow(node)
         return found
 
     def digest(self, node: Json, depth: int = DIGEST_DEPTH, *, is_name_map: bool = False) -> str:
-        """Equal for equal schemas; of unequal ones it may be equal when they differ far down."""
+        """Return equal digests for equal schemas.
+
+        Digests of unequal schemas may be equal if they differ only far down.
+        """
         if isinstance(node, list):
             return json.dumps(sorted(self.digest(item, depth) for item in node))
         if not isinstance(node, dict):
@@ -74,12 +85,12 @@ class Document:
         return self._digests[id(node), depth]
 
     def named(self, parameters: list[dict[str, Json]]) -> dict[str, Json]:
-        """By what identifies a parameter of an operation."""
+        """Return parameters by what identifies a parameter of an operation."""
         resolved = [self.resolve(parameter) for parameter in parameters]
         return {f"{one.get('in')}:{one.get('name')}": one for one in resolved}
 
     def requirements(self, security: list[dict[str, list[str]]]) -> list[str]:
-        """Each alternative, with the scheme itself in place of its name."""
+        """Return each alternative, with the scheme itself in place of its name."""
         schemes = {
             name: _text(dict(keywords(scheme)))
             for name, scheme in self.root.get("components", {}).get("securitySchemes", {}).items()
@@ -121,7 +132,7 @@ class Document:
 
 
 class Comparison:
-    """Walks two documents together."""
+    """The walk through two documents at the same time."""
 
     def __init__(self, before: Document, after: Document) -> None:
         self._before = before
@@ -129,9 +140,10 @@ class Comparison:
         self._met: set[tuple[int, int]] = set()
 
     def differences(self) -> Iterator[str]:
-        """Lines such as `paths/~1x/get/deprecated: false -> true`, in the order of BEFORE.
+        """Yield lines such as `paths/~1x/get/deprecated: false -> true`, in the order of BEFORE.
 
-        raises: LookupError for a reference to nothing
+        Raises:
+            LookupError: A reference has no target.
         """
         before, after = self._before.root, self._after.root
         yield from self._members(_described(before), _described(after), "", None)
@@ -166,7 +178,11 @@ class Comparison:
         path: str,
         keyword: str | None,
     ) -> Iterator[str]:
-        """keyword: None when each key is a keyword itself"""
+        """Compare the members of two objects.
+
+        Args:
+            keyword: None if each key is a keyword itself.
+        """
         for key in [*before, *(key for key in after if key not in before)]:
             inner = f"{path}/{key.replace('~', '~0').replace('/', '~1')}".lstrip("/")
             yield from self._nodes(
@@ -199,7 +215,7 @@ class Comparison:
     def _paired(
         self, before: list[Json], after: list[Json]
     ) -> tuple[list[tuple[Json, Json]], list[Json], list[Json]]:
-        """Equal items first, then schemas in their order; and what has no partner."""
+        """Pair equal items first, then schemas in order, and return the rest of both lists."""
         waiting = list(after)
         digests = [self._after.digest(other) for other in waiting]
         pairs, left = [], []
@@ -221,7 +237,11 @@ def keywords(node: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
 
 
 def differences(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
-    """raises: LookupError for a reference to nothing"""
+    """Return the differences of two documents.
+
+    Raises:
+        LookupError: A reference has no target.
+    """
     return list(Comparison(Document(before), Document(after)).differences())
 
 
@@ -245,7 +265,7 @@ def main() -> int:
 
 
 def _described(root: Mapping[str, Json]) -> dict[str, Json]:
-    """Without what says nothing to a client."""
+    """Return the document without the parts that say nothing to a client."""
     described = {key: value for key, value in root.items() if key not in SET_ASIDE_AT_ROOT}
     info = described.get("info", {})
     described["info"] = {key: value for key, value in info.items() if key != "version"}

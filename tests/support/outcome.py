@@ -1,4 +1,4 @@
-"""What a server shows of everything that was sent to it, against what it should."""
+"""The comparison of what a server shows with what was sent to it."""
 
 import asyncio
 from collections import Counter
@@ -9,14 +9,14 @@ import httpx
 from tests.support.awaited import has_caught_up
 from tests.support.traffic import Expected, Request, Traffic, expected
 
-ENOUGH = 60  # acknowledged requests; less would prove nothing
+ENOUGH = 60  # acknowledged requests; fewer would prove nothing
 CATCH_UP_S = 120
 
 Json = dict[str, Any]
 
 
 async def check(http: httpx.AsyncClient, traffic: Traffic) -> None:
-    """Everything that can be read, once ingestion has caught up."""
+    """Check everything that can be read, once ingestion has caught up."""
     await caught_up(http)
     stored = await events(http)
     arrived = check_events(traffic, stored)
@@ -52,7 +52,11 @@ async def events(http: httpx.AsyncClient, **query: Any) -> list[Json]:
 
 
 def check_events(traffic: Traffic, stored: list[Json]) -> list[Request]:
-    """Each item once, and of a request all or none. returns: the requests that arrived"""
+    """Check that each item is stored once, and that of a request all items or none are.
+
+    Returns:
+        The requests that arrived.
+    """
     counts = Counter(event["properties"]["name"] for event in stored)
     arrived = [one for one in traffic.requests if one.names[0] in counts]
     acknowledged = [one for one in traffic.requests if one.acknowledged]
@@ -64,7 +68,7 @@ def check_events(traffic: Traffic, stored: list[Json]) -> list[Request]:
 
 
 async def check_persons(http: httpx.AsyncClient, due: Expected) -> None:
-    """As the plain reading of the reference makes them, and their events with them."""
+    """Check that persons, with their events, are as a plain reading of the reference makes them."""
     listed = (await get(http, "/persons/", limit=10_000))["results"]
     persons = {tuple(sorted(one["distinct_ids"])): one for one in listed}
 
@@ -102,7 +106,7 @@ async def check_definitions(http: httpx.AsyncClient, stored: list[Json]) -> None
 
 
 async def check_ledger(http: httpx.AsyncClient, traffic: Traffic, stored: list[Json]) -> None:
-    """Of all items that arrived, however often they were sent."""
+    """Check the totals of all items that arrived, however often they were sent."""
     totals = (await get(http, "/ingestion/"))["totals"]
 
     sent = sum(len(one.items) * one.tries for one in traffic.requests)

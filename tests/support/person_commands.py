@@ -1,4 +1,4 @@
-"""What an event means for persons, without the event."""
+"""The effect of an event on persons, without the event."""
 
 from datetime import datetime
 

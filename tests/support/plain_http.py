@@ -1,7 +1,8 @@
-"""httpx for servers on loopback, which speak no TLS: each client of its own making reads all
-certificates first, and that takes fifty times as long as the request.
+"""The httpx clients for servers on loopback, which speak no TLS.
 
-A request waits for as long as a busy machine may pause, unless a test says how long."""
+An ordinary client first reads all certificates, which takes fifty times as long as the request. A
+request waits for as long as a busy machine may pause, unless a test sets a timeout.
+"""
 
 from functools import partial
 

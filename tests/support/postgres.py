@@ -1,4 +1,4 @@
-"""A private PostgreSQL for the tests: its own folder, socket and port, gone afterwards."""
+"""A private PostgreSQL for the tests, with its own folder, socket and port, removed afterwards."""
 
 import os
 import shutil
@@ -21,21 +21,22 @@ from tests.support.memory_folder import short_folder
 START_S = 60
 SQLITE, POSTGRESQL = ENGINES = ("sqlite", "postgresql")
 TEMPLATE = "fanion_template"
-# Nothing a test does must survive a power cut, so nothing waits for the disk.
+# Nothing that a test does must survive a power cut, so nothing waits for the disk.
 SPEED = ("fsync=off", "full_page_writes=off", "autovacuum=off")
-# Nor a crash of the server.
+# Nor must it survive a crash of the server.
 _MORE_SPEED = (*SPEED, "synchronous_commit=off")
 
 
 class NoPostgres(Exception):
-    """The text says what to install."""
+    """A machine without a PostgreSQL server; the text says what to install."""
 
 
 @cache
 def binaries() -> Path:
-    """The folder with initdb and postgres, the newest version first.
+    """Return the folder with initdb and postgres, of the newest version.
 
-    raises: NoPostgres
+    Raises:
+        NoPostgres: There is none.
     """
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
@@ -103,10 +104,13 @@ class Outage:
 
 @contextmanager
 def private_postgres(settings: Sequence[str] = _MORE_SPEED) -> Iterator[Postgres]:
-    """Start a server and stop it at the end, by its process id.
+    """Start a server, and stop it at the end by its process id.
 
-    settings: as `name=value`
-    raises: NoPostgres when this machine has no server to start
+    Args:
+        settings: As `name=value`.
+
+    Raises:
+        NoPostgres: This machine has no server to start.
     """
     programs = binaries()
     account = unprivileged_account()
@@ -126,7 +130,7 @@ def private_postgres(settings: Sequence[str] = _MORE_SPEED) -> Iterator[Postgres
 
 
 def unprivileged_account() -> str | None:
-    """PostgreSQL refuses to run as root; containers often run tests as root."""
+    """Return another account if tests run as root, as in containers: PostgreSQL refuses to."""
     return "nobody" if os.geteuid() == 0 else None
 
 
@@ -154,7 +158,14 @@ def initialise(programs: Path, folder: Path, account: str | None) -> None:
 def start_server(
     programs: Path, folder: Path, port: int, settings: Sequence[str]
 ) -> subprocess.Popen[bytes]:
-    """folder: with `data`; returns when it accepts connections. raises: NoPostgres"""
+    """Start a server and wait until it accepts connections.
+
+    Args:
+        folder: Contains `data`.
+
+    Raises:
+        NoPostgres: The server has not started.
+    """
     common = (f"port={port}", "listen_addresses=127.0.0.1", "max_connections=200")
     options = [part for setting in (*common, *settings) for part in ("-c", setting)]
     with (folder / "server.log").open("ab") as log:
@@ -186,7 +197,7 @@ def _wait_until_ready(
 
 
 def stop_server(server: subprocess.Popen[bytes]) -> None:
-    """Fast shutdown: open sessions are ended."""
+    """Shut the server down fast: open sessions are ended."""
     server.send_signal(signal.SIGINT)
     try:
         server.wait(20)

@@ -1,5 +1,7 @@
-"""Real servers and commands, started many times: forked from a process that has imported them
-already, which takes a fourth of the time of a start."""
+"""Real servers and commands that start in a fourth of the usual time.
+
+They are forked from a process that has imported them already.
+"""
 
 import atexit
 import gc
@@ -19,8 +21,8 @@ from typing import IO, Any
 from fanion.__main__ import main
 from tests.support.server import COMMAND_S, RealServer
 
-# Both command lines, and what a server loads while it serves. The event engine is not among them,
-# because it starts threads, which a fork loses; what it loads is.
+# Both command lines, and the modules that a server loads while it serves. The event engine is not
+# among them, because it starts threads, which a fork loses; the modules that it loads are.
 LOADED = (
     *(
         "fanion.cli.serve",
@@ -33,12 +35,12 @@ LOADED = (
 )
 
 Parent = subprocess.Popen[bytes]
-# Those that have no process now. One has one at a time, because it waits for its end.
+# Parents without a process. A parent has one process at a time, because it waits for its end.
 _idle: list[Parent] = []
 
 
 class Forked:
-    """One process, as `subprocess.Popen` shows it."""
+    """One process, with the interface of `subprocess.Popen`."""
 
     def __init__(self, parent: Parent, pid: int) -> None:
         self._parent = parent
@@ -68,8 +70,10 @@ class Forked:
 
 
 def is_readable(file: IO[Any] | io.RawIOBase, timeout_s: float | None) -> bool:
-    """Of any descriptor: `select` takes those below 1,024 only, and a test of connections opens
-    more."""
+    """Return whether any descriptor can be read.
+
+    `select` takes only those below 1,024, and a test of connections opens more.
+    """
     with selectors.DefaultSelector() as selector:
         selector.register(file, selectors.EVENT_READ)
         return bool(selector.select(timeout_s))
@@ -91,7 +95,7 @@ class PreloadedServer(RealServer):
 def run_fanion(
     arguments: tuple[str, ...], environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """As `subprocess.run` does with a command."""
+    """Run a command, like `subprocess.run`."""
     with TemporaryDirectory(prefix="fanion-said-") as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         process = fork(arguments, environment, out, err)
@@ -107,7 +111,7 @@ def run_fanion(
 def fork(
     arguments: tuple[str, ...], environment: Mapping[str, str], out: Path, err: Path
 ) -> Forked:
-    """Start `fanion` with these arguments; what it writes is appended to the two files."""
+    """Start `fanion` with these arguments; its output is appended to the two files."""
     parent = _idle.pop() if _idle else _load()
     assert parent.stdin is not None and parent.stdout is not None
     order = {
@@ -127,17 +131,17 @@ def _load() -> Parent:
         env={k: v for k, v in os.environ.items() if not k.startswith("FANION_")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        bufsize=0,  # or the end of a short command is read with its number, and awaited in vain
+        bufsize=0,  # unbuffered, or the end of a short command is read with its number
     )
     atexit.register(parent.communicate)
     return parent
 
 
 def serve_orders() -> None:
-    """For each line read: fork a process, print its number, and its exit code at its end."""
+    """Fork a process for each line read; print its number, and its exit code at its end."""
     for module in LOADED:
         import_module(module)
-    # Or each process would look through all that is loaded, and copy it from its parent.
+    # Without this, each process would look through all that is loaded, and copy it from its parent.
     gc.freeze()
 
     while line := sys.stdin.readline():
@@ -151,7 +155,7 @@ def serve_orders() -> None:
 
 
 def _become(order: Mapping[str, Any]) -> None:
-    """Never returns."""
+    """Become the ordered process; this never returns."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(order[name], os.O_WRONLY | os.O_APPEND | os.O_CREAT), number)

@@ -1,4 +1,4 @@
-"""nginx and Caddy with the samples of deploy/, in front of a real server."""
+"""The proxies nginx and Caddy with the samples of deploy/, in front of a real server."""
 
 import os
 import re
@@ -21,18 +21,23 @@ from tests.support.server import Keys
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PUBLIC, MANAGEMENT = "fanion.example.com", "manage.fanion.example.com"
-SHARED = "example.com"  # with other things on it: Fanion lies below /fanion
+SHARED = "example.com"  # with other things on it: Fanion is below /fanion
 NGINX_SAMPLES = ("nginx.conf", "nginx-path.conf")
 CADDY_SAMPLES = ("Caddyfile", "Caddyfile-path")
 CHECK_S = 120
-# Loopback has more addresses than one: this distinguishes a client's from a proxy's.
+# Another loopback address, so that a client's address differs from a proxy's.
 CLIENT = "127.0.0.2"
 TRUSTING = {f"{PREFIX}TRUSTED_PROXIES": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
 class Behind:
-    """A server behind a proxy. scheme and port: of the proxy"""
+    """A server behind a proxy.
+
+    Attributes:
+        scheme: The proxy's.
+        port: The proxy's.
+    """
 
     server: PreloadedServer
     keys: Keys
@@ -49,7 +54,7 @@ class Behind:
 
     @property
     def origin(self) -> str:
-        """Of links, to be followed through the proxy by their path."""
+        """The origin of links, which are followed through the proxy by their path."""
         return f"{self.scheme}://{SHARED}"
 
     @property
@@ -65,7 +70,7 @@ def program(name: str) -> str:
 
 
 def checked(*arguments: str, **environment: str) -> str:
-    """What a program says of a sample that it accepts."""
+    """Return what a program says about a sample that it accepts."""
     done = subprocess.run(
         arguments,
         env=os.environ | environment,
@@ -79,7 +84,7 @@ def checked(*arguments: str, **environment: str) -> str:
 
 
 def nginx_configuration(folder: Path, ports: dict[str, int], name: str = NGINX_SAMPLES[0]) -> Path:
-    """The sample within a whole configuration, with what a machine has of its own exchanged."""
+    """Return a whole configuration with the sample, adapted to this machine."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     checked(
         *(program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
@@ -115,7 +120,11 @@ def nginx_configuration(folder: Path, ports: dict[str, int], name: str = NGINX_S
 def caddy_configuration(
     folder: Path, ports: dict[str, int], name: str = CADDY_SAMPLES[0], host: str = ""
 ) -> Path:
-    """host: in place of the name that the sample has"""
+    """Return a configuration file with the sample.
+
+    Args:
+        host: Replaces the name that the sample has.
+    """
     sample = (DEPLOY / name).read_text()
     port = ports["proxy"]
     sample = sample.replace("127.0.0.1:8000", f"127.0.0.1:{ports['server']}")
@@ -151,7 +160,11 @@ def proxied(
     ports: dict[str, int],
     settings: dict[str, str],
 ) -> Iterator[Behind]:
-    """health: what answers, of which host, once all is up"""
+    """Run a server behind a proxy.
+
+    Args:
+        health: The path that answers, on `host`, once everything is up.
+    """
     server = PreloadedServer(folder / "data", settings)
     keys = server.setup()
     server.start()
@@ -172,8 +185,11 @@ def scheme_of(sample: str) -> str:
 def started_proxy(
     sample: str, folder: Path, ports: dict[str, int], host: str = ""
 ) -> Iterator[None]:
-    """ports: of the server, of the proxy, and of what else the sample names
-    host: that Caddy answers to, in place of that of the sample; nginx answers to any
+    """Run a proxy.
+
+    Args:
+        ports: Those of the server, of the proxy, and others that the sample names.
+        host: The name that Caddy answers to, in place of the sample's; nginx answers to any.
     """
     program("nginx" if sample in NGINX_SAMPLES else "caddy")
     command = command_of(sample, folder, ports, host)
@@ -189,7 +205,7 @@ def started_proxy(
         assert proxy.poll() is None, log.read_text()
         yield
     finally:
-        # What ends each of them without waiting for streams that are open.
+        # The signal that ends each of them without waiting for open streams.
         proxy.send_signal(signal.SIGTERM if sample in NGINX_SAMPLES else signal.SIGQUIT)
         end(proxy)
 

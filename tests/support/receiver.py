@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that webhooks are sent to."""
+"""A real HTTP server on loopback that receives webhooks."""
 
 import asyncio
 import ssl
@@ -29,9 +29,11 @@ class Received:
 
 @dataclass
 class Receiver:
-    """statuses: of the next answers, then 200; answers to /slow wait until `let_go` is set
+    """The receiver of webhooks; answers to /slow wait until `let_go` is set.
 
-    extra: further headers of every answer
+    Attributes:
+        statuses: The statuses of the next answers; after them 200.
+        extra: Further headers of every answer.
     """
 
     port: int = 0
@@ -46,7 +48,7 @@ class Receiver:
         return f"{self.scheme}://{host}:{self.port}{path}"
 
     async def received(self, number: int, within_s: float = RECEIVED_S) -> list[Received]:
-        """So many requests, once they have come."""
+        """Return the requests, once at least `number` have come."""
         async with asyncio.timeout(within_s), self._came:
             await self._came.wait_for(lambda: len(self.requests) >= number)
         return self.requests

@@ -30,7 +30,11 @@ PERSONS: list[Json] = [
 
 @dataclass(frozen=True)
 class Site:
-    """address: of the server; key: a personal key of an administrator"""
+    """A project on a server, as an administrator reaches it.
+
+    Attributes:
+        address: The server's.
+    """
 
     client: httpx.AsyncClient
     address: str
@@ -55,7 +59,7 @@ class Site:
         return role
 
     async def static_cohort(self, name: str, *distinct_ids: str) -> Json:
-        """From a file; its members are there once the cohort was imported."""
+        """Create a static cohort from a file; its members are there once it was imported."""
         answer = await self.client.post(
             self.project("/cohorts/"),
             data={"name": name, "is_static": "true"},
@@ -86,10 +90,11 @@ def all_of(*leaves: Json) -> Json:
 
 
 async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -> None:
-    """PERSONS have been captured.
+    """Create everything; PERSONS must have been captured before.
 
-    member_uuid: of a user, to be put into a role
-    calculated:  waits until the members of cohorts are there
+    Args:
+        member_uuid: The user to be put into a role.
+        calculated: Waits until the members of cohorts are there.
     """
     friends = await site.static_cohort("friends", *MEMBERS)
     paying = await site.post(

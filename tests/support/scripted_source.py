@@ -21,7 +21,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """body: JSON unless it is bytes; None hangs up without an answer"""
+    """A scripted answer.
+
+    Attributes:
+        body: JSON unless it is bytes; a script that returns None hangs up without an answer.
+    """
 
     status: int = 200
     body: Any = field(default_factory=dict)
@@ -33,7 +37,11 @@ Script = Callable[[Asked], Answer | None]
 
 @dataclass
 class ScriptedSource:
-    """asked: every request, in order"""
+    """The server.
+
+    Attributes:
+        asked: Every request, in order.
+    """
 
     url: str
     asked: list[Asked]
@@ -67,7 +75,7 @@ def scripted(script: Script) -> Iterator[ScriptedSource]:
         do_POST = do_GET  # noqa: N815  the name is the library's
 
         def log_message(self, *_: Any) -> None:
-            """Tests are quiet."""
+            """Log nothing, because tests are quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

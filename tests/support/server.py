@@ -1,4 +1,4 @@
-"""The real server as a process of its own, on a free loopback port and a fresh folder."""
+"""The real server in another process, on a free loopback port and a new folder."""
 
 import atexit
 import json
@@ -21,7 +21,7 @@ import httpx
 from tests.support import plain_http
 from tests.support.awaited import SOON_S
 
-# Bounds for a busy machine, on which a server takes 20 s to start.
+# Limits for a busy machine, on which a server takes 20 s to start.
 START_S = 120
 COMMAND_S = 120
 STOP_S = 60
@@ -43,7 +43,7 @@ class Keys:
 
 
 class Process(Protocol):
-    """As much of `subprocess.Popen` as is used here."""
+    """The part of `subprocess.Popen` that is used here."""
 
     pid: int
 
@@ -55,9 +55,12 @@ class Process(Protocol):
 
 @dataclass
 class RealServer:
-    """start() and stop() or kill() as often as wanted; the folder and the keys stay.
+    """A server that can be started and stopped or killed any number of times.
 
-    python: of the environment that it is installed in
+    Its folder and keys stay.
+
+    Attributes:
+        python: The interpreter of the environment in which it is installed.
     """
 
     data: Path
@@ -80,7 +83,7 @@ class RealServer:
         return self.data / "server.log"
 
     def setup(self) -> Keys:
-        """As `fanion setup` does, which takes seconds: a folder it has made is copied."""
+        """Set up by copying a folder that `fanion setup` has made once; it takes seconds."""
         if "FANION_DATABASE_URL" in self.settings:
             return self.setup_anew()
         folder, keys = _set_up_folder()
@@ -88,7 +91,7 @@ class RealServer:
         return keys
 
     def setup_anew(self) -> Keys:
-        """With keys that no other server has."""
+        """Set up with keys that no other server has."""
         output = self.command("setup", "--json")
         found = json.loads(output)
         return Keys(int(found["project_id"]), found["project_api_key"], found["personal_api_key"])
@@ -99,7 +102,7 @@ class RealServer:
         return done.stdout
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A command, which may fail."""
+        """Run a command, which may fail."""
         return subprocess.run(
             [self.python, "-m", "fanion", *arguments],
             env=self.environment(),
@@ -110,7 +113,7 @@ class RealServer:
         )
 
     def begin(self, *arguments: str) -> Process:
-        """A command, while it runs."""
+        """Start a command without waiting for its end."""
         return subprocess.Popen(
             [self.python, "-m", "fanion", *arguments],
             env=self.environment(),
@@ -127,7 +130,7 @@ class RealServer:
             raise
 
     def launch(self) -> None:
-        """Without waiting until it is ready, which it may never be."""
+        """Start the server without waiting until it is ready, which it may never be."""
         self.data.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
@@ -140,13 +143,13 @@ class RealServer:
     def wait_ready(self) -> None:
         assert self.process is not None
         give_up = time.monotonic() + START_S
-        # One client: each new one reads all certificates, which would slow the server's start.
+        # One client: each new one reads all certificates, which would slow down the server's start.
         with plain_http.Client(timeout=5) as client:
             while time.monotonic() < give_up:
                 assert self.process.poll() is None, self.log_path.read_text()[-4000:]
                 try:
                     answer = client.get(f"{self.url}/_ready")
-                    # It may be ready before the event store is open.
+                    # The server may be ready before the event store is open.
                     if answer.is_success and set(answer.json()["checks"].values()) == {"ok"}:
                         return
                 except httpx.TransportError:
@@ -155,7 +158,7 @@ class RealServer:
         raise AssertionError(f"not ready in {START_S} s: {self.log_path.read_text()[-4000:]}")
 
     def log_lines(self) -> list[dict[str, Any]]:
-        """Of all its processes; what it announced is none."""
+        """Return the log lines of all its processes, without its announcements."""
         lines = self.log_path.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
 
@@ -165,7 +168,7 @@ class RealServer:
         self.process.wait()
 
     def stop(self) -> int:
-        """SIGTERM, and the exit code."""
+        """Send SIGTERM and return the exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=STOP_S)
@@ -179,14 +182,18 @@ class RealServer:
         return environment | {
             "FANION_DATA": str(self.data),
             "FANION_PORT": str(self.port),
-            "FANION_PROCESSES": "1",  # each more takes a second of the processor to start
+            "FANION_PROCESSES": "1",  # each further one takes a second of the processor to start
             "FANION_DECIDE_STORE_TIMEOUT_S": str(SOON_S),  # tests of the limit set their own
             **self.settings,
         }
 
 
 def project_client(server: RealServer, keys: Keys, path: str = "") -> httpx.AsyncClient:
-    """Of the management API of the project. path: below that"""
+    """Return a client of the project's management API.
+
+    Args:
+        path: Appended to the base URL.
+    """
     return plain_http.AsyncClient(
         base_url=f"{server.url}/api/projects/{keys.project_id}{path}",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},

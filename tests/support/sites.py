@@ -55,8 +55,12 @@ async def postgres_site(
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Site:
-    """Shared, because opening one takes longer than most tests; each test has its own `home`. Both
-    stay open until the end of the session, because files alternate between the engines."""
+    """Return the application on the test's engine.
+
+    It is shared, because opening one takes longer than most tests; each test has its own `home`.
+    Both applications stay open until the end of the session, because files alternate between the
+    engines.
+    """
     name = "sqlite_site" if engine == SQLITE else "postgres_site"
     site: Site = request.getfixturevalue(name)
     # The sites share one event store, which reports its durations to one observer.
@@ -67,7 +71,7 @@ def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Sit
 
 @pytest.fixture
 async def home(site: Site, project_id: int) -> AsyncIterator[Home]:
-    """An organization with a project of the test's own, at noon."""
+    """Yield an organization with a project of the test's own, at noon."""
     site.clock.time = NOW
     async with open_home(site, project_id) as home:
         yield home
@@ -96,7 +100,7 @@ async def postgres_workspace(
 
 @pytest.fixture(scope="session")
 def shared_workspace(request: pytest.FixtureRequest, engine: str) -> Workspace:
-    """For tests that only read: an application takes half a second to build."""
+    """Return a workspace for tests that only read: an application takes half a second to build."""
     name = "sqlite_workspace" if engine == SQLITE else "postgres_workspace"
     workspace: Workspace = request.getfixturevalue(name)
     return workspace

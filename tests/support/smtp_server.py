@@ -1,4 +1,4 @@
-"""A real SMTP server on loopback, in threads of its own, that can be slow, refuse and break off."""
+"""A real SMTP server on loopback that can be slow, refuse and break off; it runs in threads."""
 
 import base64
 import socket
@@ -17,7 +17,13 @@ RECEIVED_S = 60
 
 @dataclass(frozen=True)
 class ReceivedMail:
-    """encrypted: whether TLS was in use; user, password: that it was sent with, "" for none"""
+    """A mail that was delivered.
+
+    Attributes:
+        encrypted: Whether TLS was in use.
+        user: The login of the sender; "" for none.
+        password: The password of the sender; "" for none.
+    """
 
     sender: str
     recipients: tuple[str, ...]
@@ -38,13 +44,14 @@ class ReceivedMail:
 
 @dataclass
 class MailServer:
-    """What the server does, and what it received.
+    """The behaviour of the server, and what it received.
 
-    context:  of TLS, by STARTTLS unless `tls_first`; None for none
-    replies:  in place of the usual ones, by verb: (`AUTH`, `MAIL`, `RCPT`, `DATA`, `.`, `GREETING`)
-    breaks:   verbs at which the connection is closed without a reply
-    silent:   verbs at which it says nothing until the client leaves, which is noted as `LEFT`
-    dribbles: verbs at which it says one line of a reply after another, without an end
+    Attributes:
+        context: For TLS, by STARTTLS unless `tls_first`; None for no TLS.
+        replies: Replace the usual ones, by verb (`AUTH`, `MAIL`, `RCPT`, `DATA`, `.`, `GREETING`).
+        breaks: Verbs at which the connection is closed without a reply.
+        silent: Verbs at which it says nothing until the client leaves, which is noted as `LEFT`.
+        dribbles: Verbs at which it sends one line of a reply after another, without an end.
     """
 
     context: ssl.SSLContext | None = None
@@ -59,14 +66,14 @@ class MailServer:
     _came: threading.Condition = field(default_factory=threading.Condition)
 
     def received(self, number: int = 1) -> list[ReceivedMail]:
-        """So many mails, once they have come. It blocks: await it in a thread."""
+        """Return the mails, once at least `number` have come. It blocks: await it in a thread."""
         with self._came:
             came = self._came.wait_for(lambda: len(self.mails) >= number, RECEIVED_S)
         assert came, f"{len(self.mails)} mails of {number} have come"
         return self.mails
 
     def said(self, verb: str) -> None:
-        """Returns when a client has sent it."""
+        """Wait until a client has sent the verb."""
         with self._came:
             assert self._came.wait_for(lambda: verb in self.verbs, RECEIVED_S), self.verbs
 
@@ -82,7 +89,7 @@ class MailServer:
 
 
 class _Left(Exception):
-    """The connection is over."""
+    """The end of the connection."""
 
 
 class _Session:
@@ -169,7 +176,7 @@ class _Session:
         return self._file.readline().decode().rstrip("\r\n")
 
     def _answer(self, verb: str, usual: str) -> str:
-        """The reply that was sent."""
+        """Send a reply and return it."""
         server = self._server
         server.note(verb)
         if verb in server.breaks:

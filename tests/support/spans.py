@@ -1,4 +1,4 @@
-"""Ranges of time, as seen from one Wednesday."""
+"""Ranges of time, resolved on one Wednesday."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Server-sent events, as a browser reads them."""
+"""Server-sent events, parsed like a browser does."""
 
 import json
 from dataclasses import dataclass
@@ -7,7 +7,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Message:
-    """id: "" if it has none"""
+    """A message of a stream.
+
+    Attributes:
+        id: "" if it has none.
+    """
 
     event: str
     id: str
@@ -15,7 +19,11 @@ class Message:
 
 
 def parsed(block: str) -> Message | None:
-    """None for comments and the time of reconnection. block: without its blank line"""
+    """Parse a message; return None for comments and the time of reconnection.
+
+    Args:
+        block: Without its blank line.
+    """
     fields: dict[str, str] = {}
     for line in block.split("\n"):
         name, _, value = line.partition(":")
@@ -29,6 +37,6 @@ def parsed(block: str) -> Message | None:
 
 
 def messages(text: str) -> list[Message]:
-    """Of complete messages."""
+    """Parse complete messages."""
     blocks = text.split("\n\n")
     return [message for block in blocks if (message := parsed(block)) is not None]

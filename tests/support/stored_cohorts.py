@@ -31,7 +31,7 @@ AUTHOR = Author(
 
 
 def cohort_store(records: Records) -> CohortStore:
-    """For authors who may edit every flag."""
+    """Return a store for authors who may edit every flag."""
 
     def allow(_: Connection, author: Author, cohort_id: int) -> None:
         pass
@@ -42,7 +42,7 @@ def cohort_store(records: Records) -> CohortStore:
 async def make_persons(
     records: Records, *names: str, project_id: int = 1
 ) -> dict[str, tuple[UUID, int]]:
-    """Each with one distinct id, its name; UUID and number."""
+    """Create persons, each with its name as distinct id, and return their UUIDs and numbers."""
     made: dict[str, tuple[UUID, int]] = {}
     async with records.write() as connection:
         for name in names:
@@ -72,7 +72,7 @@ async def cohort(
 
 
 async def uploaded(records: Records, *ids: str) -> MembersImport:
-    """A file of distinct ids that no cohort has yet."""
+    """Store an upload of distinct ids that no cohort has yet."""
     async with records.write() as connection:
         return await connection.run_sync(store_uploaded_ids, 1, "distinct_id", ids, NOW)
 
@@ -101,7 +101,10 @@ async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]
 
 
 async def merge(records: Records, gone: int, survivor: int) -> None:
-    """The survivor gets the other's distinct id, and its own is dropped to keep names short."""
+    """Merge two persons: the survivor gets the other's distinct id.
+
+    Its own distinct id is dropped, to keep names short.
+    """
     link = person_distinct_ids.c
     async with records.write() as connection:
         await connection.run_sync(move_memberships, [{"gone": gone, "survivor": survivor}])

@@ -51,7 +51,11 @@ _numbers = count(1)
 
 @dataclass
 class Mails:
-    """What is sent: recipient, subject and text. works: whether mails are taken"""
+    """The mails that were sent: recipient, subject and text.
+
+    Attributes:
+        works: Whether mails are accepted.
+    """
 
     sent: list[tuple[str, str, str]] = field(default_factory=list)
     works: bool = True
@@ -64,7 +68,7 @@ class Mails:
 
 @dataclass(frozen=True)
 class Office:
-    """Shared by all tests of a session; `open_team` creates what belongs to one test."""
+    """The application that all tests of a session share; `open_team` adds a test's own objects."""
 
     records: Records
     clock: Clock
@@ -91,7 +95,7 @@ class Colleague:
         return found
 
     async def post(self, path: str, **sent: Any) -> Json:
-        """What was created."""
+        """Create an object and return it."""
         answer = await self.client.post(path, json=sent)
         assert answer.status_code == 201, answer.text
         created: Json = answer.json()
@@ -106,7 +110,11 @@ class Colleague:
 
 @dataclass(frozen=True)
 class Team:
-    """flags: the path of the project's flags"""
+    """The organization of one test.
+
+    Attributes:
+        flags: The path of the project's flags.
+    """
 
     office: Office
     organization_id: UUID
@@ -132,7 +140,7 @@ class Team:
         return colleague
 
     async def role(self, name: str, level: int = 37, *members: Colleague) -> Json:
-        """Created by the owner, with these members."""
+        """Return a role created by the owner, with these members."""
         role = await self.owner.post(ROLES, name=name, feature_flags_access_level=level)
         for member in members:
             await self.owner.post(f"{ROLES}{role['id']}/role_memberships/", user_uuid=member.uuid)
@@ -161,7 +169,7 @@ async def postgres_office(postgres: Postgres, postgres_template: str) -> AsyncIt
 
 @pytest.fixture(scope="session")
 def office(request: pytest.FixtureRequest, engine: str) -> Office:
-    """On the test's engine; it stays open until the end of the session."""
+    """Return the office on the test's engine; it stays open until the end of the session."""
     name = "sqlite_office" if engine == SQLITE else "postgres_office"
     office: Office = request.getfixturevalue(name)
     return office
@@ -184,7 +192,7 @@ async def team(office: Office) -> AsyncIterator[Team]:
 
 @asynccontextmanager
 async def open_team(office: Office) -> AsyncGenerator[Team]:
-    """An organization with an owner, Olga, and a project, at noon."""
+    """Create an organization with an owner, Olga, and a project, at noon."""
     office.clock.time = NOW
     token = f"phc_team_{next(_numbers)}"
     async with office.records.write() as connection:

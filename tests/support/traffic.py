@@ -1,5 +1,7 @@
-"""Clients that send all that concerns persons and groups to a server that is killed again and
-again, and what must have come of it."""
+"""Clients that send all kinds of items about persons and groups, and the expected outcome.
+
+The server is killed again and again meanwhile.
+"""
 
 import asyncio
 import random
@@ -15,8 +17,8 @@ from tests.support import plain_http
 from tests.support.identities import OTHER_ID, Identities
 from tests.support.server import Keys, RealServer
 
-IDS = 6  # of one writer, in one age
-AGE_ROUNDS = 4  # then it uses other ids
+IDS = 6  # of one writer during one age
+AGE_ROUNDS = 4  # after these rounds it uses other ids
 TYPES = ("org", "team", "site")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = UUID("5f6d1d0c-3f6f-4a63-9c39-8f9f9e7f3a11")
@@ -26,8 +28,11 @@ Json = dict[str, Any]
 
 @dataclass(eq=False)
 class Request:
-    """items: each with a `name` of its own among its properties
-    is_named: they have uuids, so that the request may be sent again
+    """A request that a writer has sent.
+
+    Attributes:
+        items: Each has a `name` of its own among its properties.
+        is_named: Whether they have uuids, so that the request may be sent again.
     """
 
     items: list[Json]
@@ -42,8 +47,10 @@ class Request:
 
 @dataclass
 class Writer:
-    """A client that sends one request after the other, about distinct ids and groups of its own;
-    one that is not answered it sends again before the next one, or gives it up."""
+    """A client that sends one request after the other, about distinct ids and groups of its own.
+
+    A request that is not answered is sent again before the next one, or given up.
+    """
 
     number: int
     chance: random.Random
@@ -51,7 +58,7 @@ class Writer:
     left: Request | None = None
 
     async def write(self, http: httpx.AsyncClient, keys: Keys, age: int) -> None:
-        """Until the server is gone."""
+        """Write until the server is gone."""
         while True:
             request = self._next(age)
             self.left = request
@@ -72,7 +79,7 @@ class Writer:
             return left
         named = [one for one in self.requests[-5:] if one.is_named and one.acknowledged]
         if named and chance.random() < 0.1:
-            return chance.choice(named)  # its answer was lost on the way, say
+            return chance.choice(named)  # as if its answer had been lost on the way
         return self.new_request(age)
 
     def new_request(self, age: int) -> Request:
@@ -96,7 +103,7 @@ class Writer:
             properties["$groups"] = {chance.choice(TYPES): self._id(age)}
         if kind in OTHER_ID:
             properties[OTHER_ID[kind]] = chance.choice([self._id(age), self._id(age), "null"])
-        # Pages go on before the time of their last row, so that no two events may share one.
+        # Pages continue before the time of their last row, so no two events may share a time.
         since = (len(self.requests) * 3 + place) * 100 + self.number
         return {
             "timestamp": (BEGIN + timedelta(microseconds=since)).isoformat(),
@@ -122,19 +129,19 @@ class Traffic:
             await asyncio.gather(*(one.write(http, keys, age) for one in self.writers))
 
     def add_writer(self) -> Writer:
-        """One that sends nothing by itself."""
+        """Return a writer that sends nothing by itself."""
         self.silent.append(Writer(len(self.writers), random.Random("silent")))
         return self.silent[-1]
 
     @property
     def requests(self) -> Iterator[Request]:
-        """Those of each writer in the order in which they were first sent."""
+        """The requests of each writer, in the order in which they were first sent."""
         return (request for one in (*self.writers, *self.silent) for request in one.requests)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What the requests have come to, of which it is known that they arrived."""
+    """The expected outcome of the requests that are known to have arrived."""
 
     identities: Identities
     groups: dict[tuple[str, str], Json]

@@ -17,7 +17,12 @@ UNKNOWN_DATABASE = 81
 
 
 class Refused(Exception):
-    """code: of the engine's exception; text: what it says"""
+    """A refusal by the engine.
+
+    Attributes:
+        code: The code of the engine's exception.
+        text: The engine's message.
+    """
 
     def __init__(self, text: str) -> None:
         found = _CODE.search(text)
@@ -35,7 +40,11 @@ class Session:
     settings: dict[str, str] = field(default_factory=dict)
 
     def become(self, database: str, settings: Mapping[str, str]) -> None:
-        """raises: ChdbError for what the engine does not know"""
+        """Switch to a database and settings.
+
+        Raises:
+            ChdbError: The engine does not know one of them.
+        """
         if database != self.database:
             self.handle.query(f"USE {quoted(database, '`')}", "TabSeparated")
             self.database = database
@@ -49,9 +58,10 @@ class Session:
 
 
 class Engine:
-    """One folder; a process can have one alone.
+    """The engine of one folder; a process can have only one.
 
-    defaults: settings by database, which those of a request add to
+    Args:
+        defaults: Settings by database, to which those of a request are added.
     """
 
     def __init__(self, address: str, defaults: Mapping[str, Mapping[str, str]]) -> None:
@@ -61,9 +71,13 @@ class Engine:
         self._keep_open = _connect(address)
 
     def run(self, message: Message) -> tuple[bytes, str]:
-        """The bytes of the answer and its format, empty for a statement that has none.
+        """Run a statement.
 
-        raises: Refused
+        Returns:
+            The bytes of the answer and its format, which is "" for a statement without a result.
+
+        Raises:
+            Refused: The engine has refused it.
         """
         session = self._session()
         try:

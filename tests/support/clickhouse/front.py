@@ -1,8 +1,8 @@
 """The process of the stand-in: chDB behind ClickHouse's HTTP interface; README.md says how far.
 
-arguments: the address of the engine for chDB; settings by database, as JSON
-prints:    its port on loopback, once it listens
-ends:      with SIGTERM, or when its standard input does: with the process that started it
+Its arguments are the address of the engine for chDB, and settings by database as JSON. It prints
+its port on loopback once it listens. It ends with SIGTERM, or when its standard input ends, as it
+does with the process that started it.
 """
 
 import json
@@ -16,7 +16,8 @@ from uuid import uuid4
 from tests.support.clickhouse.engine import Engine, Refused
 from tests.support.clickhouse.message import COMPRESS, Message, read_message
 
-# As a server answers: what does not exist, a login that is refused, everything else.
+# The statuses of a real server: for what does not exist, for a refused login, and for everything
+# else.
 _STATUSES = {60: 404, 81: 404, 46: 404, 516: 403, 497: 403, 62: 400, 115: 404}
 
 
@@ -67,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 def _encoded(data: bytes, kind: str, message: Message) -> tuple[bytes, dict[str, str]]:
@@ -90,7 +91,7 @@ def main() -> None:
         print(server.server_port, flush=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         sys.stdin.buffer.read()
-    os._exit(0)  # without waiting for statements that run
+    os._exit(0)  # does not wait for running statements
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import zstandard
 
 FORM_BYTES_MAX = 2**30
 
-# Parameters of a request that are not settings of the engine.
+# The parameters of a request that are not settings of the engine.
 _OF_TRANSPORT = frozenset(
     (
         "query", "database", "query_id", "user", "password", "quota_key", "role",
@@ -26,7 +26,7 @@ _OF_TRANSPORT = frozenset(
     )
 )  # fmt: skip
 
-# `INSERT INTO t (a, b) FORMAT Native`, then the data, after one end of line.
+# Matches `INSERT INTO t (a, b) FORMAT Native`, followed by the data after one end of line.
 _INSERT_WITH_DATA = re.compile(
     rb"\s*(INSERT\s+INTO\s+(?:[^'\"`()]|`[^`]*`|\([^()]*\))*?)\s+FORMAT\s+(\w+)[ \t]*(?:\r?\n|$)",
     re.IGNORECASE,
@@ -50,7 +50,11 @@ _DECOMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
 
 @dataclass(frozen=True)
 class Insert:
-    """statement: without its FORMAT clause"""
+    """A statement with its data.
+
+    Attributes:
+        statement: Without its FORMAT clause.
+    """
 
     statement: str
     format: str
@@ -59,10 +63,13 @@ class Insert:
 
 @dataclass(frozen=True)
 class Message:
-    """text:       the statement, with what follows it
-    parameters: by name, without `param_`
-    settings:   of the engine
-    encoding:   of the answer; empty for none
+    """A request.
+
+    Attributes:
+        text: The statement, with what follows it.
+        parameters: By name, without `param_`.
+        settings: Settings of the engine.
+        encoding: The encoding of the answer; "" for none.
     """
 
     text: bytes
@@ -74,7 +81,7 @@ class Message:
 
     @property
     def insert(self) -> Insert | None:
-        """Of a statement that is followed by data in the format that it names."""
+        """The insert, if the statement is followed by data in the format that it names."""
         found = _INSERT_WITH_DATA.match(self.text)
         if found is None:
             return None
@@ -82,7 +89,11 @@ class Message:
 
 
 def read_message(target: str, headers: Mapping[str, str], body: bytes) -> Message:
-    """raises: ValueError for a body in an encoding that is not known"""
+    """Parse a request.
+
+    Raises:
+        ValueError: The encoding of the body is not known.
+    """
     given = dict(parse_qsl(urlsplit(target).query, keep_blank_values=True))
     body = _decompressed(body, headers.get("Content-Encoding", ""))
     kind = headers.get("Content-Type", "")
@@ -125,7 +136,7 @@ def _decompressed(body: bytes, encoding: str) -> bytes:
 
 
 def _answer_encoding(given: Mapping[str, str], headers: Mapping[str, str]) -> str:
-    """The first of those that the client accepts, where it asks for compression."""
+    """Return the first encoding that the client accepts, if it asks for compression."""
     if given.get("enable_http_compression") != "1":
         return ""
     accepted = (name.strip() for name in headers.get("Accept-Encoding", "").split(","))

@@ -1,4 +1,4 @@
-"""Starts the stand-in for a ClickHouse server, and lays out its databases; see README.md."""
+"""The start of the stand-in for a ClickHouse server, and its databases; see README.md."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ SERVER = "server"
 DISTRIBUTED = "distributed"
 SHARDS = 2
 
-# Local because the port is the server's own, on which nothing listens.
+# A shard is local, because the port is the server's own, on which nothing listens.
 _SHARD = """
     <shard><weight>{weight}</weight><replica><host>127.0.0.1</host><port>9000</port></replica></shard>
 """
@@ -31,7 +31,7 @@ _CONFIG = """
   </clickhouse>
 """
 
-# Of one shard, 0 where a table is read as it is.
+# The rows of one shard; the number is 0 if a table is read as it is.
 _OF_SHARD = f"shardNum() IN (0, cityHash64(distinct_id) % {SHARDS} + 1)"
 _FILTERS = {f"{DISTRIBUTED}.{table}_local": _OF_SHARD for table in EVENT_TABLES}
 
@@ -66,7 +66,7 @@ class ClickHouse:
         )
 
     def distribute(self) -> None:
-        """Put Distributed tables in the place of those that the product has made."""
+        """Replace the tables that the product has made by Distributed ones."""
         client = self.client(DISTRIBUTED)
         for statement in _DISTRIBUTE:
             client.command(statement)
@@ -75,7 +75,7 @@ class ClickHouse:
 
 @contextmanager
 def clickhouse(folder: Path) -> Iterator[ClickHouse]:
-    """One that listens; both databases are there, and empty."""
+    """Run a stand-in that listens, with both databases empty."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.clickhouse.front", *_arguments(folder)],
         cwd=Path(__file__).parents[3],
