@@ -1,7 +1,7 @@
 """Real stores for every suite: a migrated database of its own for each test.
 
-A test that uses the records store runs on SQLite. `@pytest.mark.every_engine`, where SQL decides
-the outcome, runs it on SQLite and on PostgreSQL; `@pytest.mark.postgresql` on PostgreSQL alone.
+A test that uses the records store runs on SQLite. `@pytest.mark.every_engine`, for outcomes that
+SQL decides, runs it on SQLite and on PostgreSQL; `@pytest.mark.postgresql` only on PostgreSQL.
 """
 
 import gc
@@ -57,7 +57,7 @@ from tests.support.sites import (
     team,
 )
 
-# Fixtures of the whole session: the embedded event engine has one folder a process.
+# Fixtures of the whole session: the embedded event engine has one folder per process.
 __all__ = [
     "chdb_events",
     "clickhouse_events",
@@ -109,7 +109,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
-    """The mark nearest to the test decides; one for PostgreSQL alone always does."""
+    """Return a test's engines by its nearest mark; one for only PostgreSQL always decides."""
     for mark in item.iter_markers():
         if mark.name == "postgresql":
             return (POSTGRESQL,)
@@ -118,21 +118,25 @@ def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
     return ENGINES if is_every else (SQLITE,)
 
 
-# Where tests drive a browser, and what these import.
+# The folders whose tests drive a browser, and those that they import.
 IN_BROWSER = ("clients", "console", "support")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `-m browser` alone the other folders are not imported: that takes each process of the
-    tests longer than ten of these tests."""
+    """Leave out the other folders with `-m browser` alone.
+
+    Importing them takes each process of the tests longer than ten of these tests.
+    """
     is_other = collection_path.parent == HERE and collection_path.name not in IN_BROWSER
     return True if config.option.markexpr == BROWSER and is_other else None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected, millions of objects, stays until the end: the garbage collector need not
-    look through it, neither now nor whenever a test has made enough objects."""
+    """Keep the garbage collector from looking through what is collected.
+
+    These are millions of objects that stay until the end.
+    """
     gc.disable()
     try:
         return (yield)
@@ -142,13 +146,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def is_long(path: Path) -> bool:
-    """Tests of real processes, of clients and of the console."""
+    """Return whether a file has tests of real processes, of clients or of the console."""
     return path.stem.endswith("_crash") or path.parent.name in ("clients", "console")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files run first, then those with most tests, so that no worker is left with one of them
-    at the end."""
+    """Run long files first, then those with most tests.
+
+    No worker is then left with one of them at the end.
+    """
     for item in items:
         folder = item.path.relative_to(HERE).parts[0]
         if item.get_closest_marker(BROWSER) and folder not in IN_BROWSER:
@@ -161,8 +167,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     call: pytest.CallInfo[None],
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With FANION_TEST_NO_SKIPS=1 a skip is a failure with the same reason, unless that is the
-    missing history of a clone: it cannot be installed."""
+    """Turn skips into failures with the same reason, with FANION_TEST_NO_SKIPS=1.
+
+    Only the missing history of a clone stays a skip, because it cannot be installed.
+    """
     report = yield
     is_strict = os.environ.get("FANION_TEST_NO_SKIPS") == "1"
     if report.skipped and call.excinfo and is_strict and str(call.excinfo.value) != NO_HISTORY:
@@ -173,7 +181,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """With pytest-xdist, one server for each worker."""
+    """Yield a server; with pytest-xdist each worker has its own."""
     try:
         with private_postgres() as server:
             yield server
@@ -202,7 +210,7 @@ def postgres_lending(postgres: Postgres, postgres_template: str) -> Lending:
 
 @pytest.fixture
 async def postgres_url(postgres_lending: Lending) -> AsyncIterator[str]:
-    """A migrated PostgreSQL database of the test's own."""
+    """Yield the URL of a migrated PostgreSQL database of the test's own."""
     name = await postgres_lending.lend()
     yield postgres_lending.postgres.url(name)
     await postgres_lending.take_back(name)
@@ -210,7 +218,7 @@ async def postgres_url(postgres_lending: Lending) -> AsyncIterator[str]:
 
 @pytest.fixture
 def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
-    """A migrated SQLite file of the test's own."""
+    """Return the URL of a migrated SQLite file of the test's own."""
     path = tmp_path / "records.db"
     shutil.copyfile(sqlite_template, path)
     return f"sqlite:///{path}"
@@ -218,7 +226,7 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest) -> str:
-    """Of the records store: `sqlite` or `postgresql`; see `engines_of`."""
+    """Return the records store's engine, `sqlite` or `postgresql`; see `engines_of`."""
     name: str = request.param
     return name
 
@@ -232,7 +240,7 @@ def records_url(request: pytest.FixtureRequest, engine: str) -> str:
 
 @pytest.fixture
 async def records(records_url: str) -> AsyncIterator[Records]:
-    """A migrated, open store."""
+    """Yield a migrated, open store."""
     store = await open_records(records_url)
     yield store
     await store.close()
