@@ -1,5 +1,4 @@
-"""Damage and loss on disk: the start and the doctor each say it in one line, and never fail with a
-traceback."""
+"""Damage and loss on disk: start and doctor each report it in one line, without a traceback."""
 
 import shutil
 import socket
@@ -25,14 +24,14 @@ def server(tmp_path: Path) -> RealServer:
 
 
 def use(server: RealServer) -> None:
-    """Start it, and stop it again: then it has all its stores."""
+    """Start and stop a server, so that it has all its stores."""
     server.start()
     server.close()
     until(lambda: not any(server.data.glob("accept-log.db-*")), "the log's writer goes on")
 
 
 def refusal(done: "subprocess.CompletedProcess[str]") -> str:
-    """The one line beside those of the log."""
+    """Return the only line besides those of the log."""
     lines = [line for line in done.stderr.splitlines() if not line.startswith("{")]
     assert done.returncode == 2, done.stderr
     assert len(lines) == 1, lines
@@ -40,7 +39,7 @@ def refusal(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def findings(done: "subprocess.CompletedProcess[str]") -> dict[str, str]:
-    """What the doctor says is wrong, without the advice."""
+    """Return what the doctor says is wrong, without the advice."""
     assert done.returncode == 1, done.stderr + done.stdout
     assert done.stderr == ""
     wrong = [line for line in done.stdout.splitlines() if line.startswith("!!")]
@@ -159,7 +158,7 @@ def test_events_that_were_deleted_after_use_are_missed(
     assert findings(examined) == {"event store": gone}
     assert advice(examined, "event store") == todo
     assert refusal(started) == f"fanion: FANION_EVENTS_URL: the event store in {gone}. {todo}"
-    assert folder.exists() is keeps_folder  # no other store was made in its place
+    assert folder.exists() is keeps_folder  # no other store was created in its place
     server.command("stores", "adopt")
     assert server.run("doctor").returncode == 0
 

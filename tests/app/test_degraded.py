@@ -1,4 +1,4 @@
-"""What answers flags while the records store is away is there early, and knows places."""
+"""The answers to flags while the records store is down: they come early, and know locations."""
 
 import io
 import subprocess
@@ -24,7 +24,7 @@ NOW = datetime(2024, 3, 1, tzinfo=UTC)
 PROJECT = Project(7, UUID(int=1), UUID(int=2), "Home", "phc_home", "UTC", NOW)
 BRITISH = {"key": "$geoip_country_code", "type": "person", "value": "GB"}
 
-# Each takes 0.1 to 0.5 s to load, and none is needed for capture and flags.
+# Each takes 0.1 to 0.5 s to import, and none is needed for capture and flags.
 LATER = {
     "alembic",
     "chdb",
@@ -36,7 +36,7 @@ LATER = {
     "litestar",
     "numpy",
 }
-# While these are loaded, the records store has time to answer.
+# The records store has time to answer while these are imported.
 MEANWHILE = {
     "fanion.app.application",
     "fanion.app.services",
@@ -133,7 +133,7 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
 
     assert page.status_code == 200
     assert "Not ready:</strong> records store cannot be reached." in page.text
-    # Of an unknown place only the store could know more, and it does not answer.
+    # Only the store could know more about an unknown location, and it does not answer.
     assert answers == [
         {"featureFlags": {"british": True}, "errorsWhileComputingFlags": False},
         {"featureFlags": {}, "errorsWhileComputingFlags": True},

@@ -1,4 +1,4 @@
-"""What a real server makes is its user's alone, whatever the umask."""
+"""The permissions of everything a real server creates: only for its user, whatever the umask."""
 
 import os
 import stat
@@ -16,12 +16,12 @@ from tests.support.server import Keys, RealServer
 
 OTHERS = 0o077
 USUAL = 0o022
-# Of the server: a web worker, and the writer of the accept log.
+# The server's children: a web worker, and the writer of the accept log.
 CHILDREN = ("fanion.app.web_worker", "fanion.accept_log.writer_main")
 
 
 class LooseServer(RealServer):
-    """Started with a umask that lets others read."""
+    """A server started with a umask that lets others read."""
 
     def launch(self) -> None:
         before = os.umask(USUAL)
@@ -39,8 +39,11 @@ def server(tmp_path: Path) -> Iterator[LooseServer]:
 
 
 def modes(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Of a folder and all in it but symbolic links. A running server deletes files at any time,
-    such as the journal of an SQLite transaction; `os.walk` passes over folders that are gone."""
+    """Yield the mode of a folder and of all in it except symbolic links.
+
+    A running server deletes files at any time, such as the journal of an SQLite transaction;
+    `os.walk` passes over folders that are gone.
+    """
     yield folder, folder.lstat().st_mode
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent, name) for name in (*folders, *files)):
@@ -51,7 +54,7 @@ def modes(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def open_ones(folder: Path) -> list[str]:
-    """Of a folder and all in it, the server's log aside, which the test itself opens."""
+    """Return what others may read, without the server's log, which the test itself opens."""
     return [
         str(path.relative_to(folder))
         for path, mode in modes(folder)
@@ -60,7 +63,7 @@ def open_ones(folder: Path) -> list[str]:
 
 
 def children(parent: int) -> dict[str, str]:
-    """Command line and umask of each process that a process started."""
+    """Return command line and umask of each child of a process."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -77,13 +80,13 @@ def children(parent: int) -> dict[str, str]:
 
 
 def loosen(folder: Path) -> None:
-    """As versions before this one left it. No server may run there."""
+    """Loosen permissions to those of earlier versions. No server may run there."""
     for path, mode in modes(folder):
         path.chmod(0o755 if stat.S_ISDIR(mode) else 0o644)
 
 
 def use(server: LooseServer, keys: Keys) -> None:
-    """So that all files are there, write-ahead logs too."""
+    """Send requests, so that all files exist, including write-ahead logs."""
     key = {"api_key": keys.project_api_key}
     body = key | {"event": "seen", "distinct_id": "ann"}
     assert plain_http.post(f"{server.url}/capture/", json=body).status_code == 200

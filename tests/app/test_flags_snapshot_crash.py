@@ -1,4 +1,4 @@
-"""A server starts from a snapshot of flags, and answers while PostgreSQL is unreachable."""
+"""A server that starts from a snapshot of flags, and answers while PostgreSQL is unreachable."""
 
 import sqlite3
 from contextlib import closing
@@ -19,7 +19,7 @@ HOUR_S = 3600
 
 @pytest.fixture
 def home(tmp_path: Path) -> PreloadedServer:
-    """An installation that does not run."""
+    """Return an installation that does not run."""
     return PreloadedServer(tmp_path / "home")
 
 
@@ -30,7 +30,7 @@ def keys(home: PreloadedServer) -> Keys:
 
 @pytest.fixture
 def snapshot(home: PreloadedServer, keys: Keys, tmp_path: Path) -> Path:
-    """Of one flag, an hour ago."""
+    """Return a snapshot of one flag, taken an hour ago."""
     flag = {"key": FLAG, "name": "", "created_at": "2024-01-01T00:00:00Z", "active": True}
     flag["filters"] = {"groups": [{"rollout_percentage": 100}]}
     document, out = tmp_path / "flags.json", tmp_path / "flags.db"

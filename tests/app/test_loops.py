@@ -1,4 +1,4 @@
-"""Each background loop is started by one role, as the table of the documentation says."""
+"""The background loops: each is started by one role, as the table of the documentation says."""
 
 import asyncio
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_the_documentation_lists_every_loop_in_order() -> None:
 
 
 async def started(records_url: str, events: EventStore, folder: Path, role: str) -> set[str]:
-    """The names of the loops of a process with this role."""
+    """Return the names of the loops of a process with this role."""
     async with open_site(records_url, events, folder, role=role) as site:
         running = site.running
         names = {**running.public.flags.loops, **running.loops}

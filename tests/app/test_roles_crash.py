@@ -19,14 +19,14 @@ from tests.support.preloaded import PreloadedServer, run_fanion
 from tests.support.server import Keys, RealServer, free_port, project_client
 
 Json = dict[str, Any]
-# A process with a role, and further settings, which is ready when this returns.
+# Starts a process with a role and further settings, and returns once it is ready.
 Start = Callable[..., RealServer]
 FLAG = "answered-from-the-copy"
 ROLES = ("web", "api", "ingest", "jobs")
 
 
 def loads_engine(server: RealServer) -> bool:
-    """Whether the embedded event engine is in the memory of the process."""
+    """Return whether the process has the embedded event engine in its memory."""
     return "_chdb" in Path(f"/proc/{server.pid}/maps").read_text()
 
 
@@ -52,7 +52,7 @@ def keys(tmp_path: Path, postgres_url: str) -> Keys:
 
 @pytest.fixture
 def no_events() -> dict[str, str]:
-    """A ClickHouse server that is not there."""
+    """Return settings that name a ClickHouse server that does not exist."""
     return {"FANION_EVENTS_URL": f"clickhouse://127.0.0.1:{free_port()}/fanion"}
 
 
@@ -172,7 +172,7 @@ async def test_web_answers_flags_and_stays_ready_without_postgresql(
 
 
 def metrics(server: RealServer) -> dict[str, float]:
-    """Those without labels."""
+    """Return the metrics without labels."""
     with plain_http.Client() as client:
         answer = client.get(f"{server.url}/metrics")
     assert answer.status_code == 200, answer.text
@@ -181,7 +181,7 @@ def metrics(server: RealServer) -> dict[str, float]:
 
 
 def flags_kept(server: RealServer) -> bytes:
-    """Also what is in its journal, while it has one."""
+    """Return the offline copy, including its journal while there is one."""
     return b"".join(file.read_bytes() for file in server.data.glob("kept-flags.db*"))
 
 
@@ -222,7 +222,7 @@ async def test_each_role_does_its_part(
     watching = asyncio.create_task(viewer.upto("live"))
 
     async def is_shown() -> bool:
-        """What was stored before the first look at a new stream is not."""
+        """Capture an event until the stream shows one stored after its first look."""
         await asyncio.to_thread(capture, web, keys, "live")
         return watching.done()
 

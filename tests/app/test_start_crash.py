@@ -1,4 +1,4 @@
-"""A start serves capture and flags before the event store is open, and loses nothing of it."""
+"""A start serves capture and flags before the event store is open, and loses no event."""
 
 import signal
 import socket
@@ -26,7 +26,11 @@ UNAVAILABLE = error(
 
 @dataclass
 class Opening:
-    """silent: takes the connections that are meant for an event store, and never answers"""
+    """A server that cannot open its event store.
+
+    Attributes:
+        silent: Accepts the connections meant for an event store, and never answers.
+    """
 
     server: RealServer
     keys: Keys
@@ -60,7 +64,7 @@ class Opening:
 
 @pytest.fixture
 def opening(tmp_path: Path) -> Iterator[Opening]:
-    """A server that serves, and cannot open its event store."""
+    """Yield a server that serves, and cannot open its event store."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/default"
         server = PreloadedServer(tmp_path / "data", {"FANION_EVENTS_URL": url})
@@ -129,7 +133,11 @@ def test_what_was_captured_before_is_ingested_by_the_next_start(
 
 @dataclass
 class Blocked:
-    """blocked: a file where the event store would have its folder"""
+    """A server whose event store is blocked.
+
+    Attributes:
+        blocked: A file where the event store would have its folder.
+    """
 
     server: RealServer
     blocked: Path
@@ -143,7 +151,7 @@ class Blocked:
 
 @pytest.fixture
 def blocked(tmp_path: Path) -> Iterator[Blocked]:
-    """A server whose event store cannot be opened for now."""
+    """Yield a server whose event store cannot be opened yet."""
     file = tmp_path / "blocked"
     file.touch()
     url = f"chdb://{file}/events?database=s3cret"

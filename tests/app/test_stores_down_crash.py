@@ -1,4 +1,4 @@
-"""While a store fails, clients are asked to retry; what was acknowledged is never lost."""
+"""While a store fails, clients are asked to retry, and nothing acknowledged is ever lost."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ NO_PROJECT = error("server_error", "fetch_team_fail", "Unable to fetch team from
 async def home(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
 ) -> AsyncIterator[Home]:
-    """An application of the test's own; its log takes 200 kB."""
+    """Yield an application of the test's own, whose log takes 200 kB."""
     async with (
         open_site(records_url, events, tmp_path, accept_log_bytes_max=200_000) as site,
         open_home(site, project_id) as home,
@@ -71,7 +71,7 @@ async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(home: Home)
     home.site.events.is_down = True
     acknowledged = []
     for number in range(100):
-        # Not compressible, or it would not fill.
+        # Random, since compressible text would not fill the log.
         answer = await send(home, f"{number:03}", noise=os.urandom(5_000).hex())
         if answer.status_code != 200:
             break
@@ -140,7 +140,7 @@ async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
         first = await capture(client, keys, range(20))
         await stored_names(client, keys, len(first))
 
-        # No file may reach further than this, which to a store looks like a full disk.
+        # No file may grow beyond this, which looks like a full disk to a store.
         before = limit_files(pid, (65_536, resource.RLIM_INFINITY))
         full = await capture(client, keys, range(20, 40))
         last = await client.post("/capture/", json=item(keys, 99))
@@ -155,7 +155,7 @@ async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
 
 
 def limit_files(server: int, limits: tuple[int, int]) -> tuple[int, int]:
-    """Of the server, and of the process that writes its accept log. Returns those of before."""
+    """Limit the files of a server and its children, and return the server's former limits."""
     children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
     for child in children:
         resource.prlimit(int(child), resource.RLIMIT_FSIZE, limits)
@@ -163,21 +163,21 @@ def limit_files(server: int, limits: tuple[int, int]) -> tuple[int, int]:
 
 
 def item(keys: Keys, number: int) -> Json:
-    """100 kB that cannot be made smaller."""
+    """Return an item of 100 kB that cannot be compressed."""
     properties = {"noise": os.urandom(50_000).hex()}
     key = {"api_key": keys.project_api_key, "distinct_id": "u"}
     return {**key, "event": f"{number:03}", "properties": properties}
 
 
 async def capture(client: httpx.AsyncClient, keys: Keys, numbers: range) -> list[str]:
-    """The names of those that were acknowledged."""
+    """Return the names of the items that were acknowledged."""
     answers = [await client.post("/capture/", json=item(keys, number)) for number in numbers]
     assert {answer.status_code for answer in answers} <= {200, 503}
     return [f"{n:03}" for n, answer in zip(numbers, answers, strict=True) if answer.is_success]
 
 
 async def stored_names(client: httpx.AsyncClient, keys: Keys, count: int) -> list[str]:
-    """All that is stored, once there are `count`."""
+    """Return the names of all stored events, once there are `count`."""
     headers = {"authorization": f"Bearer {keys.personal_api_key}"}
     async with asyncio.timeout(60):
         while True:

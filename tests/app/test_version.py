@@ -1,4 +1,4 @@
-"""The same version in every place that reports one."""
+"""The same version is in every place that reports one."""
 
 import re
 from pathlib import Path

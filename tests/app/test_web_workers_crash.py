@@ -1,5 +1,7 @@
-"""A real server with a web worker: it answers as one process would, and outlives each of its
-processes."""
+"""A real server with a web worker.
+
+It answers like one process would, and outlives each of its processes.
+"""
 
 import json
 import os
@@ -33,7 +35,7 @@ class House:
     keys: Keys
 
     def client(self) -> httpx.Client:
-        """One connection, for as long as it is used."""
+        """Return a client with one connection, for as long as it is used."""
         headers = {"Authorization": f"Bearer {self.keys.personal_api_key}"}
         limits = httpx.Limits(max_connections=1)
         return plain_http.Client(
@@ -42,7 +44,7 @@ class House:
 
     @contextmanager
     def client_of_worker(self) -> Iterator[httpx.Client]:
-        """Whose connection the web worker has: those that capture go there."""
+        """Yield a client whose connection the web worker has, because it captures."""
         with self.client() as client:
             self.await_worker(client)
             yield client
@@ -51,7 +53,7 @@ class House:
         until(lambda: process_of(self.capture(client, "anyone")) != self.own(), "no web worker")
 
     def own(self) -> str:
-        """How request ids of the server itself begin."""
+        """Return the start of the request ids of the server itself."""
         return process_of(plain_http.get(f"{self.server.url}/_health"))
 
     def capture(self, client: httpx.Client, distinct_id: str, **more: Any) -> httpx.Response:
@@ -66,8 +68,10 @@ class House:
         return self.decide(client, distinct_id).json()["featureFlags"]
 
     def await_flag(self, client: httpx.Client, key: str, wanted: bool) -> None:
-        """In the next answer; only one that took longer than a read of flags may take is followed
-        by further requests."""
+        """Wait until the client's answers show the value of a flag.
+
+        It must be in the first answer, unless that took longer than reading flags may take.
+        """
         answer = self.decide(client, "ann")
         if answer.elapsed.total_seconds() < BUILD_WAIT_S:
             assert answer.json()["featureFlags"].get(key) is wanted
@@ -83,12 +87,12 @@ class House:
         return [event["distinct_id"] for event in found["results"] if event["event"] == "seen"]
 
     def process(self, program: str) -> int | None:
-        """The id of the process of this server that runs it."""
+        """Return the id of this server's process that runs the program."""
         return child(self.server.pid, program)
 
 
 def process_of(answer: httpx.Response) -> str:
-    """Request ids of one process begin alike."""
+    """Return the process that has answered: its request ids have the same start."""
     return answer.headers["x-request-id"].partition("-")[0]
 
 
@@ -102,7 +106,7 @@ def child(parent: int, program: str) -> int | None:
 
 
 def add_flags(path: Path, project_id: int, flags: int) -> None:
-    """Straight into the records: the API takes milliseconds for each."""
+    """Write flags into the records, because the API takes milliseconds for each."""
     rows = [(project_id, f"flag-{number}", json.dumps(IS_ON)) for number in range(flags)]
     with closing(sqlite3.connect(path, timeout=20)) as file, file:
         file.executemany(
@@ -249,7 +253,7 @@ def test_metrics_are_those_of_all_processes(house: House) -> None:
 
 def test_clients_that_ask_for_very_many_flags_ask_the_server(house: House) -> None:
     def is_own(client: httpx.Client, token: str) -> bool:
-        """Whether the server itself answered."""
+        """Return whether the server itself has answered."""
         body = {"api_key": token, "distinct_id": "ann"}
         return process_of(client.post("/decide/?v=3", json=body)) == house.own()
 
@@ -288,7 +292,7 @@ def test_a_web_worker_that_dies_is_started_again(house: House) -> None:
     assert first is not None
     with house.client_of_worker() as client:
         os.kill(first, signal.SIGKILL)
-        with suppress(httpx.TransportError):  # what was under way in it
+        with suppress(httpx.TransportError):  # the request in progress there
             house.capture(client, "cut off")
 
         assert house.capture(client, "meanwhile").status_code == 200
@@ -309,7 +313,7 @@ def test_a_writer_of_the_log_that_dies_is_started_again_for_the_web_worker(house
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[House]:
-    """Of its own, to be stopped and killed."""
+    """Yield a server of the test's own, to be stopped and killed."""
     server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
     try:
         made = House(server, server.setup())
@@ -343,7 +347,7 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(fresh: House) -> No
 
 
 def runs(process: int | None) -> bool:
-    """A process that has ended and was not waited for does not."""
+    """Return whether the process runs; one that has ended and was not waited for does not."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except OSError:

@@ -1,5 +1,8 @@
-"""Settings that name stores which cannot be meant: each start ends with one line and exit code 2
-and has written nothing, and the doctor finds all of them in one run."""
+"""Settings that name stores which cannot be the right ones.
+
+Each start ends with one line and exit code 2 and has written nothing. The doctor finds all of them
+in one run.
+"""
 
 import shutil
 import subprocess
@@ -27,7 +30,7 @@ HOURS_S = 3 * 3600
 
 
 def refusal(done: "subprocess.CompletedProcess[str]") -> str:
-    """The one line beside those of the log."""
+    """Return the only line besides those of the log."""
     lines = [line for line in done.stderr.splitlines() if not line.startswith("{")]
     assert done.returncode == 2, done.stderr
     assert len(lines) == 1, lines
@@ -35,7 +38,7 @@ def refusal(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def findings(done: "subprocess.CompletedProcess[str]") -> dict[str, str]:
-    """What the doctor says is wrong."""
+    """Return what the doctor says is wrong."""
     assert done.returncode == 1, done.stderr + done.stdout
     wrong = [line for line in done.stdout.splitlines() if line.startswith("!!")]
     return {line[4:18].strip(): line[19:] for line in wrong}
@@ -49,7 +52,7 @@ def is_up(server: RealServer) -> bool:
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """Answers as a ClickHouse server to a password that is wrong."""
+    """A ClickHouse server that refuses the password."""
 
     TEXT = (
         b"Code: 516. DB::Exception: fanion: Authentication failed: password is incorrect, or there "
@@ -68,7 +71,7 @@ class Refusing(BaseHTTPRequestHandler):
         self.do_POST()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -143,7 +146,7 @@ async def test_an_account_without_rights_is_refused(
 @pytest.mark.postgresql
 @pytest.mark.parametrize("role", ROLES)
 def test_postgresql_that_cannot_be_reached(tmp_path: Path, role: str) -> None:
-    """Where no flags are kept; test_roles_crash has those that are."""
+    """The start fails where no flags are kept; test_roles_crash covers servers that have some."""
     settings = {
         "FANION_DATABASE_URL": f"postgresql://u:s3cret@127.0.0.1:{free_port()}/d",
         "FANION_EVENTS_URL": f"clickhouse://127.0.0.1:{free_port()}/d",

@@ -1,4 +1,4 @@
-"""What `python -m bench capacity` counts and computes."""
+"""The counts and computations of `python -m bench capacity`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What `python -m bench walk` counts: of a small program, exactly; of the server, that it runs."""
+"""The counts of `python -m bench walk`: exact for a small program; for the server, that it runs."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ from bench.walk_tracer import Entry
 
 PROGRAM_S = 60.0
 
-# Waits for a line before it does its work, and after it.
+# Waits for a line before its work, and after it.
 MAIN = """
     import asyncio
     import sys
@@ -48,7 +48,11 @@ MAIN = """
 
 @contextmanager
 def traced(folder: Path, **files: str) -> Iterator[tuple[Controller, "subprocess.Popen[str]"]]:
-    """The program, which waits for its first line. files: of the package `sample`"""
+    """Start the program, which waits for its first line.
+
+    Args:
+        files: The files of the package `sample`.
+    """
     package = folder / "sample"
     package.mkdir()
     for name, text in files.items():
@@ -76,7 +80,7 @@ def calls_of(folder: Path, **files: str) -> Calls:
 
 
 def recorded(folder: Path, **files: str) -> Recording:
-    """What one answer calls."""
+    """Return the calls of one answer."""
     with traced(folder, **files) as (control, program):
         assert program.stdin is not None
         assert program.stdout is not None

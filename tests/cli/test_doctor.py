@@ -1,4 +1,4 @@
-"""`fanion doctor`: what it says of a server that runs on the folder, and how it reads."""
+"""The report of `fanion doctor` on the server of a folder, and its form."""
 
 import asyncio
 import fcntl
@@ -32,7 +32,7 @@ async def findings(settings: Settings) -> dict[str, Finding]:
 
 @asynccontextmanager
 async def answering(body: bytes) -> AsyncIterator[str]:
-    """The address of something that answers each request with a body."""
+    """Yield the address of a server that answers each request with `body`."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -283,7 +283,7 @@ def doctor(data: Path, **environment: str) -> tuple[int, str]:
 
 @pytest.fixture
 def sound(tmp_path: Path) -> Path:
-    """A folder with a records store, which no other user may read."""
+    """Return a folder with a records store that no other user may read."""
     asyncio.run(migrate(Settings(data=tmp_path).records_url))
     for file in tmp_path.iterdir():
         file.chmod(0o600)

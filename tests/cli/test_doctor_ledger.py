@@ -1,4 +1,4 @@
-"""The doctor compares the events that are stored with what the ledger says was stored."""
+"""The doctor's comparison of stored events with the ledger."""
 
 from collections import Counter
 from contextlib import closing
@@ -28,7 +28,7 @@ INSERT = """
 
 @pytest.fixture
 async def settings(tmp_path: Path, own_events_url: str) -> Settings:
-    """Of an installation whose stores know each other."""
+    """Return the settings of an installation whose stores know each other."""
     settings = Settings(data=tmp_path, events_url=own_events_url)
     await migrate(settings.records_url)
     records = await open_records(settings.records_url)
@@ -41,7 +41,7 @@ async def settings(tmp_path: Path, own_events_url: str) -> Settings:
 
 
 async def count(settings: Settings, minutes_ago: int, items: int) -> None:
-    """In the ledger."""
+    """Count items in the ledger."""
     minute = minute_of(utc_now() - timedelta(minutes=minutes_ago))
     tally = Tally(Counter({(1, minute, STORED): items, (1, minute, "no_name"): 7}))
     records = await open_records(settings.records_url)
@@ -69,7 +69,7 @@ async def test_fewer_events_than_the_ledger_says_are_found(settings: Settings) -
     missing = await stored_events(settings)
     store(settings, 60, 8)
     complete = await stored_events(settings)
-    await count(settings, 1, 5)  # perhaps not ingested everywhere
+    await count(settings, 1, 5)  # perhaps not yet ingested everywhere
     await count(settings, 60 * 24 * 31, 5)  # about to be forgotten
     settled = await stored_events(settings)
 

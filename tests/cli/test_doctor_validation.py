@@ -1,5 +1,7 @@
-"""Flags, cohorts, insights and dashboards that older versions have stored, and that the current
-validation would refuse, are reported."""
+"""The doctor's report of stored objects that the current validation would refuse.
+
+Older versions have stored such flags, cohorts, insights and dashboards.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +34,7 @@ async def test_stored_flags_that_validation_refuses_are_found(home: Home) -> Non
     gone = await home.create_flag(key="gone")
     await home.store_flag(gone, deleted=True, filters={"groups": [{"rollout": 5}]})
     spaced = await home.create_flag(key="spaced")
-    # As an import brings them.
+    # As an import may store it.
     plain: Any = {"groups": [{"rollout_percentage": 5}], "payloads": {"true": "plain text"}}
     await home.store_flag(spaced, key="with space", filters=plain)
     misspelt = await home.create_flag(key="misspelt")

@@ -1,4 +1,4 @@
-"""`fanion flags snapshot`, as an operator runs it."""
+"""The command `fanion flags snapshot`, as an operator runs it."""
 
 import asyncio
 import re
@@ -39,7 +39,7 @@ def test_a_snapshot_holds_all_projects_with_their_flags(fanion: Fanion, tmp_path
 
 
 async def flags_of(copy: OfflineFlagStore) -> dict[str, list[str]]:
-    """Of each project, by its key."""
+    """Return the keys of each project's flags, by the project's key."""
     found = {}
     for project in await copy.projects():
         flags = await copy.get(project.id)

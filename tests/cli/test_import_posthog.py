@@ -1,4 +1,4 @@
-"""`fanion import-posthog` as an operator runs it, where no server of ours runs."""
+"""The command `fanion import-posthog`, as an operator runs it while no server of ours runs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ EVENTS = [event(n, YEAR_2024 + timedelta(hours=n)) for n in range(3)]
 def a_source(
     events: list[Any], *flags: Any, habits: Habits = COUNTING, uncounted: int = 0
 ) -> Script:
-    """With these flags and events, and nothing else that it would return."""
+    """Return a source with these flags and events, and no other objects."""
     listed = ForeignEvents(events, habits, uncounted=uncounted)
 
     def script(asked: Asked) -> Answer:
@@ -66,7 +66,7 @@ def in_log(records_url: str, folder: Path) -> Sequence[LogEntry]:
 
 
 def handed_in(entries: Sequence[LogEntry]) -> list[str]:
-    """The ids of the events, in order."""
+    """Return the ids of the events, in order."""
     items = [item for entry in entries for item in json.decode(entry.envelope.body)]
     return [item["uuid"] for item in items]
 

@@ -1,4 +1,4 @@
-"""`fanion ingestion` and `fanion dead-letters`, while a server works on the same records."""
+"""The commands `fanion ingestion` and `fanion dead-letters`, beside a running server."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ WAIT_S = 60
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A process of its own, as an operator runs it."""
+    """The command line, run in another process as an operator does."""
 
     environment: dict[str, str]
 
@@ -49,7 +49,7 @@ async def put_aside(home: Home, count: int) -> None:
 
 
 async def stored(home: Home) -> list[Json]:
-    """Once there is something."""
+    """Return the stored events, once there are any."""
     async with asyncio.timeout(WAIT_S):
         while True:
             if found := await home.events():

@@ -1,4 +1,4 @@
-"""`fanion keys` and `fanion projects`, as an operator runs them: the activity records it."""
+"""The commands `fanion keys` and `fanion projects`, as an operator runs them, with activity."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,13 +20,13 @@ def printed(fanion: Fanion, *arguments: str) -> Any:
 
 @pytest.fixture
 def project_id(fanion: Fanion) -> int:
-    """Of the first project, of an organization whose owner is the first user."""
+    """Return the id of the first project, whose organization has the first user as owner."""
     [made] = printed(fanion, "projects", "list")
     return int(made["project_id"])
 
 
 def reported(records_url: str, scope: str) -> list[tuple[Any, ...]]:
-    """The oldest first: what was done, to which thing of which project, its name, and by whom."""
+    """Return the activity, oldest first: what was done, item, project, name, and user."""
     columns = (_entry.activity, _entry.item_id, _entry.project_id, _entry.detail, _entry.user_id)
     return [
         (activity, item_id, project_id, detail["name"], user_id)

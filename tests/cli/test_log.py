@@ -1,4 +1,4 @@
-"""`fanion log open-partitions`."""
+"""The command `fanion log open-partitions`."""
 
 import asyncio
 from pathlib import Path

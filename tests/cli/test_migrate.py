@@ -1,4 +1,4 @@
-"""`fanion migrate --check` and `--wait`, beside another process that migrates."""
+"""The commands `fanion migrate --check` and `--wait`, beside another process that migrates."""
 
 import sqlite3
 from contextlib import closing
@@ -18,7 +18,7 @@ PENDING = f"fanion: migrations are pending: {', '.join(REVISIONS[1:])}\n"
 
 @pytest.fixture
 def old(tmp_path: Path) -> PreloadedServer:
-    """The folder of a server whose records store has the first migration alone."""
+    """Return a server whose records store has only the first migration."""
     folder = tmp_path / "old"
     folder.mkdir()
     return PreloadedServer(folder, {"FANION_DATABASE_URL": an_old_store(folder)})

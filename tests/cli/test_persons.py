@@ -1,4 +1,4 @@
-"""`fanion persons partition`."""
+"""The command `fanion persons partition`."""
 
 import asyncio
 from pathlib import Path

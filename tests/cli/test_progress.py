@@ -1,4 +1,4 @@
-"""What a terminal displays while a command works, and that other outputs display nothing."""
+"""The progress that a terminal displays while a command works; other outputs display nothing."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ from tests.cli.test_transfer import Fanion, written
 from tests.cli.test_transfer import fanion as fanion  # the fixture
 from tests.support.scripted_source import scripted
 
-# Colours, the cursor hidden and shown, lines erased.
+# Colours, hiding and showing the cursor, and erasing lines.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 FLAGS = [{"key": f"flag-{number}"} for number in range(30)]
 MEMBERS = [[f"person-{number}"] for number in range(12)]
@@ -68,7 +68,7 @@ def test_a_terminal_shows_the_progress(
 
     for text in texts:
         assert any(text in line for line in lines), (text, lines)
-    # Of what is complete: how many, how many a second, and no time left.
+    # The line of what is complete: how many, how many per second, and no time left.
     assert any(re.search(r"[0-9,]+ \w+, [0-9,]+/s +0:00:00", line) for line in lines), lines
 
 
@@ -80,7 +80,7 @@ def test_without_a_terminal_no_progress_is_shown(fanion: Fanion, tmp_path: Path,
 
 
 def an_old_store(folder: Path) -> str:
-    """With the first migration alone. The URL."""
+    """Create a store with only the first migration, and return its URL."""
     engine = create_engine(f"sqlite:///{folder}/records.db")
     with engine.begin() as connection:
         command.upgrade(alembic_config(connection), "0001")

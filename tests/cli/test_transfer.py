@@ -1,4 +1,4 @@
-"""`fanion export` and `fanion import`, as an operator runs them."""
+"""The commands `fanion export` and `fanion import`, as an operator runs them."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ HEAD: Json = {"format": "fanion-project", "version": 1}
 
 @pytest.fixture
 def fanion(records_url: str, tmp_path: Path) -> Fanion:
-    """On SQLite and on PostgreSQL, after `fanion setup`."""
+    """Return the command line after `fanion setup`, on SQLite and on PostgreSQL."""
     asyncio.run(set_up(records_url))
     environment: dict[str, str | None] = dict.fromkeys(
         name for name in os.environ if name.startswith("FANION_")
@@ -46,7 +46,7 @@ def fanion(records_url: str, tmp_path: Path) -> Fanion:
 
 
 async def set_up(records_url: str) -> None:
-    """As the command does, without the work that guessing the password has to cost."""
+    """Set up like the command does, without the work that guessing the password has to cost."""
     wanted = Installation(email="admin@fanion.local", first_name="Admin", password="p")
     records = await open_records(records_url)
     try:

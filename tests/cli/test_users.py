@@ -1,4 +1,4 @@
-"""`fanion users` and `fanion roles`, as an operator runs them."""
+"""The commands `fanion users` and `fanion roles`, as an operator runs them."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ ADA = "ada@example.com"
 
 
 def listed(fanion: Fanion) -> dict[str, tuple[str, bool, int]]:
-    """By address: level, whether active, and the number of keys."""
+    """Return level, activity and number of keys, by address."""
     found = printed(fanion, "users", "list")
     return {one["email"]: (one["level"], one["active"], one["keys"]) for one in found}
 
@@ -128,7 +128,7 @@ def test_a_link_for_a_new_password_is_printed_and_recorded(
 
 
 def user_of(records_url: str, token: str) -> str | None:
-    """Whose link it is."""
+    """Return the address of the user whose link it is."""
 
     async def read() -> str | None:
         records = await open_records(records_url)
@@ -280,7 +280,7 @@ def test_a_second_factor_is_removed_by_the_operator(fanion: Fanion, records_url:
 
 
 def test_a_removed_user_leaves_no_way_to_sign_in(fanion: Fanion, records_url: str) -> None:
-    """The address may pass to another user."""
+    """The address may pass to another user, who must not inherit a second factor."""
     user_id = printed(fanion, "users", "add", ADA)["id"]
     add_second_factor(records_url, user_id)
 

@@ -16,7 +16,7 @@ LIMITS = DataLoaderLimits(timeout_s=30, keys_max=10, reads_max=2)
 
 
 class Versions:
-    """Loads flag versions and remembers which keys each statement named."""
+    """A loader of flag versions that remembers which keys each statement named."""
 
     def __init__(self, records: Records) -> None:
         self.records = records
@@ -39,7 +39,7 @@ class Versions:
 
 @pytest.fixture
 async def versions(records: Records) -> Versions:
-    """Projects 1 to 100 stand at ten times their number."""
+    """Store versions for the projects 1 to 100: ten times their number."""
     rows = [{"project_id": n, "version": n * 10} for n in range(1, 101)]
     async with records.write() as connection:
         await connection.execute(insert(flag_versions), rows)

@@ -1,4 +1,4 @@
-"""Rows that are inserted many at once are read as those that are inserted one by one."""
+"""Rows that are inserted many at once are read like rows that are inserted one by one."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which changes are fed to the servers, in which order, and what a poll costs."""
+"""The changes that are fed to servers, their order, and the cost of a poll."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator
@@ -23,7 +23,7 @@ from tests.support.management import Workspace, open_workspace
 PROJECTS = 20_000
 FLAG_SETS = 100
 
-# Of one project: its row, a former key, its flags.
+# Statements that change one project: its row, a former key, its flags.
 RENAME = "UPDATE projects SET name = name || '!' WHERE id = :id"
 RETIRE = (
     "INSERT INTO former_project_tokens (token, project_id, valid_until) "
@@ -36,9 +36,10 @@ FORGET_FLAGS = "DELETE FROM flag_versions WHERE project_id = :id"
 
 
 class Loads:
-    """What a server is told to load: topic and ids, None for all; calls without ids are left out.
+    """The loads of a server: topic and ids, None for all; calls without ids are left out.
 
-    is_down: whether loading fails
+    Attributes:
+        is_down: Whether loading fails.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ def loads() -> Loads:
 
 @pytest.fixture
 async def feed(records: Records, loads: Loads) -> ChangeFeed:
-    """That has read everything already."""
+    """Return a feed that has read everything already."""
     feed = ChangeFeed(records, {topic: partial(loads.load, topic) for topic in FeedTopic})
     await feed.follow()
     assert loads.taken() == EVERYTHING
@@ -170,7 +171,7 @@ async def test_the_oldest_changes_are_deleted_and_who_missed_them_reads_everythi
 async def test_a_feed_that_began_anew_is_read_as_a_whole(
     records: Records, feed: ChangeFeed, loads: Loads
 ) -> None:
-    """As after a restored backup."""
+    """This happens after a backup was restored."""
     await run(records, FIRST_FLAG, id=1)
     await feed.follow()
     loads.taken()
@@ -190,7 +191,7 @@ async def test_a_change_that_commits_late_is_not_missed(
     await transaction.start()
     await late.execute(FIRST_FLAG.replace(":id", "1"))
 
-    await run(records, FIRST_FLAG, id=2)  # waits for no other transaction
+    await run(records, FIRST_FLAG, id=2)  # it waits for no other transaction
     await feed.follow()
     early = loads.taken()
     await transaction.commit()
@@ -204,7 +205,7 @@ async def test_a_change_that_commits_late_is_not_missed(
 async def test_numbers_are_in_the_order_of_commits(
     records: Records, postgres_url: str, feed: ChangeFeed, loads: Loads
 ) -> None:
-    """One transaction has its number and is not visible yet: the next one waits for it."""
+    """One transaction has its number and is not visible yet, and the next one waits for it."""
     first = await asyncpg.connect(postgres_url)
     transaction = first.transaction()
     await transaction.start()
@@ -234,8 +235,10 @@ async def _is_waiting(records: Records) -> bool:
 
 @pytest.fixture
 def statements(records_url: str) -> Iterator[list[tuple[str, int]]]:
-    """Each statement that is run from now on, with its number of rows; not those of servers that
-    run in this process for other tests."""
+    """Yield each statement that is run from now on, with its number of rows.
+
+    Statements of servers that run in this process for other tests are left out.
+    """
     found: list[tuple[str, int]] = []
     database = make_url(records_url).database
 
@@ -283,7 +286,7 @@ async def test_a_poll_costs_one_row_however_many_projects_there_are(
 
 
 async def _ran(feed: ChangeFeed, statements: list[tuple[str, int]]) -> tuple[int, int]:
-    """How many statements a poll ran, and how many rows they read."""
+    """Return how many statements a poll ran, and how many rows they read."""
     statements.clear()
     await feed.follow()
     return len(statements), sum(rows for _, rows in statements)

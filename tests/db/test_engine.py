@@ -177,7 +177,7 @@ async def test_a_write_cancelled_while_it_reads_leaves_a_usable_store(records: R
             is_reading.set()
             await connection.execute(counting)
 
-    cancelled = []  # referenced, since their tracebacks go on holding what the driver gave them
+    cancelled = []  # kept, since their tracebacks hold what the driver gave them
     for turns in range(5):
         is_reading.clear()
         cancelled.append(asyncio.create_task(write_and_read()))

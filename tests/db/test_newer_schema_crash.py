@@ -1,4 +1,4 @@
-"""A server that meets stores of a later version goes on with them, or says so in one line."""
+"""A server that meets stores of a later version works with them, or refuses in one line."""
 
 import shutil
 import sqlite3
@@ -15,7 +15,7 @@ from fanion.events.storage.schema import MIGRATIONS
 from tests.support.preloaded import PreloadedServer
 
 LATER = 9999
-# In a process of its own, for the engine opens one folder in each.
+# Runs in another process, because the engine opens one folder in each.
 WRITE_VERSION = """
 import sys
 from clickhouse_connect import get_client
@@ -38,7 +38,7 @@ def server(tmp_path: Path) -> Iterator[PreloadedServer]:
 
 @pytest.fixture(scope="module")
 def events_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of events, as a first start and a stop leave it."""
+    """Return the events folder after a first start and a stop."""
     server = PreloadedServer(tmp_path_factory.mktemp("newer-schema") / "data")
     server.setup()
     server.start()
@@ -58,7 +58,11 @@ def bring_records_to_a_later_schema(server: PreloadedServer, oldest_program: str
 def bring_events_to_a_later_schema(
     server: PreloadedServer, events_folder: Path, oldest_program: int
 ) -> None:
-    """oldest_program: the oldest schema whose programs may use it; 0 when that is not stored"""
+    """Copy an event store and give it a later schema.
+
+    Args:
+        oldest_program: The oldest schema whose programs may use it; 0 if that is not stored.
+    """
     shutil.copytree(events_folder, server.data / "events", symlinks=True)
     arguments = (str(server.data / "events"), str(LATER), str(oldest_program))
     subprocess.run([sys.executable, "-c", WRITE_VERSION, *arguments], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Log lines: one form of time in all of them, whatever writes them."""
+"""The log lines: one form of time in all of them, whatever writes them."""
 
 import io
 import json
@@ -28,7 +28,7 @@ LOG_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 @pytest.fixture
 def output() -> Iterator[io.BytesIO]:
-    """Where logs go; afterwards they go where they went before."""
+    """Yield a destination for logs, and restore the former one afterwards."""
     before = structlog.get_config()
     yield io.BytesIO()
     structlog.configure(**before)

@@ -1,4 +1,4 @@
-"""Counts of several processes, reported as one."""
+"""The counts of several processes, reported as one."""
 
 from functools import partial
 

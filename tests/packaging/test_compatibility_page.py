@@ -20,7 +20,7 @@ def section(title: str) -> str:
 
 
 def rows(title: str) -> Iterator[tuple[list[str], str]]:
-    """The paths of each row of the table of a section, and the rest of the row."""
+    """Yield the paths of each row of a section's table, and the rest of the row."""
     for row in section(title).splitlines():
         if row.startswith("| `/"):
             paths, _, rest = row.strip("| ").partition(" | ")
@@ -28,14 +28,16 @@ def rows(title: str) -> Iterator[tuple[list[str], str]]:
 
 
 def plain(path: str) -> str:
-    """Without names of parameters, query and last slash."""
+    """Return a path without names of parameters, query and last slash."""
     path = path.partition("?")[0].replace("@current", "{}")
     return re.sub(r"\{[^}]*\}", "{}", path).rstrip("/")
 
 
 def spelled_out(paths: list[str]) -> Iterator[set[str]]:
-    """Of each path what it may stand for: `…/x/` is below the one before, or replaces its last
-    part."""
+    """Yield what each path may stand for.
+
+    `…/x/` is below the path before it, or replaces its last part.
+    """
     full = ""
     for path in map(plain, paths):
         if not path.startswith("…"):
@@ -49,7 +51,7 @@ def spelled_out(paths: list[str]) -> Iterator[set[str]]:
 
 
 def described(schema: dict[str, Any]) -> dict[str, set[str]]:
-    """Path → methods; paths below a project without its prefix."""
+    """Return methods by path, without the project's prefix of paths below a project."""
     return {
         re.sub(r"^/api/projects/\{\}(?=/)", "", plain(path)): set(map(str.upper, methods))
         for path, methods in schema["paths"].items()
@@ -57,7 +59,7 @@ def described(schema: dict[str, Any]) -> dict[str, set[str]]:
 
 
 def documented() -> dict[str, set[str]]:
-    """Path → methods, of the management API as the page has it."""
+    """Return methods by path, as the page documents the management API."""
     found: dict[str, set[str]] = {}
     for paths, rest in rows("Management endpoints"):
         methods = METHODS.intersection(re.findall(r"\b[A-Z]+\b", rest))

@@ -1,5 +1,4 @@
-"""The files by which containers are built and run name what the program has: settings, commands,
-roles, files. No image is built here."""
+"""The container files name existing settings, commands, roles and files. No image is built."""
 
 import json
 import re
@@ -37,7 +36,7 @@ def composed(name: str) -> dict[str, Any]:
 
 
 def substituted(text: str) -> str:
-    """As Compose replaces `${NAME}`, `${NAME:-default}` and `${NAME:?problem}`."""
+    """Replace `${NAME}`, `${NAME:-default}` and `${NAME:?problem}` like Compose does."""
 
     def value(match: re.Match[str]) -> str:
         name, operator, rest = match.groups()
@@ -58,7 +57,11 @@ def image_environment() -> dict[str, str]:
 
 
 def parsed(arguments: list[str]) -> Mapping[str, Any]:
-    """The options of the command. raises: click's UsageError for what it does not have"""
+    """Return the options of the command.
+
+    Raises:
+        click.UsageError: The command does not have such an option.
+    """
     group: Any = typer.main.get_command(app)
     command = group.commands[arguments[0]]
     found: Mapping[str, Any] = command.make_context(arguments[0], arguments[1:]).params

@@ -1,4 +1,4 @@
-"""What is released: both kinds of package carry the console, and one without it is not made."""
+"""The released packages: both kinds contain the console, and none is built without it."""
 
 import email
 import os
@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("console", "src", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml", ".gitignore")
 IGNORED = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "static*")
 STATIC = Path("src", "fanion", "console", "static")
-# Neither Node nor a package index.
+# An environment with neither Node nor a package index.
 NOTHING = {"PATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Without a built console."""
+    """Return a checkout without a built console."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     for part in PARTS:
@@ -37,7 +37,7 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def built(checkout: Path) -> Path:
-    """As after `make console`; the files are made up."""
+    """Return a checkout like after `make console`; the files are made up."""
     static = checkout / STATIC
     for name, content in {
         "build.json": f'{{"sources": "{build.sources_hash()}", "posthog_js": "1.2.3"}}',
@@ -72,7 +72,7 @@ def only(folder: Path, pattern: str) -> Path:
 
 
 def files_of_wheel(path: Path) -> Mapping[str, bytes]:
-    """Of the console."""
+    """Return the console's files in a wheel."""
     with zipfile.ZipFile(path) as wheel:
         names = [name for name in wheel.namelist() if name.startswith("fanion/console/static")]
         return {name.removeprefix("fanion/console/"): wheel.read(name) for name in names}
@@ -125,7 +125,7 @@ def test_a_wheel_from_the_sources_needs_no_node(built: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def failing_npm(tmp_path: Path) -> str:
-    """A folder for PATH."""
+    """Return a folder for PATH with an npm that fails."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, says in {"node": "echo v24.0.0", "npm": "echo 11.0.0; exit $(($# - 1))"}.items():

@@ -1,4 +1,4 @@
-"""What pages name exists: paths, modules, links, identifiers, metrics, settings and limits.
+"""The names on pages exist: paths, modules, links, identifiers, metrics, settings and limits.
 
 A rename that forgets a page fails here.
 """
@@ -21,11 +21,11 @@ PAGES = [
 ]
 # Pages name folders of the package without `src/fanion`.
 FOLDERS = {path.name for root in (ROOT, SOURCE) for path in root.iterdir() if path.is_dir()}
-# A folder of the data folder, which is named like a package.
+# A folder of the data folder that has the name of a package.
 DATA_FOLDER = {"events/"}
 SETTINGS = {f"{PREFIX}{name.upper()}" for name in Settings.__struct_fields__}
 MODULE = re.compile(r"(fanion|tests)(\.[a-z]\w*)+")
-# Metrics that count are declared without the ending that Prometheus gives them.
+# Counting metrics are declared without the ending that Prometheus adds.
 TOTAL = "_total"
 # Identifiers that are not ours: of systems, engines, earlier and other programs, and examples.
 FOREIGN = {
@@ -47,26 +47,29 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=relative)
 
 @cache
 def words() -> frozenset[str]:
-    """All identifiers of the program and its settings, of benchmarks, of what tests are written
-    with, and of the console with its build and tests."""
+    """Return all identifiers that pages may name.
+
+    They are those of the program and its settings, of benchmarks, of test helpers, and of the
+    console with its build and tests.
+    """
     tests = ROOT / "tests"
     folders = (SOURCE, ROOT / "bench", tests / "support", tests / "console")
     files = [*(file for one in folders for file in one.rglob("*.py")), ROOT / "pyproject.toml"]
     files += [CONSOLE / "package.json", CONSOLE / "vite.config.ts", *CONSOLE.glob("*.py")]
-    # Without the types that checks generate, which name everything of the API.
+    # Leave out the types that checks generate, which name everything of the API.
     files += [one for one in (CONSOLE / "src").rglob("*.ts*") if one.name != "schema.d.ts"]
     found = {word for file in files for word in re.findall(r"\w+", file.read_text())}
     return frozenset(found | SETTINGS)
 
 
 def quoted(page: Path) -> set[str]:
-    """What stands between backticks, without blocks of code."""
+    """Return the text between backticks, without blocks of code."""
     text = re.sub(r"(?ms)^```.*?^```", "", page.read_text())
     return set(re.findall(r"`([^`\n]+)`", text))
 
 
 def paths(page: Path) -> set[str]:
-    """Quoted paths whose first part is a folder of the repository or of the package."""
+    """Return quoted paths whose first part is a folder of the repository or of the package."""
     return {
         name
         for name in quoted(page) - DATA_FOLDER
@@ -75,7 +78,7 @@ def paths(page: Path) -> set[str]:
 
 
 def identifiers(page: Path) -> set[str]:
-    """Quoted classes, constants and names with an underscore; of dotted names each part."""
+    """Return quoted classes, constants and names with an underscore; of dotted names each part."""
     parts = {
         part
         for name in quoted(page)
@@ -98,7 +101,7 @@ def is_module(name: str) -> bool:
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Return the anchors that GitHub makes of headings."""
     headings = re.findall(r"(?m)^#+ (.+)$", page.read_text())
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 

@@ -1,5 +1,7 @@
-"""The lock files: what is installed from them is whole, although two requirements are left out on
-purpose, and it stays small."""
+"""The lock files install everything needed, except two requirements left out on purpose.
+
+The installation stays small.
+"""
 
 import re
 import tomllib
@@ -15,19 +17,20 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LEFT_OUT = set(PROJECT["tool"]["uv"]["exclude-dependencies"])
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 NODE_LOCK = "console/requirements.lock"
-# Of the image: what a server needs, what the event engine adds, what building needs.
+# The image's lock files: what a server needs, what the event engine adds, what building needs.
 IMAGE_LOCKS = tuple(f"deploy/requirements{part}.lock" for part in ("", "-embedded", "-build"))
-# Editable installations, of which an image has none.
+# Needed for editable installations, of which an image has none.
 NOT_IN_IMAGE = {"editables"}
-# Of the packages of the server; with pip and setuptools `du -sm` then reports 820 at most.
+# The limit for the packages of the server. With pip and setuptools `du -sm` then reports 820 at
+# most.
 SERVER_MIB_MAX = 775
-# Without the engine.
+# The limit without the engine.
 SMALL_MIB_MAX = 265
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==[^;\s]+(?: ; ([^\\]+?))? \\$", re.MULTILINE)
 
 
 def locked(name: str) -> set[str]:
-    """What a lock file installs here."""
+    """Return the packages that a lock file installs here."""
     text = (ROOT / name).read_text()
     found: set[str] = set()
     for package, marker in _LOCKED.findall(text):
@@ -38,7 +41,7 @@ def locked(name: str) -> set[str]:
 
 
 def required(requirements: list[str], extras: set[str]) -> set[Requirement]:
-    """Those that hold here."""
+    """Return the requirements that apply here."""
     parsed = [Requirement(text) for text in requirements]
     return {
         one
@@ -49,7 +52,7 @@ def required(requirements: list[str], extras: set[str]) -> set[Requirement]:
 
 
 def missing(lock: str, requirements: list[str]) -> set[str]:
-    """What is needed by these, or by what they need, and is not in the lock file."""
+    """Return packages that are required, also indirectly, and missing in the lock file."""
     known = locked(lock)
     absent: set[str] = set()
     seen: set[tuple[str, frozenset[str]]] = set()

@@ -1,4 +1,4 @@
-"""Regular expressions that every supported version of Python matches alike."""
+"""Regular expressions match alike on every supported version of Python."""
 
 import ast
 import re
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 SOURCES = sorted(Path(__file__).parents[2].joinpath("src").rglob("*.py"))
-# Python before 3.11.5 matches these wrongly. `()*+` is part of a set of characters.
-# source: CPython gh-106052
+# Python before 3.11.5 matches these wrongly (CPython gh-106052). `()*+` is part of a set of
+# characters.
 POSSESSIVE_OR_ATOMIC_GROUP = re.compile(r"(?<!\()\)[*+?]\+|\(\?>|\}\+")
 
 

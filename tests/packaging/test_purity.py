@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "fanion"
-# Packages about the product. The others are made of input and output: stores, processes, sockets.
+# The packages about the product. The others consist of input and output: stores, processes,
+# sockets.
 PACKAGES = (
     "accounts", "activity", "cohorts", "console", "events", "flags", "groups", "ingest", "insights",
     "persons", "projects", "properties", "rest", "transfer", "webhooks", "wire",
@@ -15,7 +16,7 @@ PACKAGES = (
 KINDS = re.compile(
     r"(^|_)(api|cache|client|consumer|endpoints|main|offload|reader|retry|service|store|worker|writer)$"
 )
-# Of stores: what reads and writes tables in a transaction of its caller.
+# Folders of stores: they read and write tables in a transaction of the caller.
 FOLDERS = {"storage", "importing"}
 IMPURE = {
     "aiosqlite", "asyncio", "asyncpg", "chdb", "clickhouse_connect", "httpx", "litestar", "logging",

@@ -1,4 +1,4 @@
-"""What is installed without the event engine serves, and neither has nor needs it."""
+"""An installation without the event engine serves, and neither has nor needs the engine."""
 
 import subprocess
 import sys
@@ -21,8 +21,10 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of an environment with what the image without the engine has: the packages of its lock file,
-    which are linked from here, and the wheel."""
+    """Return the interpreter of an environment like the image without the engine.
+
+    It has the packages of that lock file, which are linked from here, and the wheel.
+    """
     folder = tmp_path_factory.mktemp("small")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     [packages] = (folder / "venv" / "lib").glob("python3*/site-packages")

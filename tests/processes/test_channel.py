@@ -31,7 +31,7 @@ Message = Hello | Content
 
 @dataclass
 class End:
-    """One end of a line, and what came in there: messages, and what stood in their files."""
+    """One end of a line, and what it received: messages, with the content of their files."""
 
     came: list[tuple[Message, str | None]] = field(default_factory=list)
     is_lost: bool = False

@@ -1,4 +1,4 @@
-"""Real child processes: started, started again with backoff, killed, and ended."""
+"""Real child processes: started, restarted with backoff, killed, and ended."""
 
 import os
 import signal
@@ -120,7 +120,7 @@ async def test_a_child_that_is_killed_within_a_frame_ends_the_channel() -> None:
         os.write(channel.fileno(), HEADER.pack(100, False) + b"half of it")
         os.kill(child.pid, signal.SIGKILL)
 
-        with pytest.raises(ConnectionError):  # it had not read all
+        with pytest.raises(ConnectionError):  # it had not read everything
             channel.receive()
     assert await child.wait() == -signal.SIGKILL
 
@@ -211,7 +211,7 @@ def open_files(pid: int | None) -> set[Path]:
 
 
 def is_running(pid: int) -> bool:
-    """A process that has ended and was not waited for is not."""
+    """Return whether a process runs; one that has ended and was not waited for does not."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:

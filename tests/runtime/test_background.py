@@ -18,11 +18,15 @@ INTERVAL_S = 3.0
 
 
 class Ended(BaseException):
-    """Ends a loop, which no `Exception` does."""
+    """The end of a loop, which no `Exception` causes."""
 
 
 class Rounds:
-    """Scripted rounds of a loop: each outcome is returned or raised. `waits` are its pauses."""
+    """The scripted rounds of a loop: each outcome is returned or raised.
+
+    Attributes:
+        waits: The pauses of the loop.
+    """
 
     def __init__(self, *outcomes: bool | Exception | None) -> None:
         self._outcomes = list(outcomes)

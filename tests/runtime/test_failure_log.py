@@ -1,4 +1,4 @@
-"""How failures that last are logged, on a clock that the tests move."""
+"""The log of failures that last, on a clock that the tests move."""
 
 from collections.abc import Iterator
 from typing import Any

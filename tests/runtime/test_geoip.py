@@ -1,4 +1,4 @@
-"""Where addresses are, read from a database file as MaxMind writes them."""
+"""The locations of addresses, read from a database file in MaxMind's format."""
 
 from pathlib import Path
 from typing import Any

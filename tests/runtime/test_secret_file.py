@@ -1,4 +1,4 @@
-"""A secret in a file: read whole, or refused in one line that does not repeat it."""
+"""A secret in a file is read whole, or refused in one line that does not repeat it."""
 
 from pathlib import Path
 

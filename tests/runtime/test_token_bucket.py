@@ -1,4 +1,4 @@
-"""Token buckets: what may be taken when, and how many are remembered."""
+"""Token buckets: when tokens may be taken, and how many buckets are remembered."""
 
 import pytest
 

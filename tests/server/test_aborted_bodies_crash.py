@@ -13,7 +13,7 @@ from tests.support.preloaded import PreloadedServer
 BODY_BYTES = 19_000_000
 PIECE = b"x" * 65_536
 CLIENTS = 50
-# Of 950 MB that were sent. A server that kept four of the bodies would take more.
+# The limit for 950 MB that are sent. A server that kept four of the bodies would take more.
 GROWTH_BYTES_MAX = 64 * 1024**2
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -30,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreloadedServer
 
 
 def resident(server: PreloadedServer) -> dict[int, int]:
-    """Bytes in memory of the server and of its processes, by their ids."""
+    """Return the bytes in memory of the server and of its processes, by their ids."""
     pids = {server.pid}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -61,7 +61,7 @@ def abort_body(port: int, path: str, media: str, *, chunked: bool) -> None:
     ],
 )
 def test_memory_is_flat(server: PreloadedServer, path: str, media: str, chunked: bool) -> None:
-    for _ in range(10):  # what a process takes once
+    for _ in range(10):  # memory that a process takes only once
         abort_body(server.port, path, media, chunked=chunked)
     before = resident(server)
 
@@ -75,7 +75,7 @@ def test_memory_is_flat(server: PreloadedServer, path: str, media: str, chunked:
 
 
 def test_bodies_that_are_held_open_are_bounded(server: PreloadedServer) -> None:
-    """With what one process buffers, and what the sockets of its clients hold."""
+    """The bound is what one process buffers, plus what the sockets of its clients hold."""
     before = resident(server)
     head = f"POST /capture/ HTTP/1.1\r\nHost: a\r\nContent-Length: {BODY_BYTES + 1}\r\n\r\n"
     probes = [Probe(server.port) for _ in range(40)]

@@ -1,6 +1,8 @@
-"""What RFC 9110 (sections 5 to 10) and RFC 9112 (sections 2 to 9) require of a server, asked of a
-real one: of paths that the server itself answers, of those that another process does, and of the
-management API; each with a head that was never seen and with one that is known."""
+"""The requirements of RFC 9110 (sections 5 to 10) and RFC 9112 (sections 2 to 9) on a real server.
+
+They are tested on paths that the server itself answers, on those that another process answers, and
+on the management API, each with a head that was never seen and with a known one.
+"""
 
 import itertools
 import json
@@ -19,7 +21,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class Way:
-    """A path with GET and one with POST, and what a good request of each is answered with."""
+    """A path with GET and one with POST, and the statuses of a good request to each."""
 
     get_path: str
     get_status: int
@@ -35,7 +37,7 @@ class Site:
     ways: dict[str, Way]
 
 
-ANY = 0  # in place of a status
+ANY = 0  # stands for any status
 WAYS = ("server", "process", "management")
 
 
@@ -75,13 +77,21 @@ def _process(site: Site, name: str) -> str:
 
 
 def get(way: Way, fields: str = "", *, line: str | None = None, host: str = "Host: a\r\n") -> bytes:
-    """line: in place of the usual first one"""
+    """Return a GET request.
+
+    Args:
+        line: Replaces the usual first line.
+    """
     first = line or f"GET {way.get_path} HTTP/1.1"
     return f"{first}\r\n{host}{way.fields}{fields}\r\n".encode("latin-1")
 
 
 def post(way: Way, fields: str | None = None, body: bytes | None = None) -> bytes:
-    """fields: headers in addition to Host, which frame the body"""
+    """Return a POST request.
+
+    Args:
+        fields: Headers besides Host, which frame the body.
+    """
     sent = way.body if body is None else body
     framing = f"Content-Length: {len(sent)}\r\n" if fields is None else fields
     return get(way, framing, line=f"POST {way.post_path} HTTP/1.1") + sent
@@ -105,9 +115,12 @@ def in_chunks(way: Way, size: str = "{:x}", extension: str = "") -> bytes:
 
 @dataclass(frozen=True)
 class Case:
-    """sent:   what a client sends, on each way
-    answers: the statuses of all answers to it; names stand for those of the way
-    ends:    whether the server closes the connection after them
+    """A requirement.
+
+    Attributes:
+        sent: What a client sends, on each way.
+        answers: The statuses of all answers to it; names stand for those of the way.
+        ends: Whether the server closes the connection after them.
     """
 
     section: str
@@ -421,7 +434,7 @@ def test_the_rule_is_kept(site: Site, case: Case, way: str) -> None:
 
 
 def unseen(way: Way) -> Way:
-    """With a head that is sent for the first time."""
+    """Return the way with a head that is sent for the first time."""
     fields = f"{way.fields}X-Number: {next(_NUMBERS)}\r\n"
     return Way(way.get_path, way.get_status, way.post_path, way.post_status, way.body, fields)
 
@@ -432,7 +445,7 @@ def _status(way: Way, status: int | str) -> int:
 
 
 def outcome(site: Site, case: Case, sent: bytes) -> tuple[list[int], bool]:
-    """The statuses, and whether the connection has ended."""
+    """Return the statuses, and whether the connection has ended."""
     with Probe(site.port) as probe:
         probe.send(sent)
         answers = [probe.answer(case.method) for _ in case.answers]
@@ -451,7 +464,10 @@ def outcome(site: Site, case: Case, sent: bytes) -> tuple[list[int], bool]:
 
 
 def assert_well_formed(answer: Answer) -> None:
-    """source: RFC 9110 sections 6.6.1, 8.6, 15.5.2 and 15.5.6; RFC 9112 sections 2.3 and 6.2"""
+    """Check an answer by the rules for all answers.
+
+    Source: RFC 9110 sections 6.6.1, 8.6, 15.5.2 and 15.5.6; RFC 9112 sections 2.3 and 6.2.
+    """
     assert answer.version == b"HTTP/1.1"
     assert answer.headers["date"].endswith(" GMT")
     assert not {"content-length", "transfer-encoding"} <= answer.headers.keys()
@@ -466,7 +482,7 @@ def assert_well_formed(answer: Answer) -> None:
 
 
 def test_a_refused_key_is_answered_with_a_challenge(site: Site) -> None:
-    """RFC 9110 section 15.5.2"""
+    """RFC 9110 section 15.5.2 requires it."""
     stranger = Way(
         "/api/projects/", 401, "/capture/", 401, b'{"api_key": "phc_none", "event": "a"}'
     )
@@ -482,7 +498,7 @@ def test_a_refused_key_is_answered_with_a_challenge(site: Site) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_head_is_answered_as_get_without_a_body(site: Site, way: str) -> None:
-    """RFC 9110 sections 9.1, 9.3.2 and 8.6"""
+    """RFC 9110 sections 9.1, 9.3.2 and 8.6 require it."""
     asked = unseen(site.ways[way])
     for _ in range(2):
         with Probe(site.port) as probe:
@@ -512,7 +528,7 @@ def test_head_of_a_stream_ends(site: Site) -> None:
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "server"])
 @pytest.mark.parametrize("expectation", ["100-continue", "100-Continue", "100-continue, "])
 def test_leave_comes_before_the_body(site: Site, way: str, expectation: str) -> None:
-    """RFC 9110 section 10.1.1"""
+    """RFC 9110 section 10.1.1 requires it."""
     asked = unseen(site.ways[way])
     framing = f"Content-Length: {len(asked.body)}\r\nExpect: {expectation}\r\n"
     for _ in range(2):
@@ -531,7 +547,7 @@ def test_leave_comes_before_the_body(site: Site, way: str, expectation: str) -> 
 def test_after_a_final_answer_in_place_of_leave_no_body_is_taken_for_a_request(
     site: Site, way: str
 ) -> None:
-    """RFC 9110 section 10.1.1"""
+    """RFC 9110 section 10.1.1 requires it."""
     asked = unseen(site.ways[way])
     framing = "Content-Length: 999999999\r\nExpect: 100-continue\r\n"
     for sends_body in (True, False):
@@ -542,14 +558,14 @@ def test_after_a_final_answer_in_place_of_leave_no_body_is_taken_for_a_request(
                 probe.send(get(asked))
             ended = probe.is_ended()
 
-        # Whoever may not send anything there is told so at once.
+        # A client that may not send anything there is told so at once.
         assert refused is not None and refused.status == (405 if way == "server" else 413)
         assert (refused.headers["connection"], ended) == ("close", True)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_request_that_is_cut_off_is_not_answered_as_a_whole_one(site: Site, way: str) -> None:
-    """RFC 9112 section 8"""
+    """RFC 9112 section 8 requires it."""
     asked = unseen(site.ways[way])
     for cut in (post(asked)[:-1], chunked(asked, in_chunks(asked)), get(asked)[:-2]):
         with Probe(site.port) as probe:
@@ -562,7 +578,7 @@ def test_a_request_that_is_cut_off_is_not_answered_as_a_whole_one(site: Site, wa
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_client_that_has_sent_all_reads_its_answers(site: Site, way: str) -> None:
-    """RFC 9112 section 9.6"""
+    """RFC 9112 section 9.6 requires it."""
     asked = unseen(site.ways[way])
     for sent, answers in ((post(asked), 1), (get(asked), 1), (post(asked) + get(asked), 2)):
         for _ in range(10):
@@ -576,7 +592,7 @@ def test_a_client_that_has_sent_all_reads_its_answers(site: Site, way: str) -> N
 
 
 def test_requests_in_one_write_are_answered_by_whichever_process_has_to(site: Site) -> None:
-    """RFC 9112 section 9.3.2"""
+    """RFC 9112 section 9.3.2 requires it."""
     order = ["process", "server", "process", "management", "process", "process", "server"]
     for _ in range(10):
         with Probe(site.port) as probe:

@@ -32,7 +32,7 @@ BODY_MAX = 100_000_000
 
 
 async def echo(request: Request) -> None:
-    """Answers with the request."""
+    """Answer with the request."""
     body = (await request.read(BODY_MAX)).decode("latin-1")
     seen = {
         "method": request.method,
@@ -46,7 +46,7 @@ async def echo(request: Request) -> None:
 
 @dataclass
 class StubServer:
-    """Implements `ConnectionServer` with a clock that the test sets."""
+    """A `ConnectionServer` with a clock that the test sets."""
 
     answer: Answer
     connections_max: int = 100
@@ -117,7 +117,7 @@ class Client:
         return int(lines[0].split()[1]), headers
 
     async def asked(self, sent: bytes) -> Any:
-        """The request as the application saw it."""
+        """Return the request as the application saw it."""
         self.writer.write(sent)
         status, _, body = await self.answer()
         assert status == 200, body
@@ -511,12 +511,12 @@ async def test_a_stream_waits_for_its_client_and_ends_with_it() -> None:
         async with asyncio.timeout(WAIT_S):
             await gone.wait()
 
-    assert before < 200  # 20 MB: what the sockets hold, and not more
+    assert before < 200  # 20 MB, which is what the sockets hold
     assert stub.open == []
 
 
 async def _until_still(count: Callable[[], int]) -> None:
-    """The number has not changed for a hundred turns of the loop."""
+    """Wait until the number has not changed for a hundred turns of the loop."""
     known, turns = count(), 0
     async with asyncio.timeout(WAIT_S):
         while turns < 100:

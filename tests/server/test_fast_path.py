@@ -75,7 +75,7 @@ def manual_endpoint() -> ManualEndpoint:
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[tuple[ManualEndpoint, StubServer, Client]]:
-    """With a client whose head is known for bodies of two bytes."""
+    """Yield a server and a client whose head is known for bodies of two bytes."""
     made = manual_endpoint()
     async with serving(made.application.answer) as (stub, client):
         stub.head_cache.reset(made.application.fast_path)
@@ -86,7 +86,7 @@ async def opened() -> AsyncIterator[tuple[ManualEndpoint, StubServer, Client]]:
 
 
 async def taken(made: ManualEndpoint, client: Client, body: bytes) -> Reply:
-    """The reply that this request waits for."""
+    """Send a request and return the reply that it waits for."""
     client.writer.write(post(body))
     before = len(made.replies)
     await until(lambda: len(made.replies) > before)

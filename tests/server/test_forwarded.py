@@ -29,7 +29,7 @@ LONG = "x" * 60_000
 
 # Peer, X-Forwarded-For, and the address of the client.
 ADDRESSES: list[tuple[str, str | None, str]] = [
-    # HeaderFields of untrusted peers are ignored.
+    # The headers of untrusted peers are ignored.
     (STRANGER, None, "203.0.113.9"),
     (STRANGER, "1.2.3.4", "203.0.113.9"),
     (STRANGER, "10.0.0.1", "203.0.113.9"),
@@ -40,7 +40,7 @@ ADDRESSES: list[tuple[str, str | None, str]] = [
     (PROXY, None, "10.1.2.3"),
     (PROXY, "", "10.1.2.3"),
     (PROXY, " , ,", "10.1.2.3"),
-    # The last entry that is not a proxy.
+    # The last entry that is not a proxy counts.
     (PROXY, "1.2.3.4", "1.2.3.4"),
     (PROXY, "6.6.6.6, 1.2.3.4", "1.2.3.4"),
     (PROXY, "6.6.6.6, 1.2.3.4, 10.9.9.9", "1.2.3.4"),
@@ -52,11 +52,11 @@ ADDRESSES: list[tuple[str, str | None, str]] = [
     ("[fd00::7]:80", "2001:db8::1, fd12::1", "2001:db8::1"),
     ("[fd00::7%eth0]:80", "1.2.3.4", "1.2.3.4"),
     ("[::ffff:10.1.2.3]:80", "1.2.3.4, ::ffff:10.0.0.1", "1.2.3.4"),
-    # All entries are proxies: the first one.
+    # If all entries are proxies, the first one counts.
     (PROXY, "10.0.0.7", "10.0.0.7"),
     (PROXY, "10.0.0.7, 10.0.0.8", "10.0.0.7"),
-    # A proxy that hides the address, or sends something else: the client may have written the
-    # entries before it.
+    # If a proxy hides the address or sends something else, the client may have written the entries
+    # before it.
     (PROXY, "unknown", ""),
     (PROXY, "Unknown", ""),
     (PROXY, "_hidden", ""),
@@ -72,7 +72,7 @@ ADDRESSES: list[tuple[str, str | None, str]] = [
     (PROXY, "1.2.3.4," + ",".join(["10.0.0.1"] * (HOPS_MAX - 1)), "1.2.3.4"),
     (PROXY, "1.2.3.4," + ",".join(["10.0.0.1"] * HOPS_MAX), "10.0.0.1"),
     (PROXY, "1.2.3.4" + "," * 60_000, "10.1.2.3"),
-    # Connections without an address.
+    # A connection may have no address.
     ("", "1.2.3.4", ""),
 ]
 
@@ -192,7 +192,7 @@ BASES: list[tuple[dict[str, Any], Base]] = [
     ({"x-forwarded-host": "a_b.example:8443"}, Base(host="a_b.example:8443")),
     ({"x-forwarded-host": "[2001:db8::1]:8443"}, Base(host="[2001:db8::1]:8443")),
     ({"x-forwarded-host": "192.0.2.7"}, Base(host="192.0.2.7")),
-    # The entry of the client comes before that of the proxy.
+    # The client's entry comes before the proxy's.
     ({"x-forwarded-host": "evil.example, a.example.com"}, Base(host="a.example.com")),
     *[
         ({"x-forwarded-host": host}, Base())

@@ -1,4 +1,4 @@
-"""Connections that are handed from one server to another between two requests, on real sockets."""
+"""Connections that one server hands to another between two requests, on real sockets."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ BEN = b"POST /ben HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody"
 
 @dataclass
 class Process:
-    """Answers paths that begin with its name, and passes all others on."""
+    """A server that answers paths that begin with its name, and passes all others on."""
 
     name: str
     http: HttpServer
@@ -75,7 +75,11 @@ class Client:
             return received
 
     async def asked(self, *parts: bytes) -> list[str]:
-        """parts: each in a packet of its own"""
+        """Send parts, and return the names of the processes that answered.
+
+        Args:
+            parts: Each is sent in a packet of its own.
+        """
         for part in parts:
             self.writer.write(part)
             await self.writer.drain()
@@ -97,7 +101,7 @@ class Processes:
 
 @pytest.fixture
 async def processes() -> AsyncIterator[Processes]:
-    """Ann listens; Ben has the connections that Ann hands over."""
+    """Yield two processes: Ann listens, and Ben has the connections that Ann hands over."""
     stop, port = asyncio.Event(), free_port()
     ann = Process("ann", HttpServer(("127.0.0.1", port), stop, render_error=error_response))
     ben = Process("ben", HttpServer(None, stop, render_error=error_response), other=ann)

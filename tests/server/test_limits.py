@@ -1,4 +1,4 @@
-"""Limits of a process on clients: buffers, minimum rates and connections."""
+"""The limits of a process on clients: buffers, minimum rates and connections."""
 
 import asyncio
 import json
@@ -96,7 +96,7 @@ async def test_unsent_responses_count_too() -> None:
 
 
 def _holds(stub: StubServer, size: int) -> bool:
-    """So much of one body is counted."""
+    """Return whether this much of one body is counted."""
     return stub.buffers.held == max(0, size - UNCOUNTED_BYTES_MAX)
 
 
@@ -208,7 +208,7 @@ def test_each_byte_postpones_the_deadline() -> None:
     assert not pace.is_late(400.0 + STALLED_S_MAX - 2)
     assert pace.is_late(400.0 + STALLED_S_MAX)
 
-    pace.moved(10**9, 0, 500.0)  # nothing is saved up
+    pace.moved(10**9, 0, 500.0)  # no credit is saved up
     assert pace.is_late(500.0 + STALLED_S_MAX + 1)
 
 

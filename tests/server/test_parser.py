@@ -25,7 +25,7 @@ POST = b"POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
 CHUNKED = b"POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST = b"GET /z HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
-# What is sent, and what of it is a request.
+# What is sent, and the part of it that is a request.
 MESSAGES = st.sampled_from(
     [
         (GET, b""),
@@ -52,7 +52,7 @@ class Reader:
         self.parser = RequestParser(self.cache)
 
     def feed(self, data: bytes) -> bytes:
-        """The unread bytes."""
+        """Parse data and return the unread bytes."""
         begun, body, is_last, rest = self.parser.feed(data)
         if begun is not None:
             self._begin(begun.head if isinstance(begun, CachedHead) else begun)
@@ -92,7 +92,7 @@ def read(pieces: Iterable[bytes], known: HeadCache) -> list[Read]:
 
 
 def feed(reader: Reader, data: bytes) -> None:
-    """All of it, of however many requests."""
+    """Parse all data, of however many requests."""
     while data:
         data = reader.feed(data)
 

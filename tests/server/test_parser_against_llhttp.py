@@ -1,5 +1,7 @@
-"""The parser of requests compared with llhttp, on valid and malformed bytes: it reads the same
-requests, or refuses what one of the named stricter rules refuses."""
+"""The parser of requests compared with llhttp, on valid and malformed bytes.
+
+It reads the same requests, or refuses what one of the named stricter rules refuses.
+"""
 
 import re
 from collections.abc import Callable
@@ -31,7 +33,7 @@ class Message:
 
 
 class Llhttp:
-    """What llhttp reads of a stream: the messages up to its end or to the first fault."""
+    """The messages that llhttp reads of a stream, up to its end or to the first fault."""
 
     def __init__(self, stream: bytes) -> None:
         self.messages: list[Message] = []
@@ -98,9 +100,9 @@ STRICTER: dict[str, Callable[[Message], bool]] = {
         m.values("transfer-encoding") and m.values("content-length")
     ),
 }
-# What llhttp passes over without telling: streams with it are not compared.
+# Input that llhttp silently passes over; streams with it are not compared.
 UNTOLD = {"one blank stands between the parts of a first line": re.compile(rb" {2}")}
-# Of bodies in chunks: llhttp passes over more.
+# Rules for chunked bodies: llhttp passes over more.
 STRICTER_CHUNKS = {
     "sizes have at most 16 digits": re.compile(rb"[0-9A-Fa-f]{17}"),
     "extensions are tokens or quoted, without blanks": re.compile(rb"[0-9A-Fa-f];"),
@@ -136,7 +138,7 @@ class Read:
         self.parser = RequestParser(self.cache)
 
     def feed(self, data: bytes) -> bytes:
-        """The unread bytes."""
+        """Parse data and return the unread bytes."""
         begun, body, is_last, rest = self.parser.feed(data)
         if begun is not None:
             self._begin(begun.head if isinstance(begun, CachedHead) else begun)
@@ -239,7 +241,7 @@ def compare(oracle: Llhttp, ours: Read, stream: bytes) -> None:
             return
         assert ours.bodies[number] == message.body
         if message.method != "CONNECT" and not head.keep_alive:
-            return  # llhttp reads nothing behind it
+            return  # llhttp reads nothing after it
 
 
 def _target(head: RequestHead) -> bytes:

@@ -20,11 +20,11 @@ from fanion.projects.model import FRESH_FOR, Level
 from tests.support.application import Home, Json, error, open_home
 from tests.support.management import add_key, add_member
 
-# Ids far from each other: a project that is created meanwhile takes the next one.
+# Ids far from each other, because a project that is created meanwhile takes the next one.
 _elsewhere = count(1)
 
 READS = frozenset({"GET"})
-# What concerns the caller alone needs a key without scopes, or a session.
+# Objects that concern only the caller need a key without scopes, or a session.
 UNRESTRICTED = ("/api/personal_api_keys/", "/api/sessions/")
 SIGN_OUT = "POST /api/logout/"
 
@@ -50,7 +50,7 @@ OBJECTS = {
     "secret_key": "project",
     "webhooks": "webhook",
 }
-# Reads by POST, because of long parameters.
+# Endpoints that read by POST, because their parameters are long.
 POST_READS = {
     "/feature_flags/user_blast_radius/": "feature_flag:read",
     "/feature_flags/evaluation_reasons/": "feature_flag:read",
@@ -83,7 +83,7 @@ POST_READS = {
         "person:read",
     ),
 }
-# What changes only the caller's own account.
+# Endpoints that change only the caller's own account.
 OWN = {
     "DELETE /api/personal_api_keys/{key_id}/",
     "DELETE /api/sessions/",
@@ -93,9 +93,9 @@ OWN = {
     "PATCH /api/users/@me/",
     "DELETE /api/organizations/{organization}/members/{user_uuid}/",  # to leave
 }
-# Changes by GET, as PostHog has them.
+# Endpoints that change something by GET, as PostHog has them.
 GET_CHANGES = {"GET /api/projects/{project_id}/cohorts/{cohort_id}/duplicate_as_static_cohort/"}
-# With a valid body.
+# Endpoints for administrators only, each with a valid body.
 ADMINISTRATORS_ONLY: dict[str, Json] = {
     "POST /api/projects/": {"name": "Second"},
     "PATCH /api/projects/{project_id}/": {},
@@ -163,7 +163,7 @@ STALE = (
         "Confirm your identity: sign in again, then repeat this request.",
     ),
 )
-# What a session may do soon after its owner has signed in only.
+# Endpoints that a session may use only soon after its owner has signed in.
 NEEDS_FRESH_SIGN_IN = {
     "PATCH /api/organizations/{organization}/",
     "POST /api/users/@me/two_factor_start_setup/",
@@ -187,7 +187,12 @@ Refusal = tuple[int, Json] | None
 
 @dataclass(frozen=True)
 class Endpoint:
-    """path:     as in the document, and so `security`; address: with its parameters filled in"""
+    """An endpoint of the document.
+
+    Attributes:
+        path: As in the document, like `security`.
+        address: The path with its parameters filled in.
+    """
 
     method: str
     path: str
@@ -200,7 +205,10 @@ class Endpoint:
 
     @property
     def scope(self) -> str | None:
-        """source: flags.md section 16; None where no restricted key is admitted"""
+        """The scope of the endpoint, or None if no restricted key is admitted.
+
+        Source: flags.md section 16.
+        """
         if self.path.startswith(UNRESTRICTED):
             return None
         rest = self.path.removeprefix("/api/projects/").removeprefix("{project_id}")
@@ -217,7 +225,7 @@ class Endpoint:
 
     @property
     def is_read(self) -> bool:
-        """By its method."""
+        """True if the method only reads."""
         return self.method in READS and self.name not in GET_CHANGES
 
 
@@ -276,7 +284,7 @@ def with_key_for_users(endpoint: Endpoint) -> Refusal:
     return denied(f"API key missing required scope '{endpoint.scope}'")
 
 
-# An owner's session comes after all others: it changes something, as the owner's key does.
+# An owner's session comes after all others, because it changes something, like the owner's key.
 EXPECTED = {
     "an ended session": with_ended_session,
     "a stranger's session": as_stranger,
@@ -363,7 +371,7 @@ async def endpoints(home: Home) -> list[Endpoint]:
 
 
 def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
-    """Of objects that do not exist, in the organization and the project of the test."""
+    """Return a path with ids of missing objects, in the test's organization and project."""
     values = {"project_id": str(home.project_id), "organization": str(home.organization_id)}
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path" and parameter["name"] not in values:
@@ -373,7 +381,7 @@ def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
 
 
 async def _asked(client: httpx.AsyncClient, endpoint: Endpoint) -> httpx.Response:
-    """The response; of a stream, its beginning."""
+    """Return the response; for a stream, its beginning."""
     request = client.build_request(
         endpoint.method, endpoint.address, json=ADMINISTRATORS_ONLY.get(endpoint.name, {})
     )
@@ -441,7 +449,7 @@ async def test_what_is_dangerous_needs_a_fresh_sign_in(
 
 
 HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
-# A valid body, where an empty one is not valid.
+# Valid bodies, where an empty one is not valid.
 BODIES: dict[str, Json] = {
     "POST /api/projects/{project_id}/feature_flags/": {"key": "KEY"},
     "POST /api/projects/{project_id}/feature_flags/user_blast_radius/": {"condition": None},
@@ -451,14 +459,14 @@ BODIES: dict[str, Json] = {
     "POST /api/projects/{project_id}/insights/trend/": {"events": [{"id": "a"}]},
     "POST /api/projects/{project_id}/webhooks/": HOOK,
 }
-# Status for every caller.
+# Statuses that no caller may get.
 NEVER = {405, 404, 400}
-# Left out: endpoints that create projects and keys, which other tests count.
+# Endpoints that create projects and keys, which other tests count.
 LEFT_OUT = {"POST /api/projects/", "POST /api/personal_api_keys/"}
 
 
 async def _things(home: Home, unique: str) -> dict[str, str]:
-    """One object of each kind, by the name of its id in paths."""
+    """Create one object of each kind, and return ids by their names in paths."""
     person = f"u-{unique}"
     colleague = await add_member(
         home.site.records, f"c-{unique}", Level.MEMBER, home.organization_id

@@ -1,4 +1,4 @@
-"""Capture, flags and whatever else needs no session never look at a cookie."""
+"""Capture, flags and other requests that need no session never look at a cookie."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ HTTPS, HTTP = "https://fanion.example/below", "http://127.0.0.1:8000"
 
 
 class WatchedHeaders(HeaderFields):
-    """Knows which headers were looked at."""
+    """Headers that record which of them were looked at."""
 
     def __init__(self, **headers: str) -> None:
         super().__init__(headers)
@@ -59,7 +59,7 @@ class WatchedHeaders(HeaderFields):
 
 
 def public_paths(home: Home) -> list[str]:
-    """As their routes have them; a parameter is the project's id or key."""
+    """Return the paths of public routes; parameters are the project's id or key."""
     found: list[str] = []
 
     def note(path: str, _: object) -> bool:
@@ -79,7 +79,7 @@ def public_paths(home: Home) -> list[str]:
 
 
 async def looked_at(home: Home, method: str, path: str, body: Any, cookie: str) -> set[str]:
-    """The headers that the answer depends on, and the status as `:status`."""
+    """Return the headers that the answer depends on, and the status as `:status`."""
     headers = WatchedHeaders(
         host="fanion.test",
         cookie=f"{PLAIN_NAME}={cookie}; {SECURE_NAME}={cookie}",

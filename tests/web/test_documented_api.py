@@ -24,7 +24,7 @@ _NAME = re.compile(r"\{([a-z ]+)\}")
 
 
 class Bench:
-    """Objects that the table names in braces, created when first named."""
+    """The objects that the table names in braces, created when first named."""
 
     def __init__(self, home: Home, clients: dict[str, httpx.AsyncClient]) -> None:
         self.home = home
@@ -37,7 +37,7 @@ class Bench:
         return self._made[name]
 
     async def filled(self, node: Any) -> Any:
-        """Replaces every name in braces."""
+        """Replace every name in braces."""
         if isinstance(node, dict):
             return {name: await self.filled(value) for name, value in node.items()}
         if isinstance(node, list):
@@ -82,7 +82,7 @@ async def _people(bench: Bench) -> None:
 
 
 async def _cohort(bench: Bench) -> Any:
-    """Calculated, with one member."""
+    """Create a cohort and calculate it; it has one member."""
     await bench.value("people")
     filters = {"properties": {"type": "AND", "values": [PRO]}}
     cohort_id = await _posted(bench, "/cohorts/", name="Payers", filters=filters)
@@ -96,7 +96,7 @@ async def _definition(bench: Bench) -> Any:
 
 
 async def _role(bench: Bench) -> Any:
-    """The address begins at the root, not at the project."""
+    """Create a role; its address begins at the root, not at the project."""
     roles = str(bench.home.api.base_url.join("/api/organizations/@current/roles/"))
     return await _posted(bench, roles, name="Engineering")
 

@@ -1,5 +1,7 @@
-"""Requests with a session whose headers stand twice, or are written oddly, over a socket: nothing
-that a proxy may read otherwise than the server makes a forged request look like one of ours."""
+"""Requests with a session whose headers are repeated or written oddly, over a socket.
+
+Nothing that a proxy may read differently from the server makes a forged request look like ours.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -92,7 +94,7 @@ async def test_a_header_that_stands_twice_is_never_taken_for_ours(home: Home, ca
 
 
 async def test_a_body_that_looks_like_a_request_is_none(home: Home) -> None:
-    """Of a refused request the body is discarded, and not read as the next one."""
+    """The body of a refused request is discarded, and not read as the next request."""
     browser = await home.site.browser(home.user_id)
     good = f"Cookie: fanion={browser.cookies['fanion']}"
     hidden = "\r\n".join([f"PATCH {PATH} HTTP/1.1", HOST, LENGTH, good, OURS, SAME, "", ""])
@@ -104,5 +106,5 @@ async def test_a_body_that_looks_like_a_request_is_none(home: Home) -> None:
         name = (await client.get(PATH)).json()["name"]
 
     assert answer is not None
-    assert answer.status == 400  # the body is read first: it might hold a key, and is no JSON
+    assert answer.status == 400  # the body is read first: it might hold a key, and is not JSON
     assert name != "Another"

@@ -37,7 +37,7 @@ class Thing(Struct, kw_only=True):
 
 
 class ThingsApi(Controller):
-    """One handler for each kind of error."""
+    """A controller with one handler for each kind of error."""
 
     path = "/api/projects/{project_id:str}/things"
 
@@ -67,7 +67,7 @@ THINGS = "/api/projects/1/things/"
 async def workspace(
     sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Workspace]:
-    """Nothing is stored by any of them."""
+    """Yield an application in which none of the requests stores anything."""
     path = tmp_path_factory.mktemp("errors") / "records.db"
     shutil.copyfile(sqlite_template, path)
     records = await open_records(f"sqlite:///{path}")

@@ -1,4 +1,4 @@
-"""Requests with a session's cookie, by what they say of the page that made them."""
+"""Requests with a session's cookie, by what they tell about the page that made them."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ OURS = {"x-fanion-console": "1"}
 EVIL = "https://evil.example"
 PROXY, STRANGER = "10.1.1.1:50000", "203.0.113.9:50000"
 
-# What comes before the page that asks: its site, or in older browsers its origin.
+# What shows the site of the page that asks: its site or, in older browsers, its origin.
 SITES = [
     ({"sec-fetch-site": "same-origin"}, True),
     ({"sec-fetch-site": "same-origin", "origin": BASE_URL}, True),
@@ -52,7 +52,7 @@ CHANGES_ALONE = [({"sec-fetch-site": "none"}, False), ({}, False), ({"referer": 
 
 
 async def page(home: Home, peer: str = STRANGER) -> httpx.AsyncClient:
-    """Signed in; sends nothing but the cookie by itself."""
+    """Return a signed-in browser that sends nothing but the cookie by itself."""
     browser = await home.site.browser(home.user_id)
     transport = MemoryTransport(home.site.application, peer)
     return httpx.AsyncClient(transport=transport, base_url=BASE_URL, cookies=browser.cookies)
@@ -99,7 +99,7 @@ async def test_our_header_has_one_value(home: Home, sent: str) -> None:
 
 
 async def test_a_key_needs_none_of_this(home: Home) -> None:
-    """No browser sends it by itself."""
+    """No browser sends a key by itself."""
     headers = {"sec-fetch-site": "cross-site", "origin": EVIL}
     async with await page(home) as client:
         with_both = await change(client, headers | {"authorization": f"Bearer {home.key}"})
@@ -157,7 +157,7 @@ async def test_only_a_trusted_proxy_says_where_the_server_is(
     headers: dict[str, str],
     status: int,
 ) -> None:
-    """Over https the cookie has another name, which a stranger's header does not bring either."""
+    """Over https the cookie has another name, but a stranger's headers make no request https."""
     forwarded = {"x-forwarded-host": "shown.example", "x-forwarded-proto": "https"}
     async with (
         open_site(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as site,

@@ -1,4 +1,4 @@
-"""What strangers, and one client alone, can make a real server hold: in memory and on disk."""
+"""The memory and disk that strangers, and a single client, can make a real server hold."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.support.http_probe import Answer, Probe
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
 
-# Loopback has more addresses than one; each is a client.
+# Loopback has more than one address; each stands for a client.
 ATTACKER, OTHER = "127.0.0.7", "127.0.0.8"
 PIECE = b"x" * 65_536
 CHUNK = b"%x\r\n%b\r\n" % (len(PIECE), PIECE)
@@ -37,8 +37,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Preloaded
 
 
 def unnamed_files(server: PreloadedServer) -> int:
-    """Bytes of the temporary files without a name that the server and its processes have open.
-    The counters that the processes share are one of a few bytes."""
+    """Return the bytes of the unnamed temporary files that a server and its processes have open.
+
+    The counters that the processes share are one such file of a few bytes.
+    """
     found = 0
     for pid in resident(server):
         for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
@@ -92,7 +94,7 @@ def begin_forms(port: int, keys: Keys, stack: ExitStack, count: int) -> list[Ans
 def test_forms_without_a_key_hold_nothing(server: tuple[PreloadedServer, Keys]) -> None:
     running, keys = server
     with ExitStack() as stack:
-        begin_forms(running.port, keys, stack, 10)  # what a process takes once
+        begin_forms(running.port, keys, stack, 10)  # memory that a process takes only once
     before = resident(running)
     with ExitStack() as stack:
         answers = begin_forms(running.port, keys, stack, 80)
@@ -102,7 +104,7 @@ def test_forms_without_a_key_hold_nothing(server: tuple[PreloadedServer, Keys]) 
     assert {answer.status for answer in answers if answer is not None} == {401}
     assert len(answers) == 80
     assert files == 0
-    assert max(after[pid] - before[pid] for pid in before) < 64 * MEBIBYTE  # of 240 that were sent
+    assert max(after[pid] - before[pid] for pid in before) < 64 * MEBIBYTE  # of 240 MB sent
 
 
 def test_files_with_a_key_are_held_up_to_a_share(server: tuple[PreloadedServer, Keys]) -> None:
@@ -114,7 +116,7 @@ def test_files_with_a_key_are_held_up_to_a_share(server: tuple[PreloadedServer, 
         for probe in probes:
             with suppress(ConnectionError, TimeoutError):
                 probe.send(form_head(keys, bearer) + CHUNK * (size // len(PIECE)))
-        # Whoever comes first: two of them fit into the share of an address.
+        # The first ones fit: two of them are within the share of an address.
         until(lambda: len([1 for probe in probes if probe.is_answered()]) >= 10, "none is refused")
         answers = [probe.answer() for probe in probes if probe.is_answered()]
         held = unnamed_files(running)
@@ -138,7 +140,7 @@ def test_files_with_a_key_are_held_up_to_a_share(server: tuple[PreloadedServer, 
 def test_slow_bodies_of_one_address_leave_room_for_others(
     server: tuple[PreloadedServer, Keys],
 ) -> None:
-    """Takes seconds: it sends a budget of a process twice."""
+    """This takes seconds, because a process's budget is sent twice."""
     running, keys = server
     size = 19 * MEBIBYTE
     before = resident(running)

@@ -28,7 +28,7 @@ PROXY = "10.1.2.3:4711"
 
 
 async def refresh() -> None:
-    """Nothing is measured."""
+    """Measure nothing."""
 
 
 def probes(**states: State) -> Probes:
@@ -48,7 +48,7 @@ def asked(**headers: str) -> Request:
 
 
 def texts(answer: Response) -> str:
-    """The text without tags."""
+    """Return the text without tags."""
     return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", answer.body.decode(), flags=re.S))
 
 

@@ -24,7 +24,7 @@ CAPTURE_PATHS = ("/batch/", "/capture/", "/engage/")
 
 
 async def send(home: Home, path: str, body: bytes, key: str) -> httpx.Response:
-    """Compressed by gzip, with the key in its place."""
+    """Send a body compressed by gzip, with the key in its place."""
     content = gzip.compress(body.replace(b"KEY", key.encode()), 1)
     assert len(content) < len(body) // 50
     headers = {"authorization": f"Bearer {key}", "content-encoding": "gzip"}
@@ -62,7 +62,7 @@ async def test_a_large_capture_gets_the_response_of_a_small_one(
 
 
 async def test_a_batch_of_a_million_items_is_stored_unchanged(home: Home) -> None:
-    """Items without a name are dropped; their number is not limited."""
+    """Items without a name are dropped, and their number is not limited."""
     body = b'{"batch":[' + b'{"a":1},' * 1_000_000 + EVENT + b'],"api_key":"KEY"}'
 
     assert outcome(await send(home, "/batch/", body, home.token)) == (200, None)

@@ -13,8 +13,7 @@ OF_SDKS = ("/local_evaluation", "/feature_flags/stream", "/remote_config")
 
 
 async def status(application: Application, method: str, path: str) -> int:
-    """Without a key: 404 where there is no route, another status, or another code, where there is
-    one."""
+    """Return the status of a request without a key: 404 without a route, 400 for other 404s."""
     client = plain_http.AsyncClient(transport=MemoryTransport(application), base_url=BASE_URL)
     async with client:
         answer = await client.request(method, path)

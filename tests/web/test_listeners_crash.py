@@ -17,7 +17,7 @@ from tests.support.server import Keys, free_port
 def server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[PreloadedServer, Keys, str]]:
-    """With its keys and the address of management."""
+    """Yield a server with its keys and the address of management."""
     port = free_port()
     settings = {"FANION_PROCESSES": "2", "FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{port}"}
     server = PreloadedServer(Path(tmp_path_factory.mktemp("listeners")) / "data", settings)

@@ -1,4 +1,4 @@
-"""JSON of management responses: the same bytes, encoded at once or in pieces."""
+"""The JSON of management responses has the same bytes, encoded at once or in pieces."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ def rows(count: int, size: int = 100) -> list[Any]:
 
 
 async def body_of(content: Any) -> tuple[bytes, list[bytes]]:
-    """The whole, and its pieces when there are several."""
+    """Return the whole body, and its pieces if there are several."""
     answer = await encode_response(Response(content))
     if not isinstance(answer, Streamed):
         return cast(bytes, answer.content), []

@@ -1,5 +1,7 @@
-"""Typical mistakes in requests to the management API, apart from flags and cohorts: rejected with
-the name of the field and a suggestion, without any change."""
+"""Typical mistakes in requests to the management API, apart from flags and cohorts.
+
+They are rejected with the name of the field and a suggestion, and change nothing.
+"""
 
 from typing import Any
 
@@ -173,7 +175,7 @@ async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) ->
 
 
 async def made(home: Home) -> dict[str, Json]:
-    """One object of each kind that can be changed, by address, as read."""
+    """Return one object of each kind that can be changed, by address, as it is read."""
     await home.capture({"event": "seen", "distinct_id": "ann", "$set": {"plan": "pro"}})
     await home.capture({"event": "seen", "distinct_id": "ann", "properties": {"a": 1}})
     dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
@@ -260,7 +262,7 @@ async def test_invalid_tiles_are_rejected(home: Home) -> None:
 
 
 async def store(home: Home, table: Table, row_id: int, **columns: Any) -> None:
-    """Bypasses validation, as a value of an older version does."""
+    """Write columns without validation, like values of an older version."""
     async with home.site.records.write() as connection:
         await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
 

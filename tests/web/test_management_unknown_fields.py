@@ -14,7 +14,7 @@ import pytest
 from tests.support.application import Home, Json
 
 UNKNOWN = "zzz_no_such_name"
-# Management; all other paths are for SDKs, and ignore unknown names.
+# The paths of management. All other paths are for SDKs, and ignore unknown names.
 MANAGED = ("/api/projects/", "/api/organizations/", "/api/personal_api_keys/", "/api/users/")
 _OF_SDKS = "SDKs of any age ask for it, and may send more than it takes."
 TOLERANT: Mapping[str, str] = {
@@ -30,9 +30,12 @@ _METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
 
 @dataclass(frozen=True)
 class Operation:
-    """address: below the host, with values for its parameters; parameters: of the query
+    """An operation of the document.
 
-    of_session: whether a key is refused
+    Attributes:
+        address: Below the host, with values for its parameters.
+        parameters: The parameters of the query.
+        of_session: Whether a key is refused.
     """
 
     name: str

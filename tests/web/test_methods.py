@@ -1,4 +1,4 @@
-"""Methods of a path, and responses without a body."""
+"""The methods of a path, and responses without a body."""
 
 import pytest
 

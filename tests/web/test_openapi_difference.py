@@ -1,4 +1,4 @@
-"""What counts as a difference between two OpenAPI documents, and what does not."""
+"""The differences between two OpenAPI documents that count, and those that do not."""
 
 import json
 import sys
@@ -68,14 +68,14 @@ TREE = "paths/~1trees~1{id}~1/get/responses/200/content/application~1json/schema
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> list[str]:
-    """The differences after a change to a copy."""
+    """Return the differences after a change to a copy."""
     after = deepcopy(DOCUMENT)
     change(after)
     return differences(DOCUMENT, after)
 
 
 def renamed(text: str) -> dict[str, Any]:
-    """With other names for all components."""
+    """Return the document with other names for all components."""
     for old, new in (("Tree", "Plant"), ("Leaf", "End"), ("Error", "Failed"), ("bearer", "key")):
         text = text.replace(f'"{old}": ', f'"{new}": ').replace(f'/{old}"', f'/{new}"')
     found: dict[str, Any] = json.loads(text)

@@ -18,7 +18,7 @@ async def paths(home: Home) -> Json:
 
 
 def query(operation: Json) -> dict[str, Any]:
-    """Schemas of the query parameters."""
+    """Return the schemas of the query parameters."""
     return {one["name"]: one["schema"] for one in operation["parameters"] if one["in"] == "query"}
 
 

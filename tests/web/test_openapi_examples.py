@@ -1,4 +1,4 @@
-"""The examples of /api/schema/ and /api/docs/: each returns the documented response."""
+"""The examples of /api/schema/ and /api/docs/ each return the documented response."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ from tests.support.documented import holds
 
 OPERATIONS = {**CAPTURE_OPERATIONS, **FLAG_OPERATIONS}
 POSTED_PATHS = [path for path, item in OPERATIONS.items() if "post" in item]
-# Before the times of scheduled changes in examples.
+# A time before those of the scheduled changes in examples.
 NOW = datetime(2029, 1, 1, 12, tzinfo=UTC)
 _COMMAND = re.compile(r'<pre class="request">(.*?)</pre>', re.DOTALL)
 # Fields that differ between responses.
@@ -39,7 +39,7 @@ async def page(home: Home) -> str:
 
 
 async def objects(home: Home) -> dict[str, str]:
-    """Objects for the parameters of paths, by name."""
+    """Create objects for the parameters of paths, and return their ids by name."""
     home.site.clock.time = NOW
     flag = await home.create_flag(**EXAMPLE_FLAG)
     cohort = (await home.api.post("/cohorts/", json={"name": "Any", "is_static": True})).json()
@@ -57,7 +57,7 @@ async def objects(home: Home) -> dict[str, str]:
 
 
 def examples(document: Json) -> Iterator[tuple[str, str, Json, Any]]:
-    """Of requests: path, method, operation and body."""
+    """Yield path, method, operation and body of each example of a request."""
     schemas = document["components"]["schemas"]
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -80,7 +80,11 @@ def keys_of(home: Home, text: str) -> str:
 
 
 async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Response:
-    """A command of the page. raises: AssertionError for an unknown option"""
+    """Run a command of the page.
+
+    Raises:
+        AssertionError: The command has an unknown option.
+    """
     words = iter(shlex.split(keys_of(home, command).replace("\\\n", " ")))
     assert next(words) == "curl"
     method, headers, body, address = "GET", {}, "", ""
@@ -131,7 +135,7 @@ async def test_every_example_of_a_request_is_accepted(home: Home, document: Json
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
         assert validator(document, schema).is_valid(sent), (path, sent)
         if path in {f"{one}/" for one in POSTED_PATHS}:
-            continue  # sent with its key by the tests below
+            continue  # the tests below send it with its key
         for name, value in places.items():
             path = path.replace(f"{{{name}}}", value)
         answer = await home.api.request(method, f"{BASE_URL}{path}", json=sent)

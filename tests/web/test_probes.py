@@ -1,4 +1,4 @@
-"""Probes, metrics, request ids and the request log."""
+"""The probes, metrics, request ids and the request log."""
 
 import asyncio
 import json
@@ -70,11 +70,11 @@ async def samples(site: Site) -> dict[str, float]:
 
 
 async def nothing() -> None:
-    """Of `refresh`."""
+    """Refresh nothing."""
 
 
 async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None:
-    """Error texts of stores contain addresses, users and statements."""
+    """The error texts of stores contain addresses, users and statements."""
     found = [
         CheckResult(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
         CheckResult(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),

@@ -1,4 +1,4 @@
-"""Addresses of clients and of the server: taken from trusted proxies, from no other peer."""
+"""Addresses of clients and of the server are taken from trusted proxies, and from no other peer."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ NO_ADDRESS = {"fanion-client-address": "none"}
 async def proxied_site(
     sqlite_template: Path, events: EventStore, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Site]:
-    """Behind a proxy on this machine."""
+    """Yield an application behind a proxy on this machine."""
     folder = tmp_path_factory.mktemp("proxied")
     shutil.copyfile(sqlite_template, folder / "records.db")
     url = f"sqlite:///{folder}/records.db"
@@ -127,7 +127,7 @@ async def test_only_one_thing_can_be_said_of_the_address(home: Home) -> None:
 
 @asynccontextmanager
 async def listening(home: Home) -> AsyncIterator[str]:
-    """The address of the application on a socket."""
+    """Yield the address of the application on a socket."""
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
     await server.answer_with(home.site.application)
@@ -150,7 +150,7 @@ HEADS: list[tuple[dict[str, str], str | None]] = [
 async def test_captures_without_a_task_follow_the_same_rule(
     proxied: Home, headers: dict[str, str], address: str | None
 ) -> None:
-    """The first request with a head is answered by a task, the others are not."""
+    """The first request with a head is answered by a task, and the others are not."""
     before = proxied.site.log.without_task
     async with listening(proxied) as url, plain_http.AsyncClient(base_url=url) as client:
         for name in ("first", "second", "third"):
@@ -165,7 +165,7 @@ async def test_captures_without_a_task_follow_the_same_rule(
 
 @pytest.mark.parametrize("size", [100, 2 * FAST_PATH_BYTES_MAX])
 async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Home, size: int) -> None:
-    """Each of many events would store it."""
+    """Each of many events would store the header."""
     huge = "x" * 60_000
     events = [{"event": "a", "distinct_id": "u", "properties": {"n": "y" * size}}]
     body = json.dumps({"api_key": proxied.token, "batch": events * 2})
@@ -201,7 +201,7 @@ async def test_the_first_ignored_header_is_reported_once(
 
 
 async def test_events_that_a_command_copies_are_not_given_its_address(home: Home) -> None:
-    """Without a trusted proxy on this machine."""
+    """The server trusts no proxy on this machine."""
     project = await home.site.running.public.flags.projects.by_token(home.token)
     without = {"event": "a", "distinct_id": "without", "properties": {}}
     with_one = {"event": "a", "distinct_id": "with", "properties": {"$ip": "192.0.2.44"}}

@@ -98,7 +98,7 @@ async def test_doctor_names_the_successor_of_the_old_setting(tmp_path: Path) -> 
 def test_a_server_warns_of_a_replaced_setting_and_of_its_proxy(
     tmp_path: Path, processes: str
 ) -> None:
-    """In whichever process the header arrives."""
+    """The header is noted in whichever process it arrives."""
     settings = {"FANION_PROCESSES": processes, "FANION_TRUST_FORWARDED_FOR": "false"}
     server = PreloadedServer(tmp_path / "data", settings)
     keys = server.setup()
@@ -107,7 +107,7 @@ def test_a_server_warns_of_a_replaced_setting_and_of_its_proxy(
     body = {"api_key": keys.project_api_key, "event": "a", "distinct_id": "u"}
     server.start()
     try:
-        assert ignored_headers(server.data) is None  # of the run before
+        assert ignored_headers(server.data) is None  # the one of the run before
         assert post(f"{server.url}/e/", json=body, headers=FORWARDED).status_code == 200
         until(lambda: ignored_headers(server.data) is not None, "nothing is noted")
     finally:

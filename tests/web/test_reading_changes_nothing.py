@@ -1,5 +1,7 @@
-"""What a link can do: a browser follows it with the session's cookie, whoever has written it, and
-over plain http says nothing of the page that it was on."""
+"""The effects of links: a browser follows a link with the session's cookie, whoever has written it.
+
+Over plain http the browser says nothing about the page that has the link.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +14,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import metadata
 from tests.support.application import Home, Json
 
-# When a credential was used last, and computed answers.
+# When a credential was last used, and computed answers.
 _NOTED, _CACHE = {"last_used_at"}, {"insight_results", "dashboard_refreshes"}
 _OVERRIDES = {
     "x-http-method-override": "DELETE",
@@ -22,7 +24,7 @@ _OVERRIDES = {
 
 
 async def things(home: Home) -> Mapping[str, str]:
-    """Ids of what exists, by the names of parameters in paths."""
+    """Create objects, and return their ids by the names of parameters in paths."""
     async with home.site.client(home.key) as client:
 
         async def made(path: str, body: Json) -> str:
@@ -45,7 +47,7 @@ async def things(home: Home) -> Mapping[str, str]:
 
 
 async def addresses(home: Home) -> list[str]:
-    """Everything that can be read, with what exists where the test has made it."""
+    """Return every address that can be read, with the test's objects where there are some."""
     schema = (await home.public.get("/api/schema/")).json()
     known = await things(home)
     return [
@@ -60,7 +62,7 @@ def _in_path(operation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 async def rows(records: Records) -> dict[str, list[str]]:
-    """All of the records store."""
+    """Return all rows of the records store."""
     found = {}
     async with records.read() as connection:
         for table in metadata.sorted_tables:
@@ -73,7 +75,7 @@ async def rows(records: Records) -> dict[str, list[str]]:
 
 
 async def by_link(home: Home) -> httpx.AsyncClient:
-    """A browser that is signed in, and sends nothing but the cookie."""
+    """Return a signed-in browser that sends nothing but the cookie."""
     own = await home.site.browser(home.user_id)
     client = home.site.client()
     client.cookies.update(own.cookies)
@@ -83,7 +85,7 @@ async def by_link(home: Home) -> httpx.AsyncClient:
 async def follow(client: httpx.AsyncClient, method: str, address: str) -> int:
     request = client.build_request(method, address, headers=_OVERRIDES)
     answer = await client.send(request, stream=True)
-    await answer.aclose()  # of a stream, only the beginning
+    await answer.aclose()  # only the beginning of a stream
     return answer.status_code
 
 
@@ -104,7 +106,7 @@ async def test_nothing_that_is_read_with_a_session_changes(home: Home, method: s
 
 
 async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Home) -> None:
-    """As PostHog has it."""
+    """PostHog has such a path too."""
     cohort = (await things(home))["cohort_id"]
     path = f"/api/projects/@current/cohorts/{cohort}/duplicate_as_static_cohort/"
 
@@ -120,7 +122,7 @@ async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Ho
 
 
 async def test_head_of_what_makes_something_is_refused(home: Home) -> None:
-    """Whoever asks: with a key, from a page of ours, or without either."""
+    """HEAD is refused with a key, from a page of ours, and without either."""
     known = await things(home)
     makes = [
         f"/api/projects/{home.project_id}/cohorts/{known['cohort_id']}/duplicate_as_static_cohort/",
@@ -148,8 +150,7 @@ async def test_head_of_what_makes_something_is_refused(home: Home) -> None:
 
 
 async def test_head_is_answered_as_get_wherever_that_makes_nothing(home: Home) -> None:
-    """With the owner's key, which may do everything. A GET that is not marked as one that makes
-    something makes nothing."""
+    """The owner's key may do everything, and a GET not marked as creating creates nothing."""
     known, before = await addresses(home), await rows(home.site.records)
 
     async with home.site.client(home.key) as script:

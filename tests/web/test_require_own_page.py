@@ -1,4 +1,4 @@
-"""Which requests count as those of our own pages."""
+"""The requests that count as those of our own pages."""
 
 import pytest
 

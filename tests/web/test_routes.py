@@ -1,4 +1,4 @@
-"""Routes of browsers and mobile clients, and cross-origin headers."""
+"""The routes of browsers and mobile clients, and cross-origin headers."""
 
 import json
 from types import SimpleNamespace

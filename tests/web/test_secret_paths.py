@@ -1,4 +1,4 @@
-"""Tokens of links that sign in are part of paths, and never of a log line."""
+"""The tokens of links that sign in are part of paths, and never of a log line."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What browsers are told about responses: pages, management answers, and none of those for SDKs."""
+"""The headers that tell browsers what pages and management answers allow; SDK answers have none."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ NEVER = ("access-control-allow-origin", "access-control-allow-credentials")
 
 
 def found(answer: httpx.Response, names: Mapping[str, str]) -> dict[str, str]:
-    """Each header once: browsers join those that are sent twice."""
+    """Return each header once: browsers join those that are sent twice."""
     return {name: ", ".join(answer.headers.get_list(name)) for name in names}
 
 
@@ -107,7 +107,7 @@ async def test_what_depends_on_no_session_may_be_kept_by_a_browser(home: Home, p
 
 @pytest.mark.parametrize("path", ["/capture/", "/decide/", "/flags/", "/ofrep/v1/evaluate/flags"])
 async def test_answers_to_sdks_have_none_of_them(home: Home, path: str) -> None:
-    """Pages of other origins have to read these, and they are paid for with every event."""
+    """Pages of other origins must read these answers, and each event would pay for the headers."""
     answer = await home.public.post(path, json={"api_key": home.token, "distinct_id": "u"})
 
     assert not set(OF_MANAGEMENT) & set(answer.headers)

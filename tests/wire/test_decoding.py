@@ -1,4 +1,4 @@
-"""Every encoding that real clients use for JSON; damaged bodies and bombs are refused."""
+"""Every encoding of JSON that real clients use is decoded; damaged bodies and bombs are refused."""
 
 import base64
 import gzip

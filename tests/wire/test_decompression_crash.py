@@ -1,4 +1,4 @@
-"""A small body that is large when it is decompressed does not exhaust the memory of the server."""
+"""A small body that is large when decompressed does not exhaust the memory of the server."""
 
 import gzip
 import sys
@@ -13,9 +13,9 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer
 
 EVENTS = 60_000
-SENT_BYTES_MAX = 70_000  # of the batch
-# With chDB the process has 460 MB afterwards. A header of each event's own would
-# come to 3.6 GB of JSON alone.
+SENT_BYTES_MAX = 70_000  # the batch
+# With chDB the process has 460 MB afterwards. Headers copied to each event would come to 3.6 GB of
+# JSON alone.
 MEMORY_BYTES_MAX = 800 * 2**20
 
 
@@ -41,7 +41,7 @@ def test_a_huge_header_of_a_batch_costs_its_events_nothing(tmp_path: Path, trust
         assert highest_memory(server) < MEMORY_BYTES_MAX
         server.kill()
         server.start()
-        assert ingested(server) == 0  # all of it was, before
+        assert ingested(server) == 0  # all of it was ingested before
         assert highest_memory(server) < MEMORY_BYTES_MAX
     finally:
         server.close()

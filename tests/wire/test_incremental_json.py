@@ -1,4 +1,4 @@
-"""JSON read in pieces gives the same values as when it is read at once, in small pieces."""
+"""JSON that is read in small pieces gives the same values as JSON that is read at once."""
 
 import json
 import tracemalloc
@@ -35,7 +35,7 @@ RAW = st.binary(max_size=40) | st.text('[]{}",:\\ue1 \t', max_size=40).map(str.e
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """JSON with some bytes replaced."""
+    """Draw JSON with some bytes replaced."""
     text = draw(CLEAN | SPACED | ESCAPED)
     start = draw(st.integers(0, len(text)))
     end = draw(st.integers(start, min(len(text), start + 3)))
@@ -66,7 +66,7 @@ def test_pieces_make_the_value_that_is_read_at_once(size: int, text: bytes) -> N
 
     at_once = outcome(loads, text)
     if isinstance(at_once, str) and isinstance(in_pieces, tuple):
-        assert longest_number(text) >= size  # the one thing that has to fit into a window
+        assert longest_number(text) >= size  # only a number has to fit into a window
     else:
         assert in_pieces == at_once
 

@@ -20,7 +20,7 @@ BODIES = {
     "/engage/": b'{"batch":[' + OBJECTS + b'],"api_key":"phc_wrong"}',
     "/decide?v=3": b'{"api_key":"phc_wrong","person_properties":{"a":[' + OBJECTS + b"]}}",
 }
-# Of threads' stacks, received bodies and what the allocator keeps.
+# For threads' stacks, received bodies and what the allocator keeps.
 SLACK_BYTES = 64 * 1024 * 1024
 
 

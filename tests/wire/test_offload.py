@@ -1,4 +1,4 @@
-"""Memory for large bodies: bounded, reserved in order, given back, and refused after a timeout."""
+"""The memory for large bodies: bounded, reserved in order, given back, refused after a timeout."""
 
 import asyncio
 import threading
