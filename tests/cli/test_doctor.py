@@ -236,7 +236,7 @@ APART = {"management_listen": "127.0.0.1:8001"}
         ({"public_url": "https://a.example", **MAILS}, ""),
         (
             {"public_url": "http://127.0.0.1:8000", **MAILS},
-            "Links in mails begin with http://127.0.0.1:8000, which nobody elsewhere reaches.",
+            "Links in mails begin with http://127.0.0.1:8000, which other machines cannot reach.",
         ),
         (
             {"public_url": "https://a.example", **MAILS, **APART},

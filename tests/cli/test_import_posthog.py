@@ -126,7 +126,7 @@ def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Pa
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--dry-run")
 
     assert (done.exit_code, in_log(records_url, tmp_path)) == (0, [])
-    assert done.stdout.endswith("This was a trial: nothing was changed.\n")
+    assert done.stdout.endswith("This was a dry run: nothing was changed.\n")
 
 
 def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_copy_that_ends_early_reports_what_was_done(fanion: Fanion) -> None:
     assert "created  flag beta\n" in done.stdout
     assert done.stderr == (
         "fanion: the source responds to /api/projects/1/events/ with 401: The key has ended. "
-        "Run it again: it goes on from there\n"
+        "Run it again to continue from there\n"
     )
 
 

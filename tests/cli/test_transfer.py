@@ -124,7 +124,7 @@ def test_a_trial_writes_nothing(fanion: Fanion, records_url: str, tmp_path: Path
 
     assert done.stdout.splitlines()[-2:] == [
         "created  flag beta",
-        "This was a trial: nothing was changed.",
+        "This was a dry run: nothing was changed.",
     ]
     assert rows(records_url, feature_flags.c.id) == []
 

@@ -19,7 +19,7 @@ def test_the_text_of_the_file_counts(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (None, "cannot be read: No such file or directory"),
-        (b"\xff\xfe", "cannot be read: it is no text"),
+        (b"\xff\xfe", "cannot be read: it is not text"),
         (b" \n", "must hold 1 to 4096 bytes"),
         (b"x" * (SECRET_BYTES_MAX + 1), "must hold 1 to 4096 bytes"),
     ],

@@ -106,7 +106,9 @@ def setup(
     email: Annotated[str, typer.Option(help="The owner's e-mail address.")] = "admin@fanion.local",
     password: Annotated[
         str | None,
-        typer.Option(help="Visible in the process list; `-` is standard input. None by default."),
+        typer.Option(
+            help="Visible in the process list; `-` reads standard input. None by default."
+        ),
     ] = None,
     password_file: Annotated[
         Path | None, typer.Option(help="A file with the password; `-` reads standard input.")
@@ -176,10 +178,12 @@ app.command("import-posthog")(import_posthog)
 def create_key(
     label: Annotated[str, typer.Option(help="What the key is for.")] = "Command line",
     email: Email = None,
-    scope: Annotated[list[str] | None, typer.Option(help="Repeatable; all by default.")] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="A scope; repeatable. All by default.")
+    ] = None,
     expires: Annotated[
         str | None,
-        typer.Option(help="After `90d` or `12h`, or at a date or time; or never."),
+        typer.Option(help="`90d`, `12h`, a date, a time, or never."),
     ] = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -257,7 +261,7 @@ def _keys(records: Records) -> PersonalKeyStore:
 @projects.command("create")
 def create_project(
     name: str,
-    timezone: Annotated[str, typer.Option(help="IANA name.")] = "UTC",
+    timezone: Annotated[str, typer.Option(help="An IANA name.")] = "UTC",
     email: Email = None,
     data: Data = None,
     as_json: AsJson = False,

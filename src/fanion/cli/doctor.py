@@ -174,7 +174,7 @@ def _advice_on_mails(settings: Settings) -> str:
         return ""
     link = settings.mail_url
     if is_of_this_machine(link):
-        return f"Links in mails begin with {link}, which nobody elsewhere reaches."
+        return f"Links in mails begin with {link}, which other machines cannot reach."
     if settings.management_listen and not settings.management_url:
         return (
             f"Links in mails begin with {link}. If people reach management at another address, "

@@ -198,7 +198,7 @@ def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
     more = len(invalid) - INVALID_LISTED_MAX
     if more > 0:
         listed.append(f"and {more} more")
-    advice = "They work as they are. A change of one has to make it valid."
+    advice = "They still work. Whoever changes one must make it valid."
     return Finding(what, True, "; ".join(listed), advice)
 
 

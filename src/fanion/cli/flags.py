@@ -21,7 +21,9 @@ flags = typer.Typer(help="Feature flags.", no_args_is_help=True)
 
 @flags.command()
 def snapshot(
-    out: Annotated[Path, typer.Option(help="A file, which is replaced once the new one is whole.")],
+    out: Annotated[
+        Path, typer.Option(help="The file to write; replaced once the new one is whole.")
+    ],
     data: Data = None,
 ) -> None:
     """Write all projects, with their keys and flags, into a file.

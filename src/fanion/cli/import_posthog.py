@@ -50,7 +50,7 @@ from fanion.transfer.report import Report
 
 SEND_S = 60.0
 
-Time = Annotated[str | None, typer.Option(help="ISO 8601; of events, their own time.")]
+Time = Annotated[str | None, typer.Option(help="ISO 8601; compared with the events' own time.")]
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,16 @@ class ImportOutcome:
 
 
 def import_posthog(
-    host: Annotated[str, typer.Option(help="Its address, such as https://eu.posthog.com.")],
+    host: Annotated[str, typer.Option(help="The source, such as https://eu.posthog.com.")],
     personal_key: Annotated[
         str,
-        typer.Option(envvar="POSTHOG_PERSONAL_API_KEY", help="Of a user who may read everything."),
+        typer.Option(
+            envvar="POSTHOG_PERSONAL_API_KEY", help="A user's key that may read everything."
+        ),
     ],
-    project: Annotated[str, typer.Option(help="Its id there.")],
-    into: Annotated[int, typer.Option(help="The id of the project here.")],
-    events: Annotated[bool, typer.Option("--events", help="Copy its events, too.")] = False,
+    project: Annotated[str, typer.Option(help="The project's id at the source.")],
+    into: Annotated[int, typer.Option(help="The id of the project to import into.")],
+    events: Annotated[bool, typer.Option("--events", help="Also copy its events.")] = False,
     since: Time = None,
     until: Time = None,
     dry_run: DryRun = False,
@@ -263,7 +265,7 @@ def _show(done: ImportOutcome, wanted: Wanted, as_json: bool) -> None:
             _show_copied(done.copied)
     if done.problem:
         problem = done.problem.removesuffix(".")
-        refuse(printable(f"{problem}. Run it again: it goes on from there"))
+        refuse(printable(f"{problem}. Run it again to continue from there"))
     if done.copied is not None and not done.copied.is_complete:
         raise typer.Exit(1)
 

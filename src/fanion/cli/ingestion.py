@@ -21,9 +21,9 @@ dead_letters = typer.Typer(
     help="Requests that were accepted and could not be ingested.", no_args_is_help=True
 )
 
-Project = Annotated[int | None, typer.Option(help="Its id; all projects by default.")]
-Ids = Annotated[list[int] | None, typer.Argument(help="`fanion dead-letters list` shows them.")]
-All = Annotated[bool, typer.Option("--all", help="All of them, or all of --project.")]
+Project = Annotated[int | None, typer.Option(help="The project's id; all projects by default.")]
+Ids = Annotated[list[int] | None, typer.Argument(help="Ids that `fanion dead-letters list` shows.")]
+All = Annotated[bool, typer.Option("--all", help="All dead letters, or all of --project.")]
 
 
 def ingestion(
@@ -68,7 +68,7 @@ def ingestion(
 @dead_letters.command("list")
 def list_letters(
     project: Project = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="How many to list, newest first.")] = 100,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:

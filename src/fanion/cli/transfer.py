@@ -57,8 +57,10 @@ Email = Annotated[
 
 
 def export_project(
-    project: Annotated[int, typer.Option(help="Its id.")],
-    output: Annotated[Path | None, typer.Option(help="A file; printed by default.")] = None,
+    project: Annotated[int, typer.Option(help="The project's id.")],
+    output: Annotated[
+        Path | None, typer.Option(help="The file to write; printed by default.")
+    ] = None,
     data: Data = None,
 ) -> None:
     """Write a project's flags, cohorts, definitions, roles and dashboards as one document.
@@ -79,7 +81,9 @@ def export_project(
 
 
 def import_project(
-    file: Annotated[Path, typer.Argument(help="Of `fanion export`; - is standard input.")],
+    file: Annotated[
+        Path, typer.Argument(help="A document of `fanion export`; - reads standard input.")
+    ],
     project: Annotated[int, typer.Option(help="The id of the project to import into.")],
     dry_run: DryRun = False,
     email: Email = None,
@@ -167,7 +171,7 @@ def show_report(report: Report, dry_run: bool) -> None:
     if len(lines) > LINES_SHOWN:
         print(f"and {len(lines) - LINES_SHOWN} more; --json lists all of them")
     if dry_run:
-        print("This was a trial: nothing was changed.")
+        print("This was a dry run: nothing was changed.")
 
 
 def _row(kind: str, counts: Any) -> dict[str, Any]:

@@ -42,12 +42,12 @@ users = typer.Typer(help="Users: who may call the management API.", no_args_is_h
 roles = typer.Typer(help="Roles: which members may edit which feature flags.", no_args_is_help=True)
 
 Email = Annotated[str, typer.Argument(help="The user's e-mail address.")]
-RoleName = Annotated[str, typer.Argument(help="The role's name, in any case.")]
+RoleName = Annotated[str, typer.Argument(help="The role's name; case is ignored.")]
 
 
 @users.command("add")
 def add_user(
-    email: Annotated[str, typer.Argument(help="Identifies the user, in any case.")],
+    email: Annotated[str, typer.Argument(help="The user's e-mail address; case is ignored.")],
     level: Annotated[str, typer.Option(help="viewer, member, admin or owner.")] = "member",
     name: Annotated[
         str | None, typer.Option(help="First name; the part before the @ by default.")
@@ -195,7 +195,7 @@ def list_roles(data: Data = None, as_json: AsJson = False) -> None:
 
 @roles.command("add")
 def add_role(
-    name: Annotated[str, typer.Argument(help="Unique, in any case.")],
+    name: Annotated[str, typer.Argument(help="Unique, ignoring case.")],
     access: Annotated[
         str | None,
         typer.Option(

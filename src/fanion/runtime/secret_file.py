@@ -23,7 +23,7 @@ def read_secret(name: str, value: str, path: str) -> str:
             raw = file.read(SECRET_BYTES_MAX + 1)
         secret = raw.decode().strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise SettingsError(f"{PREFIX}{name}: {path} cannot be read: {reason}") from None
     if not secret or len(raw) > SECRET_BYTES_MAX:
         raise SettingsError(f"{PREFIX}{name}: {path} must hold 1 to {SECRET_BYTES_MAX} bytes")
