@@ -70,7 +70,7 @@ def run() -> list[Row]:
 
 
 def _mixed() -> list[dict[str, Any]]:
-    """Return flags: 40 by properties, 20 by percentage, 20 with variants, 10 each by cohort, group."""
+    """Return 40 flags by properties, 20 each by percentage and with variants, 10 each of the rest."""
     makers: list[Callable[[int], dict[str, Any]]] = (
         [_by_property] * 40 + [_rollout] * 20 + [_experiment] * 20
         + [_by_cohort] * 10 + [_by_group] * 10
