@@ -56,12 +56,12 @@ def test_a_clock_that_is_set_back_adds_nothing() -> None:
 
 def test_the_least_recently_used_key_is_forgotten() -> None:
     buckets: TokenBuckets[str] = TokenBuckets(2)
-    first = buckets.of("a")
-    buckets.of("b")
-    assert buckets.of("a") is first
+    first = buckets.bucket_of("a")
+    buckets.bucket_of("b")
+    assert buckets.bucket_of("a") is first
 
-    buckets.of("c")
+    buckets.bucket_of("c")
 
     assert list(buckets) == ["a", "c"]
     assert len(buckets) == 2
-    assert buckets.of("a") is first
+    assert buckets.bucket_of("a") is first

@@ -110,8 +110,8 @@ async def test_room_is_reserved_until_cancelled_work_has_ended() -> None:
 async def test_a_cancelled_wait_takes_no_room() -> None:
     decoding = Decoding(room_for(MB))
     async with decoding.room(MB, MB):
-        waiting = asyncio.create_task(decoding.take(MB))
-        behind = asyncio.create_task(decoding.take(MB))
+        waiting = asyncio.create_task(decoding.reserve(MB))
+        behind = asyncio.create_task(decoding.reserve(MB))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):

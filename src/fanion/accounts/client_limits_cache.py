@@ -38,7 +38,7 @@ class RateLimit:
             Throttled: One of them is empty.
         """
         now = self._clock()
-        buckets = [self._buckets.of(key) for key, _ in rates]
+        buckets = [self._buckets.bucket_of(key) for key, _ in rates]
         waits_s = [
             bucket.wait_s(rate.per_s, rate.burst, now)
             for bucket, (_, rate) in zip(buckets, rates, strict=True)

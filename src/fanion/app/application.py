@@ -110,7 +110,7 @@ def build_application(
     else:
         routes = public_routes(capture, flags.endpoints, page)
     if readiness is not Readiness.WEB_WORKER:
-        routes = _of_roles(_with_console(routes, context, flags, page), settings.roles, page)
+        routes = _routes_of_roles(_with_console(routes, context, flags, page), settings.roles, page)
     is_verbose = settings.log_level in {"debug", "info"}
     telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies)
     if management is None and readiness is not Readiness.SERVING:
@@ -128,7 +128,7 @@ def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: Flag
     return worker_routes(capture, flags.endpoints, evaluation)
 
 
-def _of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) -> Routes:
+def _routes_of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) -> Routes:
     """Return the routes a process with these roles serves, always with its own health and metrics.
 
     The roles web and api split the paths the same way the two listeners do.
@@ -136,7 +136,7 @@ def _of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) -> Rout
     if {Role.WEB, Role.API} <= roles:
         return routes
     if Role.WEB in roles:
-        return routes.of_public_listener().and_also(probe_routes(page))
+        return routes.of_public_listener().merged_with(probe_routes(page))
     if Role.API in roles:
         return routes.of_management_listener()
     return probe_routes(page)
@@ -151,10 +151,10 @@ def _with_console(
         page: Served where there is no console.
     """
     build = context.build
-    routes = routes.and_also(sdk_routes(SdkScripts(build, flags.endpoints.browser)))
+    routes = routes.merged_with(sdk_routes(SdkScripts(build, flags.endpoints.browser)))
     if build.missing or context.settings.console == "off":
         return routes
-    return routes.and_also(console_routes(ConsoleEndpoints(build, page.base_url, page.get)))
+    return routes.merged_with(console_routes(ConsoleEndpoints(build, page.base_url, page.get)))
 
 
 def landing_page(

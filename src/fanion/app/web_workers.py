@@ -34,7 +34,7 @@ from fanion.app.web_worker import (
     WorkerStart,
 )
 from fanion.db.engine import RecordsUnavailable
-from fanion.observability.metrics import Measured, added, without_ages
+from fanion.observability.metrics import Measured, summed, without_ages
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 from fanion.processes.shared_counters import SharedCounters
@@ -138,14 +138,16 @@ class WebWorkers:
                 if self._is_ending:
                     return
                 self._log.error("web_worker_ended", worker=worker.number, code=code)
-            self._measured_before = added([self._measured_before, without_ages(worker.measured)])
+            self._measured_before = summed([self._measured_before, without_ages(worker.measured)])
             worker.measured = {}
 
     def _pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
         ready = [worker for worker in self._workers if worker.is_ready]
         if not ready:
             return False
-        worker = ready[0] if len(ready) == 1 else min(ready, key=lambda one: one.connections)
+        worker = (
+            ready[0] if len(ready) == 1 else min(ready, key=lambda candidate: candidate.connections)
+        )
         if self._stays(connection, path, worker):
             return False
         client = connection.detach()

@@ -19,15 +19,15 @@ def read_build(folder: Path = STATIC) -> Build:
     """
     failure = _failure(folder)
     try:
-        found = _read(folder)
+        build = _read(folder)
     except (OSError, ValueError, KeyError) as error:
         if not isinstance(error, FileNotFoundError):
             structlog.get_logger().error("console_not_read", reason=str(error))
-        found = structs.replace(NOT_BUILT, missing=FAILED.format(failure)) if failure else NOT_BUILT
+        build = structs.replace(NOT_BUILT, missing=FAILED.format(failure)) if failure else NOT_BUILT
     if failure:
         reason = folder.with_suffix(".failed")
         structlog.get_logger().warning("console_not_built", reason=failure, details=str(reason))
-    return found
+    return build
 
 
 def _read(folder: Path) -> Build:

@@ -28,12 +28,12 @@ def _quality_of(coding: str, qualities: dict[str, float]) -> float:
 
 
 def _qualities(accept: str) -> dict[str, float]:
-    found: dict[str, float] = {}
+    qualities: dict[str, float] = {}
     for entry in accept.lower().split(",", ENTRIES_MAX)[:ENTRIES_MAX]:
         coding, _, parameter = entry.partition(";")
         given = _QUALITY.fullmatch(parameter)
         # "x-" marks aliases of HTTP/1.0, which some clients still send.
         name = coding.strip().removeprefix("x-")
         if name:
-            found.setdefault(name, float(given[1]) if given else 1.0)
-    return found
+            qualities.setdefault(name, float(given[1]) if given else 1.0)
+    return qualities

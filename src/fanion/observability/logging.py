@@ -151,7 +151,7 @@ def open_logs(level: str, stream: BinaryIO | None = None) -> LineWriter:
     writer = LineWriter(stream or sys.stderr.buffer)
     _configure(level, writer)
     root = logging.getLogger()
-    for handler in [one for one in root.handlers if isinstance(one, LibraryLines)]:
+    for handler in [handler for handler in root.handlers if isinstance(handler, LibraryLines)]:
         root.removeHandler(handler)
     root.addHandler(LibraryLines(writer))
     return writer

@@ -198,7 +198,7 @@ class Metrics:
     def measured(self) -> Measured:
         """Return the metrics of only this process."""
         return {
-            family.name: [(one.name, one.labels, one.value) for one in family.samples]
+            family.name: [(sample.name, sample.labels, sample.value) for sample in family.samples]
             for family in self.registry.collect()
         }
 
@@ -208,20 +208,20 @@ def without_ages(measured: Measured) -> Measured:
     return {family: samples for family, samples in measured.items() if family not in _MAXIMA}
 
 
-def added(parts: Iterable[Measured]) -> Measured:
+def summed(parts: Iterable[Measured]) -> Measured:
     """Add up the metrics of several processes; of some take the greatest."""
     sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for part in parts:
         for family, samples in part.items():
             of_family = sums.setdefault(family, {})
             for name, labels, value in samples:
-                one = name, tuple(labels.items())
+                key = name, tuple(labels.items())
                 if name in _MAXIMA:
-                    of_family[one] = max(of_family.get(one, 0.0), value)
+                    of_family[key] = max(of_family.get(key, 0.0), value)
                 elif name.endswith(_MADE):
-                    of_family[one] = value
+                    of_family[key] = value
                 else:
-                    of_family[one] = of_family.get(one, 0.0) + value
+                    of_family[key] = of_family.get(key, 0.0) + value
     return {
         family: [(name, dict(labels), value) for (name, labels), value in of_family.items()]
         for family, of_family in sums.items()
@@ -238,10 +238,10 @@ class _Sums:
     def collect(self) -> Iterator[Metric]:
         for family in self._registry.collect():
             if self._others:
-                own = [(one.name, one.labels, one.value) for one in family.samples]
+                own = [(sample.name, sample.labels, sample.value) for sample in family.samples]
                 parts = (
                     {family.name: own},
                     *({family.name: o.get(family.name, [])} for o in self._others),
                 )
-                family.samples = [Sample(*one) for one in added(parts)[family.name]]
+                family.samples = [Sample(*sample) for sample in summed(parts)[family.name]]
             yield family

@@ -66,7 +66,7 @@ class FrameReader:
         self._received += self._buffer[:size]
         self.is_ended = size == 0
 
-    def take(self) -> Frame | None:
+    def next_frame(self) -> Frame | None:
         """Return the next complete frame, or None."""
         if len(self._received) < HEADER.size:
             return None
@@ -193,7 +193,7 @@ class Channel(Generic[T]):
         except OSError:
             self._end()
             return
-        while self.is_open and (frame := self._reader.take()) is not None:
+        while self.is_open and (frame := self._reader.next_frame()) is not None:
             self._dispatch(*frame)
         if self._reader.is_ended:
             self._end()
@@ -251,7 +251,7 @@ class BlockingChannel(FrameReader):
         Raises:
             OSError: The socket has failed.
         """
-        while (frame := self.take()) is None:
+        while (frame := self.next_frame()) is None:
             self.fill()
             if self.is_ended:
                 return None
@@ -266,7 +266,7 @@ class BlockingChannel(FrameReader):
         """
         self.fill()
         frames = []
-        while (frame := self.take()) is not None:
+        while (frame := self.next_frame()) is not None:
             frames.append(frame)
         return frames
 

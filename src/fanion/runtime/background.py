@@ -122,8 +122,8 @@ def _log_defect(
 
 
 def _end(defects: dict[str, FailureLog]) -> None:
-    for one in defects.values():
-        one.succeeded()
+    for failures in defects.values():
+        failures.succeeded()
 
 
 def _name_of(task: Callable[..., object]) -> str:

@@ -99,7 +99,7 @@ def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
 
 def _remove_unused(folder: Path) -> None:
     with suppress(OSError):
-        if [one.name for one in folder.iterdir()] == [_LOCK_FILE]:
+        if [path.name for path in folder.iterdir()] == [_LOCK_FILE]:
             (folder / _LOCK_FILE).unlink()
             folder.rmdir()
 

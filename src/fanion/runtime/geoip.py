@@ -45,7 +45,7 @@ def open_geoip(path: Path) -> GeoIp:
             record = reader.get(address)
         except (ValueError, TypeError, maxminddb.InvalidDatabaseError):
             return _NOWHERE  # clients send any text as `$ip`, even with NUL in it
-        return place_of(record) if isinstance(record, dict) else _NOWHERE
+        return geoip_properties(record) if isinstance(record, dict) else _NOWHERE
 
     def locate(address: str) -> Place:
         return look_up(address) if len(address) <= ADDRESS_CHARS_MAX else _NOWHERE
@@ -53,14 +53,14 @@ def open_geoip(path: Path) -> GeoIp:
     return locate
 
 
-def place_of(record: Mapping[str, Any]) -> Place:
+def geoip_properties(record: Mapping[str, Any]) -> Place:
     """Return the properties of a record of a city or country database.
 
     Properties that the record does not have are left out.
     """
     city, country, continent = (_part(record, name) for name in ("city", "country", "continent"))
     location, postal = _part(record, "location"), _part(record, "postal")
-    found: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "$geoip_city_name": _name(city),
         "$geoip_country_name": _name(country),
         "$geoip_country_code": country.get("iso_code"),
@@ -73,10 +73,10 @@ def place_of(record: Mapping[str, Any]) -> Place:
     }
     subdivisions = record.get("subdivisions")
     if isinstance(subdivisions, list):
-        for number, one in enumerate(subdivisions[:SUBDIVISIONS_MAX], 1):
-            found[f"$geoip_subdivision_{number}_code"] = one.get("iso_code")
-            found[f"$geoip_subdivision_{number}_name"] = _name(one)
-    return {name: value for name, value in found.items() if value is not None}
+        for number, subdivision in enumerate(subdivisions[:SUBDIVISIONS_MAX], 1):
+            properties[f"$geoip_subdivision_{number}_code"] = subdivision.get("iso_code")
+            properties[f"$geoip_subdivision_{number}_name"] = _name(subdivision)
+    return {name: value for name, value in properties.items() if value is not None}
 
 
 def _part(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -56,7 +56,7 @@ class TokenBuckets(Generic[K]):
     def __iter__(self) -> Iterator[K]:
         return iter(self._buckets)
 
-    def of(self, key: K) -> TokenBucket:
+    def bucket_of(self, key: K) -> TokenBucket:
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = TokenBucket()

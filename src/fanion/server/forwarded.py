@@ -326,8 +326,12 @@ def format_networks(networks: Sequence[Network]) -> str:
     """Return the networks as text for messages; "none" if there are none."""
     single = (32, 128)
     names = (
-        str(one.network_address if one.prefixlen == single[one.version == 6] else one)
-        for one in networks
+        str(
+            network.network_address
+            if network.prefixlen == single[network.version == 6]
+            else network
+        )
+        for network in networks
     )
     return ", ".join(names) or "none"
 

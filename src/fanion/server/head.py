@@ -173,11 +173,11 @@ def _end_of_head(known: bytearray, data: bytes) -> int | None:
     before = len(known)
     if before:
         seam = bytes(known[-3:]) + data[:3]
-        found = seam.find(END_OF_HEAD)
-        if found >= 0:
-            return before - min(before, 3) + found + len(END_OF_HEAD)
-    found = data.find(END_OF_HEAD)
-    return None if found < 0 else before + found + len(END_OF_HEAD)
+        position = seam.find(END_OF_HEAD)
+        if position >= 0:
+            return before - min(before, 3) + position + len(END_OF_HEAD)
+    position = data.find(END_OF_HEAD)
+    return None if position < 0 else before + position + len(END_OF_HEAD)
 
 
 def _require_method(method: str) -> None:

@@ -32,8 +32,8 @@ def allow_connections() -> int:
         The number of connections that the limit allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS_MAX + RESERVED_FILES
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = CONNECTIONS_MAX + RESERVED_FILES
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return max(CONNECTIONS_MIN, min(CONNECTIONS_MAX, allowed - RESERVED_FILES))

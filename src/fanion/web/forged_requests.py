@@ -72,7 +72,7 @@ def _is_own(
     site, origin = headers.get(FETCH_SITE), headers.get("origin")
     if site is not None:
         return site in allowed
-    return None if origin is None else origin.lower() in {_origin(one) for one in own}
+    return None if origin is None else origin.lower() in {_origin(url) for url in own}
 
 
 def _origin(url: str) -> str:

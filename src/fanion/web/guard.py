@@ -269,7 +269,14 @@ async def _organization_id(
     named = path_params.get("organization")
     if named == CURRENT:
         return (await projects.organization(principal)).id
-    return next((one for one in principal.levels if str(one) == str(named).lower()), None)
+    return next(
+        (
+            organization_id
+            for organization_id in principal.levels
+            if str(organization_id) == str(named).lower()
+        ),
+        None,
+    )
 
 
 def _parameters_of(handler: BaseRouteHandler) -> frozenset[str]:

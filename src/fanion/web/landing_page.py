@@ -118,14 +118,16 @@ def prefers_html(accept: str) -> bool:
 
 
 def _quality(parameters: list[str]) -> float:
-    found = (matched[1] for one in parameters if (matched := _QUALITY.fullmatch(one)))
-    return float(next(found, 1))
+    qualities = (
+        matched[1] for parameter in parameters if (matched := _QUALITY.fullmatch(parameter))
+    )
+    return float(next(qualities, 1))
 
 
 def _is_ready(states: States | None) -> bool:
     """Return whether the server is ready, by the rule of `/_ready`."""
     return states is not None and not any(
-        one.is_needed and one.state != State.OK for one in states.values()
+        result.is_needed and result.state != State.OK for result in states.values()
     )
 
 
@@ -134,7 +136,7 @@ def _summary(states: States | None, base_url: str) -> dict[str, object]:
         "name": "Fanion",
         "version": __version__,
         "status": "ready" if _is_ready(states) else "not ready",
-        "checks": states and {name: one.state for name, one in states.items()},
+        "checks": states and {name: result.state for name, result in states.items()},
         "documentation": f"{base_url}/api/docs/",
         "schema": f"{base_url}/api/schema/",
     }
@@ -187,10 +189,10 @@ def _status(states: States | None) -> str:
         text = "<strong>Not ready.</strong> Its stores do not answer in time."
         return f'<p class="status bad" role="status">{text}</p>'
     named = ", ".join(
-        f"{_STORES.get(name, name)} {_STATES.get(one.state, one.state)}"
-        for name, one in states.items()
+        f"{_STORES.get(name, name)} {_STATES.get(result.state, result.state)}"
+        for name, result in states.items()
     )
-    if all(one.state == State.OK for one in states.values()):
+    if all(result.state == State.OK for result in states.values()):
         text = f"<strong>Ready.</strong> This server is healthy: {named}."
         return f'<p class="status" role="status">{text}</p>'
     ready = "Ready for captures and flags" if _is_ready(states) else "Not ready"
@@ -213,7 +215,7 @@ def _snippets(url: str) -> Mapping[str, str]:
     """
     text = msgspec.json.encode(url).decode()
     event = '{"api_key": "phc_…", "event": "signed up", "distinct_id": "user-1"}'
-    asked = '{"api_key": "phc_…", "distinct_id": "user-1"}'
+    person = '{"api_key": "phc_…", "distinct_id": "user-1"}'
     return {
         "Browser (posthog-js)": f"""import posthog from "posthog-js"
 
@@ -229,6 +231,6 @@ posthog.shutdown()""",
         "curl": f"""curl -d '{event}' \\
   {shlex.quote(url + "/capture/")}
 
-curl -d '{asked}' \\
+curl -d '{person}' \\
   {shlex.quote(url + "/flags/?v=2")}""",
     }

@@ -79,11 +79,11 @@ class Probes:
 
     async def ready(self, _: Request) -> Response:
         """Answer 503 while a needed store is unreachable or the accept log full (readiness)."""
-        found = await self.check()
-        failing = any(one.state != State.OK and one.is_needed for one in found.values())
-        checks = {name: checked.state for name, checked in found.items()}
+        results = await self.check()
+        failing = any(result.state != State.OK and result.is_needed for result in results.values())
+        checks = {name: checked.state for name, checked in results.items()}
         status = "not ready" if failing else "ready"
-        ages = [one.flags_age_s for one in found.values() if one.flags_age_s is not None]
+        ages = [result.flags_age_s for result in results.values() if result.flags_age_s is not None]
         age = {"flags_age_s": round(max(ages))} if ages else {}
         return json_response({"status": status, "checks": checks, **age}, 503 if failing else 200)
 
@@ -110,12 +110,12 @@ class Probes:
 
     async def _check(self, name: str) -> None:
         try:
-            found = await self.checks[name]()
+            result = await self.checks[name]()
         finally:
             del self._checking[name]
-        before, self._known[name] = self._known.get(name, OK), found
-        if found != before:
-            self._report(name, found)
+        before, self._known[name] = self._known.get(name, OK), result
+        if result != before:
+            self._report(name, result)
 
     def _report(self, name: str, checked: CheckResult) -> None:
         """Log a change of state."""

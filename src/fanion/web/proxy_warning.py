@@ -57,8 +57,8 @@ class IgnoredHeaders:
             advice="If this peer is your proxy, add its address to FANION_TRUSTED_PROXIES.",
         )
         if self._folder is not None:
-            found = IgnoredForwarding(peer, utc_now())
-            Thread(target=_write, args=(self._folder.resolve(), found), daemon=True).start()
+            record = IgnoredForwarding(peer, utc_now())
+            Thread(target=_write, args=(self._folder.resolve(), record), daemon=True).start()
 
 
 def trusted_proxies(settings: Settings) -> TrustedProxies:
@@ -79,10 +79,10 @@ def forget_ignored_headers(folder: Path) -> None:
         (folder / _MARKER).unlink(missing_ok=True)
 
 
-def _write(folder: Path, found: IgnoredForwarding) -> None:
+def _write(folder: Path, record: IgnoredForwarding) -> None:
     """Write the file atomically, since several processes may write it; a full disk is ignored."""
     new = folder / f"{_MARKER}.{os.getpid()}"
     with suppress(OSError):
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(found))
+            file.write(msgspec.json.encode(record))
         new.replace(folder / _MARKER)

@@ -100,7 +100,7 @@ class Routes:
             [pattern for pattern in self._patterns if keep(pattern[0], pattern[2])],
         )
 
-    def and_also(self, more: "Routes") -> "Routes":
+    def merged_with(self, more: "Routes") -> "Routes":
         """Merge two route tables; `more` wins."""
         return Routes({**self._exact, **more._exact}, [*more._patterns, *self._patterns])
 

@@ -89,8 +89,8 @@ def decode_body(
     """
     if len(body) > bytes_max:
         raise BodyTooLarge(bytes_max)
-    asked = query.get("compression", "") if query else ""
-    if body[:1] in (b"{", b"[") and not content_encoding and not asked:
+    requested = query.get("compression", "") if query else ""
+    if body[:1] in (b"{", b"[") and not content_encoding and not requested:
         return DecodedForm(body)
     data, named = _undo_content_encoding(body, content_encoding, bytes_max)
     if data.startswith(GZIP_MAGIC):
@@ -99,7 +99,7 @@ def decode_body(
     fields: dict[str, str] = {}
     if _is_form(data, content_type):
         data, fields = _read_form(data, content_type)
-    compression = (asked or fields.get("compression", "") or named).lower()
+    compression = (requested or fields.get("compression", "") or named).lower()
     if compression == "lz64":
         data = _unlz64(data, bytes_max, lz64_bytes_max)
     data = _undo_compression(data, compression, gunzipped, bytes_max)
@@ -363,10 +363,10 @@ def _read_form(data: bytes, content_type: str) -> tuple[bytes, dict[str, str]]:
     else:
         pairs = split_urlencoded(data, FORM_FIELDS_MAX)
         fields = {_text_of(name): value for name, value in pairs}
-    wanted = fields.pop("data", b"")
-    if not wanted:
+    content = fields.pop("data", b"")
+    if not content:
         raise NoData
-    return wanted, {name: _field_text(value) for name, value in fields.items()}
+    return content, {name: _field_text(value) for name, value in fields.items()}
 
 
 def _field_text(value: bytes) -> str:

@@ -29,8 +29,8 @@ def with_stored_ids(value: Any) -> Any:
     """
     listed = value if isinstance(value, list) else [value]
     cut = [
-        stored_distinct_id(one)
-        for one in listed
-        if isinstance(one, str) and len(one) > DISTINCT_ID_CHARS_MAX
+        stored_distinct_id(text)
+        for text in listed
+        if isinstance(text, str) and len(text) > DISTINCT_ID_CHARS_MAX
     ]
     return [*listed, *cut] if cut else value

@@ -49,8 +49,8 @@ def _nested(levels: int) -> bytes:
 _VALUE = rb"(?:" + _STRING + rb"|" + _SCALAR + rb"|" + _nested(_PATTERN_LEVELS) + rb")"
 
 
-def _run_of(one: bytes, end: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?:" + _WS + one + _WS + rb"(?:,|(?=" + end + rb")))*", re.DOTALL)
+def _run_of(value: bytes, end: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"(?:" + _WS + value + _WS + rb"(?:,|(?=" + end + rb")))*", re.DOTALL)
 
 
 _ELEMENTS = _run_of(_VALUE, rb"\]")
@@ -150,8 +150,8 @@ class PullParser:
             is_first, wants_value = True, True
             while self._entered:
                 at = self._blanks(at)
-                found = self._at(at)
-                if found == self._entered[-1] and (is_first or not wants_value):
+                character = self._at(at)
+                if character == self._entered[-1] and (is_first or not wants_value):
                     self._entered.pop()
                     at += 1
                     is_first = wants_value = False
@@ -258,9 +258,9 @@ class PullParser:
         try:
             _skip(window)
         except (msgspec.MsgspecError, RecursionError) as error:
-            _, found, place = str(error).partition(_TRAILING)
+            _, separator, rest = str(error).partition(_TRAILING)
             # The decoder has already read the character that it names.
-            return at + int(place.rstrip(")")) - 1 if found else at
+            return at + int(rest.rstrip(")")) - 1 if separator else at
         return at + len(window)
 
     def _key(self, at: int) -> tuple[str, int]:
@@ -275,10 +275,10 @@ class PullParser:
         """Return a string, number or constant, and its end."""
         if self._at(at) == _QUOTE:
             return self._string(at)
-        found = _ONE_SCALAR.match(self._data, at, at + self._window)
-        if found is None or found.end() == at + self._window:
+        match = _ONE_SCALAR.match(self._data, at, at + self._window)
+        if match is None or match.end() == at + self._window:
             raise self._unreadable(at)
-        return self._read(self._data[at : found.end()]), found.end()
+        return self._read(self._data[at : match.end()]), match.end()
 
     def _string(self, at: int) -> tuple[str, int]:
         """Return a string of any length, and its end."""

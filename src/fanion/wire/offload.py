@@ -47,22 +47,22 @@ class Room:
         """Reserve less, once the decompressed size of the body is known."""
         self._resize(min(self.taken, room_for(unfolded)))
 
-    async def grow(self, wanted: int) -> None:
+    async def grow(self, size: int) -> None:
         """Reserve more, up to the limit.
 
         Raises:
             Unavailable: There is no room in time.
         """
-        wanted = min(wanted, self._decoding.bytes_max - self.taken)
-        if wanted > 0:
-            await self._decoding.take(wanted)
-            self.taken += wanted
+        size = min(size, self._decoding.bytes_max - self.taken)
+        if size > 0:
+            await self._decoding.reserve(size)
+            self.taken += size
 
     def leave(self) -> None:
         self._resize(0)
 
     def _resize(self, taken: int) -> None:
-        self._decoding.give_back(self.taken - taken)
+        self._decoding.release(self.taken - taken)
         self.taken = taken
 
 
@@ -83,26 +83,26 @@ class Decoding:
         Raises:
             Unavailable: There is no room within ROOM_WAIT_S.
         """
-        wanted = room_for(max(received, unfolded_max))
-        await self.take(wanted)
-        room = Room(self, min(wanted, self.bytes_max))
+        size = room_for(max(received, unfolded_max))
+        await self.reserve(size)
+        room = Room(self, min(size, self.bytes_max))
         try:
             yield room
         finally:
             room.leave()
 
-    async def take(self, wanted: int) -> None:
+    async def reserve(self, size: int) -> None:
         """Reserve bytes; a body that needs more than there are gets all of them.
 
         Raises:
             Unavailable: There is no room in time.
         """
-        wanted = min(wanted, self.bytes_max)
-        if not self._waiting and self.taken + wanted <= self.bytes_max:
-            self.taken += wanted
+        size = min(size, self.bytes_max)
+        if not self._waiting and self.taken + size <= self.bytes_max:
+            self.taken += size
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((wanted, turn))
+        self._waiting.append((size, turn))
         try:
             await asyncio.wait_for(turn, self._wait_s)
         except TimeoutError:
@@ -113,22 +113,22 @@ class Decoding:
             ) from None
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.give_back(wanted)
+                self.release(size)
             raise
         finally:
             self._admit()
 
-    def give_back(self, taken: int) -> None:
-        self.taken -= taken
+    def release(self, size: int) -> None:
+        self.taken -= size
         self._admit()
 
     def _admit(self) -> None:
         while self._waiting:
-            wanted, turn = self._waiting[0]
+            size, turn = self._waiting[0]
             if not turn.done():
-                if self.taken + wanted > self.bytes_max:
+                if self.taken + size > self.bytes_max:
                     return
-                self.taken += wanted
+                self.taken += size
                 turn.set_result(None)
             self._waiting.popleft()
 

@@ -210,7 +210,7 @@ async def test_only_the_listener_of_management_serves_it(home: Home) -> None:
     configuration = home.site.running.public.flags.endpoints.browser
     endpoints = ConsoleEndpoints(BUILD, BaseUrl(TrustedProxies()), unexpected)
     whole = home.site.application
-    routes = whole.routes.and_also(console_routes(endpoints)).and_also(
+    routes = whole.routes.merged_with(console_routes(endpoints)).merged_with(
         sdk_routes(SdkScripts(BUILD, configuration))
     )
     whole = replace(whole, routes=routes)

@@ -85,7 +85,7 @@ class EvaluationLimit:
 
     def take(self, key: str, now: float) -> None:
         """key: "" without one; now: seconds of a steady clock. raises: TooManyEvaluations"""
-        bucket = self.buckets.of(key)
+        bucket = self.buckets.bucket_of(key)
         if bucket.wait_s(self.per_s, self.burst, now):
             raise TooManyEvaluations
         bucket.level -= 1

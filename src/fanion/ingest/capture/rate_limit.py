@@ -43,7 +43,7 @@ class ProjectRateLimits:
         Returns:
             Whole seconds until the request may be repeated.
         """
-        of_items, of_bytes = self._items.of(project_id), self._bytes.of(project_id)
+        of_items, of_bytes = self._items.bucket_of(project_id), self._bytes.bucket_of(project_id)
         items_per_s, bytes_per_s = settings.items_per_second, settings.bytes_per_second
         wait = max(
             of_items.wait_s(items_per_s, (items_per_s or inf) * settings.burst_seconds, now),

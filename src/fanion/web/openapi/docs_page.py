@@ -75,7 +75,9 @@ def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[
     if text := operation.get("description"):
         parts.append(f"<p>{escape(text)}</p>")
     if parameters := operation.get("parameters"):
-        parts.append(_table("Parameters", [_parameter(one, schemas) for one in parameters]))
+        parts.append(
+            _table("Parameters", [_parameter(parameter, schemas) for parameter in parameters])
+        )
     if body := operation.get("requestBody"):
         parts.append(_table("Request body", _fields(body, schemas)))
     if command := request_example(path, method, operation, schemas):
@@ -111,7 +113,7 @@ def _component(name: str, schemas: dict[str, Any]) -> str:
             parts.append(_table(_form_title(form), _rows(form, schemas)))
         else:
             parts.append(f"<p>{escape(_type(form, schemas))}</p>")
-    parts += [_preformatted(format_example(one)) for one in component.get("examples", ())]
+    parts += [_preformatted(format_example(example)) for example in component.get("examples", ())]
     return (
         f'<details id="{name}"><summary><code>{name}</code></summary>'
         f"<div>{''.join(parts)}</div></details>"
@@ -131,8 +133,8 @@ Row = tuple[str, str, str]
 
 def _parameter(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
     note = parameter.get("description") or ""
-    place = parameter["in"] + (", required" if parameter.get("required") else "")
-    return parameter["name"], f"{_type(parameter['schema'], schemas)}, {place}", note
+    location = parameter["in"] + (", required" if parameter.get("required") else "")
+    return parameter["name"], f"{_type(parameter['schema'], schemas)}, {location}", note
 
 
 def _fields(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
@@ -177,11 +179,13 @@ def _type(node: dict[str, Any], schemas: dict[str, Any]) -> str:
         return _name(reference, schemas)
     for choice in ("oneOf", "anyOf", "allOf"):
         if choice in node:
-            return " or ".join(dict.fromkeys(_type(one, schemas) for one in node[choice]))
+            return " or ".join(
+                dict.fromkeys(_type(alternative, schemas) for alternative in node[choice])
+            )
     if "const" in node:
         return _json(node["const"])
     if "enum" in node:
-        words = [one if isinstance(one, str) else _json(one) for one in node["enum"]]
+        words = [value if isinstance(value, str) else _json(value) for value in node["enum"]]
         return " or ".join(words)
     kind = node.get("type", "anything")
     if isinstance(kind, list):

@@ -135,12 +135,17 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
             parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
             parameter["schema"] = _not_null(parameter["schema"])
         known = {parameter["name"] for parameter in operation.get("parameters", ())}
-        added = [one for one in _paging_of(operation, schemas) if one["name"] not in known]
+        added = [
+            parameter
+            for parameter in _paging_of(operation, schemas)
+            if parameter["name"] not in known
+        ]
         if added:
             operation["parameters"] = [*operation.get("parameters", ()), *added]
         if body := operation.get("requestBody"):
             body["required"] = all(
-                _names_required(resolve(one["schema"], schemas)) for one in body["content"].values()
+                _names_required(resolve(content["schema"], schemas))
+                for content in body["content"].values()
             )
     schemas["Error"] = _ERROR
     schema["components"]["responses"] = {"Error": _ERROR_RESPONSE}
@@ -167,8 +172,8 @@ def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any
 def resolve(node: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     """Follow a reference to a component."""
     name = node.get("$ref", "").removeprefix("#/components/schemas/")
-    found: dict[str, Any] = schemas.get(name, {}) if name else node
-    return found
+    target: dict[str, Any] = schemas.get(name, {}) if name else node
+    return target
 
 
 def _renamed(schema: dict[str, Any]) -> dict[str, Any]:
@@ -184,7 +189,7 @@ def _simplified(node: Any) -> Any:
     The framework writes a `oneOf` of a single schema for optional fields.
     """
     if isinstance(node, list):
-        return [_simplified(one) for one in node]
+        return [_simplified(item) for item in node]
     if not isinstance(node, dict):
         return node
     simplified = {name: _simplified(value) for name, value in node.items()}
@@ -200,7 +205,7 @@ def _simplified(node: Any) -> Any:
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
     """Drop null from a query parameter, which can only be absent."""
     kinds: list[dict[str, Any]] = [
-        one for one in schema.get("oneOf", ()) if one != {"type": "null"}
+        alternative for alternative in schema.get("oneOf", ()) if alternative != {"type": "null"}
     ]
     if len(kinds) != 1:
         return schema
