@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fanion.app.job_leases import JobLeases
-from fanion.app.loops import LOOPS, Runs, tasks_of
+from fanion.app.loops import LOOPS, Runs, tasks_of_roles
 from fanion.config import ALL, Role
 from fanion.db.engine import Records
 from fanion.events.storage.store import EventStore
@@ -75,8 +75,8 @@ def test_a_loop_of_another_role_is_not_started() -> None:
     async def squash() -> None:
         raise AssertionError
 
-    assert tasks_of({Role.API}, {"squash": squash}) == []
-    assert tasks_of({Role.JOBS}, {"squash": squash}) == [squash]
+    assert tasks_of_roles({Role.API}, {"squash": squash}) == []
+    assert tasks_of_roles({Role.JOBS}, {"squash": squash}) == [squash]
 
 
 def test_some_loops_run_on_one_server() -> None:
@@ -115,7 +115,7 @@ async def test_a_job_runs_on_one_server_until_that_stops(records: Records) -> No
     await runs(first)
     there = asyncio.create_task(leases(records, "b").run("squash", second.run))
     try:
-        assert not await leases(records, "b").take("squash")
+        assert not await leases(records, "b").claim("squash")
         assert (first.is_running, second.is_running) == (True, False)
 
         here.cancel()
@@ -130,16 +130,16 @@ async def test_a_job_runs_on_one_server_until_that_stops(records: Records) -> No
 
 @pytest.mark.postgresql
 async def test_another_job_has_a_lease_of_its_own(records: Records) -> None:
-    taken = [await leases(records, "a").take("squash"), await leases(records, "b").take("ledger")]
+    taken = [await leases(records, "a").claim("squash"), await leases(records, "b").claim("ledger")]
 
     assert taken == [True, True]
 
 
 @pytest.mark.postgresql
 async def test_a_server_that_is_gone_loses_its_job(records: Records) -> None:
-    assert await leases(records, "gone", lease_s=0.0).take("squash")
+    assert await leases(records, "gone", lease_s=0.0).claim("squash")
 
-    assert await leases(records, "next").take("squash")
+    assert await leases(records, "next").claim("squash")
 
 
 @pytest.mark.postgresql
@@ -148,7 +148,7 @@ async def test_a_job_ends_where_its_lease_was_lost(records: Records) -> None:
     running = asyncio.create_task(leases(records, "slow", lease_s=0.0).run("squash", job.run))
     try:
         await runs(job)
-        assert await leases(records, "next").take("squash")
+        assert await leases(records, "next").claim("squash")
 
         async def has_ended() -> bool:
             return not job.is_running

@@ -86,7 +86,7 @@ async def test_a_server_that_is_not_ready_is_reported(tmp_path: Path) -> None:
             found = await findings(settings)
 
     assert not found["server"].ok
-    assert found["server"].found.endswith("; not ready: records ok, events opening")
+    assert found["server"].text.endswith("; not ready: records ok, events opening")
     assert found["event store"] == Finding(
         "event store", False, "opening, according to the server that uses it"
     )
@@ -100,8 +100,8 @@ async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: 
             found = await findings(settings)
 
     assert not found["server"].ok
-    assert "does not answer: " in found["server"].found
-    assert found["event store"].found == "not checked: another process uses it"
+    assert "does not answer: " in found["server"].text
+    assert found["event store"].text == "not checked: another process uses it"
 
 
 async def test_a_server_that_hangs_is_reported(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_a_server_that_hangs_is_reported(tmp_path: Path) -> None:
         found = await findings(settings)
 
     assert not found["server"].ok
-    assert f"process {os.getpid()}" in found["server"].found
+    assert f"process {os.getpid()}" in found["server"].text
     assert found["server"].advice == ("See its log. If it hangs, stop it and start it again.")
 
 
@@ -121,7 +121,7 @@ async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:
 
     reported = f"none runs on this folder; process {os.getpid()} holds it, to copy events into it"
     assert found["server"] == Finding("server", True, reported)
-    assert found["event store"].found == "not checked: another process uses it"
+    assert found["event store"].text == "not checked: another process uses it"
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_a_folder_that_was_never_set_up_stays_empty(tmp_path: Path) -> None:
         f"{tmp_path.resolve() / 'records.db'} does not exist",
         "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data.",
     )
-    assert found["flags"].found == "not checked: there is no records store"
-    assert found["event store"].found == "does not exist yet; the first `fanion serve` creates it"
+    assert found["flags"].text == "not checked: there is no records store"
+    assert found["event store"].text == "does not exist yet; the first `fanion serve` creates it"
 
 
 @pytest.mark.parametrize(

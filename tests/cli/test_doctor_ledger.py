@@ -74,13 +74,13 @@ async def test_fewer_events_than_the_ledger_says_are_found(settings: Settings) -
     settled = await stored_events(settings)
 
     since = counted_time(utc_now())[0].isoformat(timespec="minutes")
-    assert (missing.ok, missing.found) == (
+    assert (missing.ok, missing.text) == (
         False,
         f"fewer events than the ledger says, of those accepted since {since}: project 1 lacks 8 "
         "of 40",
     )
     assert missing.advice.startswith("A part of the event store is lost: restore it")
-    assert (complete.ok, complete.found) == (True, f"has what the ledger counts since {since}")
+    assert (complete.ok, complete.text) == (True, f"has what the ledger counts since {since}")
     assert settled == complete
 
 
@@ -99,7 +99,7 @@ async def test_projects_whose_persons_were_deleted_are_not_compared(settings: Se
     found = await stored_events(settings)
 
     assert found.ok
-    assert found.found.endswith("; projects not compared, since persons were deleted in them: 1")
+    assert found.text.endswith("; projects not compared, since persons were deleted in them: 1")
 
 
 def test_what_is_missing_is_named_by_project() -> None:

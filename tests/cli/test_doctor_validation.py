@@ -144,5 +144,5 @@ def test_the_doctor_lists_some_of_many() -> None:
     )
 
     assert finding.ok
-    assert finding.found.startswith("project 7, flag-0: key: no; project 7, flag-1: key: no; ")
-    assert finding.found.endswith("; and 2 more")
+    assert finding.text.startswith("project 7, flag-0: key: no; project 7, flag-1: key: no; ")
+    assert finding.text.endswith("; and 2 more")

@@ -77,17 +77,17 @@ async def test_doctor_names_the_peer_whose_headers_were_ignored(tmp_path: Path) 
     other = await found(settings_in(tmp_path, trusted_proxies="10.0.0.0/8, ::1"))
     mended = await found(settings_in(tmp_path, trusted_proxies="203.0.113.0/24"))
 
-    assert none.found.startswith("trusted: none; forwarded headers from 203.0.113.9 were ignored")
+    assert none.text.startswith("trusted: none; forwarded headers from 203.0.113.9 were ignored")
     assert none.advice == "If 203.0.113.9 is your proxy, add it to FANION_TRUSTED_PROXIES."
     assert none.ok  # any client can send such headers directly
-    assert other.found.startswith("trusted: 10.0.0.0/8, ::1; forwarded headers from 203.0.113.9")
+    assert other.text.startswith("trusted: 10.0.0.0/8, ::1; forwarded headers from 203.0.113.9")
     assert mended == Finding("proxies", True, "trusted: 203.0.113.0/24")
 
 
 async def test_doctor_names_the_successor_of_the_old_setting(tmp_path: Path) -> None:
     finding = await found(settings_in(tmp_path, trust_forwarded_for="true"))
 
-    assert finding.found == "trusted: 0.0.0.0/0, ::/0"
+    assert finding.text == "trusted: 0.0.0.0/0, ::/0"
     assert finding.advice == (
         "FANION_TRUST_FORWARDED_FOR: use FANION_TRUSTED_PROXIES. "
         "Name your proxies; until then any client may claim any address."

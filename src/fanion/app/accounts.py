@@ -48,12 +48,12 @@ class AccountServices:
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
-        found: dict[str, BackgroundTask] = {
+        loops: dict[str, BackgroundTask] = {
             "sessions": self.sign_in.sessions.run,
             "password_resets": self.password_resets.run,
             "failed_logins": self.sign_in.failed_logins.run,
         }
-        return found if self.mails is None else {**found, "mails": self.mails.run}
+        return loops if self.mails is None else {**loops, "mails": self.mails.run}
 
 
 def build_accounts(public: Services) -> AccountServices:

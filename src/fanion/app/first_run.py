@@ -39,9 +39,9 @@ async def set_up_first_run(
     """
     if await is_set_up(records):
         return None
-    wanted, now = Installation(email="admin@fanion.local", first_name="Admin"), utc_now()
+    installation, now = Installation(email="admin@fanion.local", first_name="Admin"), utc_now()
     try:
-        made = await set_up(records, wanted, now)
+        made = await set_up(records, installation, now)
     except AlreadySetUp:  # another server did it at the same moment
         return None
     projects.remember(made.project)

@@ -49,7 +49,7 @@ class Ingestion:
 
     def ingests_all(self) -> bool:
         """Return whether this server ingests all live events by itself."""
-        return any(one.ingests_all for one in self.consumers if not one.historical)
+        return any(consumer.ingests_all for consumer in self.consumers if not consumer.historical)
 
     async def run(self) -> None:
         """Run the consumers until they are stopped."""

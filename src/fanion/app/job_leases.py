@@ -60,7 +60,7 @@ class JobLeases:
             failures=self.failures,
         )
 
-    async def take(self, name: str) -> bool:
+    async def claim(self, name: str) -> bool:
         """Take or renew the lease, and return False while another server holds it.
 
         Raises:
@@ -92,36 +92,40 @@ class JobLeases:
             await connection.execute(delete(job_leases).where(*own))
 
     async def _turn(self, name: str, task: BackgroundTask) -> None:
-        asked = monotonic()
-        if not await self.take(name):
+        requested_at = monotonic()
+        if not await self.claim(name):
             return
         structlog.get_logger().info("job_lease_taken", job=name)
         running = asyncio.ensure_future(task())
         try:
-            await self._hold(name, running, asked)
+            await self._hold(name, running, requested_at)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             with suppress(RecordsUnavailable):
                 await self.release(name)
 
-    async def _hold(self, name: str, running: "asyncio.Future[None]", taken: float) -> None:
+    async def _hold(
+        self, name: str, running: "asyncio.Future[None]", last_requested_at: float
+    ) -> None:
         """Renew the lease until the task ends or the lease is lost.
 
         Args:
-            taken: When the lease was last requested, by the monotonic clock.
+            last_requested_at: When the lease was last requested, by the monotonic clock.
         """
         while True:
             await asyncio.wait({running}, timeout=self.renew_s)
             if running.done():
                 return running.result()
-            asked = monotonic()
+            requested_at = monotonic()
             try:
-                async with asyncio.timeout(max(0.0, taken + self.lease_s - asked)):
-                    if not await self.take(name):
+                async with asyncio.timeout(
+                    max(0.0, last_requested_at + self.lease_s - requested_at)
+                ):
+                    if not await self.claim(name):
                         return None
             except RecordsUnavailable:
                 continue
             except TimeoutError:
                 return None
-            taken = asked
+            last_requested_at = requested_at

@@ -67,7 +67,7 @@ LOOPS: Final = (
 _BY_NAME: Final = {loop.name: loop for loop in LOOPS}
 
 
-def tasks_of(
+def tasks_of_roles(
     roles: Collection[Role], loops: Mapping[str, BackgroundTask], leases: JobLeases | None = None
 ) -> list[BackgroundTask]:
     """Return the background tasks of a process with these roles.
@@ -76,10 +76,10 @@ def tasks_of(
         loops: By their names in LOOPS.
         leases: None where no other server can share the stores.
     """
-    found: list[BackgroundTask] = []
+    tasks: list[BackgroundTask] = []
     for name, task in loops.items():
         loop = _BY_NAME[name]
         if loop.role is None or loop.role in roles:
             is_shared = loop.runs is Runs.ONE and leases is not None
-            found.append(partial(leases.run, name, task) if is_shared and leases else task)
-    return found
+            tasks.append(partial(leases.run, name, task) if is_shared and leases else task)
+    return tasks

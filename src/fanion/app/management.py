@@ -145,9 +145,9 @@ def _management(server: Server) -> Management:
         now=public.context.now,
         controllers=CONTROLLERS,
         dependencies={
-            **_of_flags(server),
-            **_of_data(server),
-            **_of_accounts(server),
+            **_flag_dependencies(server),
+            **_data_dependencies(server),
+            **_account_dependencies(server),
             "records": public.records,
         },
         body_bytes_max=settings.body_bytes_max,
@@ -158,7 +158,7 @@ def _management(server: Server) -> Management:
     )
 
 
-def _of_flags(server: Server) -> dict[str, object]:
+def _flag_dependencies(server: Server) -> dict[str, object]:
     flags, records, events = server.public.flags, server.public.records, server.events
     settings = server.public.context.settings
     usage = UsageStore(records, events)
@@ -209,7 +209,7 @@ def _rights_changed(server: Server, user_id: int) -> None:
     server.accounts.sign_in.sessions.rights_changed(user_id)
 
 
-def _of_accounts(server: Server) -> dict[str, object]:
+def _account_dependencies(server: Server) -> dict[str, object]:
     accounts = server.accounts
     return {
         "own_accounts": accounts.own_accounts,
@@ -219,7 +219,7 @@ def _of_accounts(server: Server) -> dict[str, object]:
     }
 
 
-def _of_data(server: Server) -> dict[str, object]:
+def _data_dependencies(server: Server) -> dict[str, object]:
     records, events = server.public.records, server.events
     return {
         "turns": events.people,

@@ -15,7 +15,7 @@ from fanion.app.application import (
     records_check,
 )
 from fanion.app.job_leases import JobLeases
-from fanion.app.loops import tasks_of
+from fanion.app.loops import tasks_of_roles
 from fanion.app.services import Services
 from fanion.config import Role
 from fanion.events.event import EventStoreUnavailable
@@ -89,24 +89,24 @@ class Server:
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
         """The loops of the parts that this server's roles need, by their names in `loops.LOOPS`."""
-        found: dict[str, BackgroundTask] = {}
+        loops: dict[str, BackgroundTask] = {}
         if Role.API in self.roles:
-            found |= self.accounts.loops
-            found |= self.live.loops(self.ingestion.ingests_all)
+            loops |= self.accounts.loops
+            loops |= self.live.loops(self.ingestion.ingests_all)
         if self.roles & {Role.API, Role.JOBS}:
-            found |= self.questions.loops
+            loops |= self.questions.loops
         if self.roles & {Role.INGEST, Role.JOBS}:
-            found |= self.ingestion.loops
+            loops |= self.ingestion.loops
         if Role.JOBS in self.roles:
-            found |= self.automation.loops
-        return found
+            loops |= self.automation.loops
+        return loops
 
     @property
     def background(self) -> list[BackgroundTask]:
         """The tasks to run while the server serves, beside those of `public`."""
         records = self.public.records
         leases = None if records.dialect == "sqlite" else JobLeases(records)
-        return tasks_of(self.roles, self.loops, leases)
+        return tasks_of_roles(self.roles, self.loops, leases)
 
     async def close(self) -> None:
         """End the processes that work for this server."""

@@ -290,8 +290,8 @@ async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
     """Wait for the first attempt or a stop, at most OPENING_S seconds."""
     waiting = [asyncio.create_task(event.wait()) for event in (tried, stop)]
     await asyncio.wait(waiting, timeout=OPENING_S, return_when=asyncio.FIRST_COMPLETED)
-    for one in waiting:
-        one.cancel()
+    for task in waiting:
+        task.cancel()
 
 
 async def _load(roles: frozenset[Role]) -> None:

@@ -66,8 +66,8 @@ app = typer.Typer(
 app.command()(serve)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(__version__)
         raise typer.Exit
 
@@ -129,11 +129,11 @@ def setup(
     given = given_password(password, password_file, from_stdin=password_stdin)
     if given is not None:
         _require_good(given, email)
-    wanted = Installation(email=email, first_name="Admin", password=given, project=project)
+    installation = Installation(email=email, first_name="Admin", password=given, project=project)
     settings, now = settings_of(data=data), utc_now()
 
     async def work(records: Records) -> dict[str, Any]:
-        made = await set_up(records, wanted, now)
+        made = await set_up(records, installation, now)
         printed = {
             "organization_id": str(made.project.organization_id),
             "project_id": made.project.id,
@@ -196,9 +196,9 @@ def create_key(
         refuse(f"--expires: {error}")
     if not 1 <= len(label) <= KEY_LABEL_CHARS_MAX:
         refuse(f"--label: a label has 1 to {KEY_LABEL_CHARS_MAX} characters.")
-    for one in scope or ():
-        if not is_scope(one):
-            refuse(f"--scope: {one} is not a scope; use *, <object>:read or <object>:write.")
+    for scope_name in scope or ():
+        if not is_scope(scope_name):
+            refuse(f"--scope: {scope_name} is not a scope; use *, <object>:read or <object>:write.")
 
     async def work(records: Records) -> dict[str, Any]:
         user_id = await user_id_of(records, email)
@@ -242,12 +242,12 @@ def list_keys(data: Data = None, as_json: AsJson = False) -> None:
 def revoke(key_id: str, data: Data = None) -> None:
     """Delete a key by its id. Running servers stop accepting it within seconds."""
     try:
-        wanted = UUID(key_id)
+        key_uuid = UUID(key_id)
     except ValueError:
         refuse(f"{key_id} is not a key id; `fanion keys list` shows them.")
 
     async def work(records: Records) -> bool:
-        return await _keys(records).revoke(wanted, utc_now())
+        return await _keys(records).revoke(key_uuid, utc_now())
 
     if not with_records(settings_of(data=data), work):
         refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
@@ -345,8 +345,8 @@ def list_projects(data: Data = None, as_json: AsJson = False) -> None:
 
     async def work(records: Records) -> list[dict[str, Any]]:
         return [
-            {"project_id": one.id, "name": one.name, "project_api_key": one.api_token}
-            for one in await all_projects(records)
+            {"project_id": project.id, "name": project.name, "project_api_key": project.api_token}
+            for project in await all_projects(records)
         ]
 
     show(with_records(settings_of(data=data), work), as_json)

@@ -105,16 +105,16 @@ async def examine(
 
 async def _look_for_server(settings: Settings) -> tuple[RunningServer, Finding]:
     try:
-        found = await find_server(settings)
+        server = await find_server(settings)
     except OSError as error:
         advice = "Run it as the user that the server runs as."
         text = f"cannot tell whether one runs: {error}"
         return RunningServer(), Finding("server", False, text, advice)
-    return found, _server(found, settings)
+    return server, _server(server, settings)
 
 
-def _server(found: RunningServer, settings: Settings) -> Finding:
-    holder = found.holder
+def _server(server: RunningServer, settings: Settings) -> Finding:
+    holder = server.holder
     if holder is None:
         return Finding("server", True, "none runs on this folder")
     process = "a process" if holder.pid is None else f"process {holder.pid}"
@@ -122,11 +122,11 @@ def _server(found: RunningServer, settings: Settings) -> Finding:
         text = f"none runs on this folder; {process} holds it, to copy events into it"
         return Finding("server", True, text)
     runs = f"runs on this folder: {process}, {holder.address}"
-    if found.failure:
+    if server.failure:
         advice = "See its log. If it hangs, stop it and start it again."
-        return Finding("server", False, f"{runs}; does not answer: {found.failure}", advice)
-    states = ", ".join(f"{name} {state}" for name, state in found.checks.items())
-    if not found.is_ready:
+        return Finding("server", False, f"{runs}; does not answer: {server.failure}", advice)
+    states = ", ".join(f"{name} {state}" for name, state in server.checks.items())
+    if not server.is_ready:
         advice = "See store_not_ready in its log; a start takes some seconds."
         return Finding("server", False, f"{runs}; not ready: {states}", advice)
     is_other = holder.address != settings.local_address
@@ -157,8 +157,8 @@ def _addresses(settings: Settings, server: RunningServer) -> Finding:
         try:
             check_ports(settings)
         except PortTaken as error:
-            found, _, advice = str(error).partition(". ")
-            return Finding("addresses", False, found, advice)
+            problem, _, advice = str(error).partition(". ")
+            return Finding("addresses", False, problem, advice)
     if settings.management_url:
         listens += f"; people reach management at {settings.mail_url}"
     if settings.public_url:
@@ -209,14 +209,14 @@ def _disk(settings: Settings) -> Finding:
 
 
 def _permissions(settings: Settings) -> Finding:
-    found = find_readable_by_others(settings)
-    if not found:
+    readable = find_readable_by_others(settings)
+    if not readable:
         secrets = settings.data.resolve() / FIRST_START_FILE
         advice = f"The first keys lie in {secrets}; delete it." if secrets.exists() else ""
         return Finding("permissions", True, "only this user may read the data", advice)
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    more = f" and {len(readable) - 1} more" if len(readable) > 1 else ""
     advice = "The next start restricts them; files of another user need chown, then chmod go=."
-    return Finding("permissions", False, f"others may read {found[0]}{more}", advice)
+    return Finding("permissions", False, f"others may read {readable[0]}{more}", advice)
 
 
 def _clock(now: datetime) -> Finding:
@@ -227,16 +227,16 @@ def _clock(now: datetime) -> Finding:
 
 def _proxies(settings: Settings) -> Finding:
     """Return the finding about proxies. It is never a failure: any client can send such headers."""
-    found = f"trusted: {format_networks(settings.trusted_networks)}"
+    text = f"trusted: {format_networks(settings.trusted_networks)}"
     advice = " ".join(f"{old}: use {new}. {what}" for old, new, what in settings.replaced)
     ignored = ignored_headers(settings.data)
     if ignored is not None and not TrustedProxies(settings.trusted_networks).is_trusted(
         ignored.peer
     ):
         at = ignored.at.isoformat(timespec="seconds")
-        found += f"; forwarded headers from {ignored.peer} were ignored at {at}"
+        text += f"; forwarded headers from {ignored.peer} were ignored at {at}"
         advice = f"{advice} If {ignored.peer} is your proxy, add it to FANION_TRUSTED_PROXIES."
-    return Finding("proxies", True, found, advice.strip())
+    return Finding("proxies", True, text, advice.strip())
 
 
 def doctor(data: Data = None) -> None:
@@ -257,18 +257,20 @@ def _show(findings: Sequence[Finding]) -> None:
     """Print a table on a terminal; elsewhere a line for each finding and one for its advice."""
     terminal = Console()
     if not terminal.is_terminal:
-        for one in findings:
-            print(f"{_mark(one)}  {one.what:14} {printable(one.found)}")
-            if one.advice:
-                print(f"{'':18} -> {printable(one.advice)}")
+        for finding in findings:
+            print(f"{_mark(finding)}  {finding.what:14} {printable(finding.text)}")
+            if finding.advice:
+                print(f"{'':18} -> {printable(finding.advice)}")
         return
     table = Table("", "Check", "Found", "What to do", box=box.SIMPLE_HEAD)
     table.columns[1].no_wrap = True
     for column in table.columns[2:]:
         column.overflow = "fold"
-    for one in findings:
-        mark = Text(_mark(one), "green" if one.ok else "bold red")
-        table.add_row(mark, one.what, Text(printable(one.found)), Text(printable(one.advice)))
+    for finding in findings:
+        mark = Text(_mark(finding), "green" if finding.ok else "bold red")
+        table.add_row(
+            mark, finding.what, Text(printable(finding.text)), Text(printable(finding.advice))
+        )
     terminal.print(table)
 
 

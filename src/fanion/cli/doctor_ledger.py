@@ -54,9 +54,9 @@ async def read_ledger(records: Records, now: datetime) -> Counted:
     """
     start, end = counted_time(now)
     stored: Counter[int] = Counter()
-    for one in await Ledger(records, lambda: now).counts(start, end - timedelta(minutes=1)):
-        if one.outcome == STORED:
-            stored[one.project_id] += one.items
+    for row in await Ledger(records, lambda: now).counts(start, end - timedelta(minutes=1)):
+        if row.outcome == STORED:
+            stored[row.project_id] += row.items
     entry = activity_log.c
     deleted = select(entry.project_id).where(
         entry.scope == "Person", entry.activity == "deleted", entry.created_at >= start

@@ -55,7 +55,7 @@ INVALID_LISTED_MAX = 20  # of each: flags, cohorts, insights
 class Finding:
     what: str
     ok: bool
-    found: str
+    text: str
     advice: str = ""
 
 
@@ -105,10 +105,10 @@ async def examine_stores(
     checks["event store"] = partial(_events, server, are_records_named and not damaged)
     if "events_url" in problems:
         checks["event store"] = partial(_not_checked, "event store", "EVENTS_URL")
-    found = damaged
+    findings = damaged
     for what, check in checks.items():
-        found += await _checked(what, check, settings)
-    return found
+        findings += await _checked(what, check, settings)
+    return findings
 
 
 async def _damaged_records(settings: Settings) -> list[Finding]:
@@ -193,7 +193,7 @@ def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
     if not invalid:
         return Finding(what, True, "all are valid")
     listed = [
-        f"project {one.project_id}, {one.name}: {one.why}" for one in invalid[:INVALID_LISTED_MAX]
+        f"project {row.project_id}, {row.name}: {row.why}" for row in invalid[:INVALID_LISTED_MAX]
     ]
     more = len(invalid) - INVALID_LISTED_MAX
     if more > 0:
@@ -255,12 +255,12 @@ async def _events(
     # Read the ledger first: events are stored before they are counted.
     counted = None if installation is None else await _ledger(settings, now)
     inspected, found_s = await _inspected(settings, installation, now)
-    found = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")]
+    findings = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")]
     if counted is not None and inspected.is_marked:
-        found.append(_compared(counted, inspected))
+        findings.append(_compared(counted, inspected))
     if folder is None:
-        found.append(_clock_finding("events clock", found_s, "the event store"))
-    return found
+        findings.append(_clock_finding("events clock", found_s, "the event store"))
+    return findings
 
 
 async def _ledger(settings: Settings, now: datetime) -> Counted:
@@ -288,16 +288,16 @@ async def _inspected(
     settings: Settings, installation: Installation | None, now: datetime
 ) -> tuple[Inspected, float]:
     """Return what the event store holds, and by how many seconds this machine's clock is ahead."""
-    found: list[Inspected] = []
+    results: list[Inspected] = []
 
     async def ask() -> datetime:
         url = settings.event_store_url
         accepted = counted_time(now)
-        found.append(await asyncio.to_thread(inspect_event_store, url, installation, accepted))
-        return found[0].now
+        results.append(await asyncio.to_thread(inspect_event_store, url, installation, accepted))
+        return results[0].now
 
     found_s = await ahead_s(utc_now, ask)
-    return found[0], found_s
+    return results[0], found_s
 
 
 def _belongs_to(inspected: Inspected, installation: Installation | None) -> str:

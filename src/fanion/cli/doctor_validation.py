@@ -109,15 +109,15 @@ async def _find(
     Args:
         check: Raises Invalid for a row that is invalid.
     """
-    found: list[InvalidRow] = []
+    invalid: list[InvalidRow] = []
     async with records.read() as connection:
         for row in await connection.execute(statement):
             try:
                 check(row)
             except Invalid as error:
                 why = f"{error.attr}: {error.detail}" if error.attr else error.detail
-                found.append(InvalidRow(row.project_id, name(row), why))
-    return found
+                invalid.append(InvalidRow(row.project_id, name(row), why))
+    return invalid
 
 
 def _check_flag(row: Row[Any]) -> None:

@@ -47,8 +47,8 @@ def snapshot(
 
 
 async def _all(records: Records) -> AsyncIterator[Project]:
-    ids = [one.id for one in await all_projects(records)]
+    ids = [project.id for project in await all_projects(records)]
     for start in range(0, len(ids), READ_KEYS_MAX):
-        found = await ProjectStore(records).by_ids(ids[start : start + READ_KEYS_MAX])
-        for project in found.values():
+        projects = await ProjectStore(records).by_ids(ids[start : start + READ_KEYS_MAX])
+        for project in projects.values():
             yield project

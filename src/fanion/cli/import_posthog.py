@@ -54,7 +54,7 @@ Time = Annotated[str | None, typer.Option(help="ISO 8601; compared with the even
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImportOptions:
     """The options of the command.
 
     Attributes:
@@ -107,41 +107,41 @@ def import_posthog(
     Events keep their ids and times: a second copy adds nothing, and continues where the first one
     ended.
     """
-    wanted = _wanted(into, email, dry_run, events, since, until)
+    options = _read_options(into, email, dry_run, events, since, until)
     settings = settings_of(data=data)
 
     async def work(records: Records) -> ImportOutcome:
         async with open_source(host, personal_key, project) as source:
-            return await _TakeOver(settings, records, source, wanted).run()
+            return await _Import(settings, records, source, options).run()
 
     try:
         done = with_records(settings, work)
     except SourceError as error:
         refuse(printable(str(error)))
-    _show(done, wanted, as_json)
+    _show(done, options, as_json)
 
 
 @dataclass(frozen=True)
-class _TakeOver:
+class _Import:
     settings: Settings
     records: Records
     source: Source
-    wanted: Wanted
+    options: ImportOptions
 
     async def run(self) -> ImportOutcome:
-        """Import the definitions, and then the events if they are wanted.
+        """Import the definitions, and then the events if requested.
 
         Raises:
             SourceError: The source cannot be read; nothing has been written.
         """
-        author = await author_of(self.records, self.wanted.project_id, self.wanted.email)
+        author = await author_of(self.records, self.options.project_id, self.options.email)
         report = Report()
         with progress_bar("Reading the source", "objects") as bar:
             document = await read_source(self.source, report, bar.advance)
         left_out = list(report.outcomes)
-        imported = await import_into(self.records, author, document, self.wanted.dry_run)
+        imported = await import_into(self.records, author, document, self.options.dry_run)
         done = ImportOutcome(Report([*left_out, *imported.outcomes]))
-        if self.wanted.events and not self.wanted.dry_run:
+        if self.options.events and not self.options.dry_run:
             try:
                 await self._copy_events(author, document, done)
             except (SourceError, SinkError, RecordsUnavailable) as error:
@@ -153,14 +153,14 @@ class _TakeOver:
 
         Some members exist only once their events are ingested.
         """
-        wanted, instants = self.wanted, Instants(EventPages(self.source))
-        progress = ProgressStore(self.records, wanted.project_id, self.source.name)
-        project = await project_of(self.records, wanted.project_id)
+        options, instants = self.options, Instants(EventPages(self.source))
+        progress = ProgressStore(self.records, options.project_id, self.source.name)
+        project = await project_of(self.records, options.project_id)
         async with self._sink(project) as sink:
             with progress_bar("Copying events", "events") as bar:
-                report = partial(_reach, bar, wanted.until)
+                report = partial(_reach, bar, options.until)
                 copy = EventCopy(
-                    instants, sink, progress, utc_now, wanted.since, wanted.until, report
+                    instants, sink, progress, utc_now, options.since, options.until, report
                 )
                 done.copied = copy.copied
                 await copy.run()
@@ -211,29 +211,33 @@ async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes
 
 
 def _misses_members(report: Report) -> bool:
-    return any(one.kind == COHORT_MEMBER and one.result == "skipped" for one in report.outcomes)
+    return any(
+        outcome.kind == COHORT_MEMBER and outcome.result == "skipped" for outcome in report.outcomes
+    )
 
 
 def _with_members_of(report: Report, again: Report) -> Report:
-    others = [one for one in report.outcomes if one.kind != COHORT_MEMBER]
-    return Report([*others, *(one for one in again.outcomes if one.kind == COHORT_MEMBER)])
+    others = [outcome for outcome in report.outcomes if outcome.kind != COHORT_MEMBER]
+    return Report(
+        [*others, *(outcome for outcome in again.outcomes if outcome.kind == COHORT_MEMBER)]
+    )
 
 
-def _wanted(
+def _read_options(
     into: int,
     email: str | None,
     dry_run: bool,
     events: bool,
     since: str | None,
     until: str | None,
-) -> Wanted:
+) -> ImportOptions:
     if (since or until) and not events:
         refuse("--since and --until only apply to events: add --events.")
     now = utc_now()
     start, end = _time("since", since), _time("until", until) or now
     if start is not None and start >= end:
         refuse("--since must be before --until, and before now.")
-    return Wanted(into, email, dry_run, events, start, min(end, now))
+    return ImportOptions(into, email, dry_run, events, start, min(end, now))
 
 
 def _time(name: str, text: str | None) -> datetime | None:
@@ -254,13 +258,13 @@ def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
         bar.reach((at - copied.start).total_seconds(), copied.events)
 
 
-def _show(done: ImportOutcome, wanted: Wanted, as_json: bool) -> None:
+def _show(done: ImportOutcome, options: ImportOptions, as_json: bool) -> None:
     if as_json:
-        report = report_as_json(done.report, wanted.dry_run)
+        report = report_as_json(done.report, options.dry_run)
         report["events"] = None if done.copied is None else asdict(done.copied)
         write_out(msgspec.json.encode(report) + b"\n")
     else:
-        show_report(done.report, wanted.dry_run)
+        show_report(done.report, options.dry_run)
         if done.copied is not None:
             _show_copied(done.copied)
     if done.problem:
@@ -282,8 +286,8 @@ def _show_copied(copied: Copied) -> None:
         print(f"{copied.unreadable} events were left out: their fields cannot be read.")
     if copied.too_large:
         print(f"{copied.too_large} events were left out: they are larger than a request may be.")
-    for one in copied.incomplete:
-        print(printable(f"incomplete {one}: the source cannot list all events of that time"))
+    for moment in copied.incomplete:
+        print(printable(f"incomplete {moment}: the source cannot list all events of that time"))
     if copied.counted is None:
         print(printable(f"The source's own count is not known: {copied.uncounted}"))
     elif copied.differs:

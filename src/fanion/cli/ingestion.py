@@ -42,10 +42,10 @@ def ingestion(
         ledger = Ledger(records, utc_now)
         counts = await ledger.counts(now - timedelta(minutes=minutes), now, project)
         rows = []
-        for project_id in sorted({one.project_id for one in counts}):
-            own = [one for one in counts if one.project_id == project_id]
+        for project_id in sorted({entry.project_id for entry in counts}):
+            own = [entry for entry in counts if entry.project_id == project_id]
             totals = totals_of(own)
-            why = ", ".join(f"{one.reason} {one.items}" for one in reasons_of(own))
+            why = ", ".join(f"{entry.reason} {entry.items}" for entry in reasons_of(own))
             rows.append(
                 {
                     "project": project_id,
@@ -56,7 +56,7 @@ def ingestion(
                     "dead_lettered": totals.dead_lettered,
                     "reasons": why,
                     "changes_not_made": ", ".join(
-                        f"{one.reason} {one.items}" for one in skipped_changes_of(own)
+                        f"{entry.reason} {entry.items}" for entry in skipped_changes_of(own)
                     ),
                 }
             )
@@ -75,8 +75,8 @@ def list_letters(
     """List dead letters, the newest first."""
 
     async def work(records: Records) -> list[dict[str, Any]]:
-        found, _ = await DeadLetters(records).page(DeadLetterFilter(project), limit, 0)
-        return [_row(one, ERROR_CHARS) for one in found]
+        letters, _ = await DeadLetters(records).page(DeadLetterFilter(project), limit, 0)
+        return [_row(letter, ERROR_CHARS) for letter in letters]
 
     show(with_records(settings_of(data=data), work), as_json)
 
@@ -87,11 +87,11 @@ def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> N
 
     async def work(records: Records) -> dict[str, Any]:
         letters, chosen = DeadLetters(records), DeadLetterFilter(ids=[letter_id])
-        found, _ = await letters.page(chosen, 1, 0)
+        matches, _ = await letters.page(chosen, 1, 0)
         body = await letters.body(chosen)
-        if not found or body is None:
+        if not matches or body is None:
             refuse(f"There is no dead letter {letter_id}; `fanion dead-letters list` shows them.")
-        return {**_row(found[0], None), "body": body.decode(errors="replace")}
+        return {**_row(matches[0], None), "body": body.decode(errors="replace")}
 
     show(with_records(settings_of(data=data), work), as_json)
 

@@ -146,29 +146,29 @@ def refuse(text: str) -> NoReturn:
     raise typer.Exit(REFUSED)
 
 
-def show(found: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
+def show(result: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(found))
-    elif isinstance(found, dict):
-        _show_one(found)
-    elif found:
-        _show_rows(found)
+        print(json.dumps(result))
+    elif isinstance(result, dict):
+        _show_one(result)
+    elif result:
+        _show_rows(result)
     else:
         print("None.")
 
 
-def _show_one(found: dict[str, Any]) -> None:
-    for name, value in found.items():
+def _show_one(record: dict[str, Any]) -> None:
+    for name, value in record.items():
         print(f"{name:18} {printable(value)}")
 
 
-def _show_rows(found: list[dict[str, Any]]) -> None:
+def _show_rows(rows: list[dict[str, Any]]) -> None:
     """Print a table, or one field per line if the rows are wider than the terminal.
 
     No value is cut. A pipe is as wide as needed.
     """
-    table = Table(*found[0], box=None)
-    for row in found:
+    table = Table(*rows[0], box=None)
+    for row in rows:
         table.add_row(*(Text(printable(value)) for value in row.values()))
     width = Console(width=_COLUMNS_MAX).measure(table).maximum
     terminal = Console()
@@ -177,7 +177,7 @@ def _show_rows(found: list[dict[str, Any]]) -> None:
     elif width <= terminal.width:
         terminal.print(table)
     else:
-        for number, row in enumerate(found):
+        for number, row in enumerate(rows):
             if number:
                 print()
             _show_one(row)

@@ -69,9 +69,9 @@ def export_project(
     """
 
     async def work(records: Records) -> Document:
-        wanted = await project_of(records, project)
+        source = await project_of(records, project)
         with progress_bar("Reading the project", "rows") as bar:
-            return await read_export(records, wanted, bar if bar.is_visible else None)
+            return await read_export(records, source, bar if bar.is_visible else None)
 
     text = write_document(with_records(settings_of(data=data), work))
     if output is None:
@@ -126,7 +126,7 @@ async def import_into(
 
 def _objects(document: Document) -> int:
     """Return the number of objects for which an outcome is reported."""
-    members = sum(len(one.members) for one in document.cohorts if not one.deleted)
+    members = sum(len(cohort.members) for cohort in document.cohorts if not cohort.deleted)
     return members + sum(len(getattr(document, name)) for name in SECTIONS)
 
 
@@ -136,10 +136,10 @@ def _advance(bar: Bar, outcome: ObjectOutcome) -> None:
 
 
 async def project_of(records: Records, project_id: int) -> Project:
-    found = await ProjectStore(records).by_ids([project_id])
-    if project_id not in found:
+    projects = await ProjectStore(records).by_ids([project_id])
+    if project_id not in projects:
         refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
-    return found[project_id]
+    return projects[project_id]
 
 
 async def author_of(records: Records, project_id: int, email: str | None) -> Author:
@@ -156,18 +156,18 @@ async def author_of(records: Records, project_id: int, email: str | None) -> Aut
 
 
 def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:
-    outcomes = [asdict(one) for one in report.outcomes]
+    outcomes = [asdict(outcome) for outcome in report.outcomes]
     return {"dry_run": dry_run, "counts": report.counts(), "outcomes": outcomes}
 
 
 def show_report(report: Report, dry_run: bool) -> None:
     counts = report.counts()
     show([_row(kind, of) for kind, of in counts.items()], as_json=False)
-    lines = [one for one in report.outcomes if one.result != "unchanged"]
-    for one in lines[:LINES_SHOWN]:
-        number = f"{one.count} " if one.count > 1 else ""
-        why = f": {one.why}" if one.why else ""
-        print(printable(f"{one.result:8} {number}{one.kind} {one.name}{why}"))
+    lines = [outcome for outcome in report.outcomes if outcome.result != "unchanged"]
+    for outcome in lines[:LINES_SHOWN]:
+        number = f"{outcome.count} " if outcome.count > 1 else ""
+        why = f": {outcome.why}" if outcome.why else ""
+        print(printable(f"{outcome.result:8} {number}{outcome.kind} {outcome.name}{why}"))
     if len(lines) > LINES_SHOWN:
         print(f"and {len(lines) - LINES_SHOWN} more; --json lists all of them")
     if dry_run:

@@ -94,7 +94,7 @@ def list_users(data: Data = None, as_json: AsJson = False) -> None:
     """List the users of the organization, the first to join first."""
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
-        return [_user_row(one) for one in await _members(records).all(organization_id)]
+        return [_user_row(member) for member in await _members(records).all(organization_id)]
 
     show(_in_organization(data, work), as_json)
 
@@ -106,10 +106,12 @@ def set_level(
     data: Data = None,
 ) -> None:
     """Make a user a viewer, a member, an administrator or an owner."""
-    wanted = _read("the level", read_level, level)
+    new_level = _read("the level", read_level, level)
 
     async def work(records: Records, organization_id: UUID) -> Member:
-        return await _members(records).set_level(organization_id, _stored(email), wanted, utc_now())
+        return await _members(records).set_level(
+            organization_id, _stored(email), new_level, utc_now()
+        )
 
     changed = _of_user(data, email, work)
     print(f"{printable(changed.email)} has the level {changed.level.name.lower()}.")
@@ -167,14 +169,16 @@ def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
         members = await _members(records).all(organization_id)
-        wanted = next((one for one in members if one.email == _stored(email)), None)
-        if wanted is None:
+        member = next(
+            (candidate for candidate in members if candidate.email == _stored(email)), None
+        )
+        if member is None:
             raise NotFound
-        if not wanted.is_active:
-            refuse(printable(f"{wanted.email} is disabled; use `fanion users enable` first."))
-        link = await reset_link(records, settings.operator_url, wanted.user_id, now)
+        if not member.is_active:
+            refuse(printable(f"{member.email} is disabled; use `fanion users enable` first."))
+        link = await reset_link(records, settings.operator_url, member.user_id, now)
         return {
-            "email": wanted.email,
+            "email": member.email,
             "link": link,
             "expires_at": time_text(now + PRINTED_LASTS),
         }
@@ -187,8 +191,8 @@ def list_roles(data: Data = None, as_json: AsJson = False) -> None:
     """List roles by name, with their members and the flags that they may edit."""
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
-        found, _ = await _roles(records).page(organization_id, ROLES_LISTED_MAX, 0)
-        return [_role_row(one, as_json) for one in found]
+        page, _ = await _roles(records).page(organization_id, ROLES_LISTED_MAX, 0)
+        return [_role_row(role, as_json) for role in page]
 
     show(_in_organization(data, work), as_json)
 
@@ -236,10 +240,10 @@ def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Add a user of the organization to a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, wanted = _roles(records), _stored(email)
+        store, address = _roles(records), _stored(email)
         role = await _role(store, organization_id, name)
         members = await _members(records).all(organization_id)
-        uuid = next((one.uuid for one in members if one.email == wanted), None)
+        uuid = next((member.uuid for member in members if member.email == address), None)
         if uuid is None:
             raise NotFound
         await store.add_member(organization_id, role.id, uuid, None, utc_now())
@@ -253,13 +257,13 @@ def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Remove a user from a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, wanted = _roles(records), _stored(email)
+        store, address = _roles(records), _stored(email)
         role = await _role(store, organization_id, name)
-        for one in role.members:
-            if one.user.email == wanted:
-                await store.remove_member(organization_id, role.id, one.id, None, utc_now())
+        for membership in role.members:
+            if membership.user.email == address:
+                await store.remove_member(organization_id, role.id, membership.id, None, utc_now())
                 return
-        refuse(printable(f"{wanted} is not in the role {role.name}."))
+        refuse(printable(f"{address} is not in the role {role.name}."))
 
     _in_organization(data, work)
     print("Removed.")
@@ -356,8 +360,8 @@ def _user_row(member: Member) -> dict[str, Any]:
 
 def _role_row(role: Role, as_json: bool) -> dict[str, Any]:
     """Return a role as a row; its lists become a line of text unless the output is JSON."""
-    members = [one.user.email for one in role.members]
-    flags = [one.key for one in role.associated_flags]
+    members = [membership.user.email for membership in role.members]
+    flags = [flag.key for flag in role.associated_flags]
     return {
         "id": str(role.id),
         "name": role.name,

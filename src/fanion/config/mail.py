@@ -76,9 +76,9 @@ def read_mailbox(text: str) -> tuple[str, str]:
     Raises:
         ValueError: The text is not an address.
     """
-    found = _MAILBOX.fullmatch(text.strip())
-    address = found["address"] if found else text.strip()
-    name = (found["name"] if found else "").strip().strip('"')
+    match = _MAILBOX.fullmatch(text.strip())
+    address = match["address"] if match else text.strip()
+    name = (match["name"] if match else "").strip().strip('"')
     if not (is_mail_address(address) and name.isprintable()):
         raise ValueError(
             "MAIL_FROM must be an address such as fanion@example.com or "

@@ -104,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ValueError("PORT must be between 0 and 65535")
-        if self.management_address is not None and _meet(self.management_address, self.listen):
+        if self.management_address is not None and _conflict(self.management_address, self.listen):
             raise ValueError("MANAGEMENT_LISTEN must be another address than HOST and PORT")
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise ValueError("LOG_LEVEL must be debug, info, warning or error")
@@ -372,9 +372,11 @@ def _url(host: str, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def _meet(one: tuple[str, int], other: tuple[str, int]) -> bool:
+def _conflict(first: tuple[str, int], second: tuple[str, int]) -> bool:
     """Return whether the two addresses cannot be listened on at the same time."""
-    return one[1] == other[1] and (one[0] == other[0] or not _EVERY_ADDRESS.isdisjoint(one + other))
+    return first[1] == second[1] and (
+        first[0] == second[0] or not _EVERY_ADDRESS.isdisjoint(first + second)
+    )
 
 
 def _read_address(text: str) -> tuple[str, int]:
@@ -452,9 +454,9 @@ def _require_base_url(name: str, url: str) -> None:
 
 def _sentence(error: str, values: Mapping[str, Any]) -> str:
     """`Expected `int`, got `str` - at `$.port`` → FANION_PORT: expected int, got 'abc'."""
-    reason, _, place = error.partition(" - at `$.")
-    if not place:
+    reason, _, path = error.partition(" - at `$.")
+    if not path:
         return f"{PREFIX}{error}" if error[:1].isupper() else error
-    name = place.rstrip("`")
+    name = path.rstrip("`")
     expected = reason.partition(",")[0].replace("`", "").replace(" | null", "").lower()
     return f"{PREFIX}{name.upper()}: {expected}, got {values.get(name)!r}"

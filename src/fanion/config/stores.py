@@ -91,7 +91,9 @@ def _scheme(url: str) -> str:
 
 def _require_scheme(name: str, url: str, shown: Sequence[str], known: Collection[str]) -> None:
     if _scheme(url) not in known or "://" not in url:
-        raise ValueError(f"{name} must begin with {' or '.join(f'{one}://' for one in shown)}")
+        raise ValueError(
+            f"{name} must begin with {' or '.join(f'{scheme}://' for scheme in shown)}"
+        )
 
 
 def _split(name: str, url: str) -> SplitResult:

@@ -163,7 +163,7 @@ class DataLoader(Generic[K, V]):
                 if not future.done():
                     future.set_result(value)
 
-    def _remember(self, found: Mapping[K, V | None], writes: int) -> None:
+    def _remember(self, values: Mapping[K, V | None], writes: int) -> None:
         """Remember values, unless there were writes since the read began.
 
         Args:
@@ -175,7 +175,7 @@ class DataLoader(Generic[K, V]):
             self._recent.clear()
         if not self._recent:
             self._recent_writes, self._recent_until = writes, time.monotonic() + RECENT_S
-        self._recent.update(found)
+        self._recent.update(values)
 
     def _finish(
         self, taken: dict[K, list[asyncio.Future[V | None]]], read: asyncio.Task[None]
@@ -243,7 +243,7 @@ class SerialDataLoader(Generic[K, V]):
     async def _answer(self, answers: dict[K, asyncio.Future[V | None]]) -> None:
         self._under_way = dict(answers)
         try:
-            found = await self._read(list(answers))
+            values = await self._read(list(answers))
         except Exception as error:
             # `exception()` marks the error as retrieved, since every waiter may have been
             # cancelled.
@@ -252,6 +252,6 @@ class SerialDataLoader(Generic[K, V]):
                 answer.exception()
         else:
             for key, answer in answers.items():
-                answer.set_result(found.get(key))
+                answer.set_result(values.get(key))
         finally:
             self._under_way = {}

@@ -37,13 +37,13 @@ def insert_rows(
         `as_bound`).
     """
     ending = f" RETURNING {', '.join(returning)}" if returning else ""
-    found: list[tuple[Any, ...]] = []
+    returned: list[tuple[Any, ...]] = []
     for count, values in _portions(connection.dialect, table, columns, rows):
         statement = _insert(connection.dialect, table, columns, count) + ending
         result = connection.exec_driver_sql(statement, values)
         if returning:
-            found += [tuple(row) for row in result]
-    return found
+            returned += [tuple(row) for row in result]
+    return returned
 
 
 def put_rows(
@@ -107,11 +107,11 @@ def _by_column(
     dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> list[Values]:
     """Return the values of each column in the form that the driver takes."""
-    found: list[Values] = []
+    by_column: list[Values] = []
     for name, values in zip(columns, zip(*rows, strict=True), strict=True):
         process = _processor(dialect, table, name)
-        found.append(values if process is None else [process(value) for value in values])
-    return found
+        by_column.append(values if process is None else [process(value) for value in values])
+    return by_column
 
 
 @cache

@@ -57,8 +57,8 @@ def _shortened(path: Path) -> str:
         head = file.read(_HEAD_BYTES)
     page_bytes = int.from_bytes(head[16:18], "big")
     page_bytes = 65_536 if page_bytes == 1 else page_bytes
-    expected, found = int.from_bytes(head[28:32], "big") * page_bytes, path.stat().st_size
-    return "" if found >= expected else f"it has {found} bytes and should have {expected}"
+    expected, actual = int.from_bytes(head[28:32], "big") * page_bytes, path.stat().st_size
+    return "" if actual >= expected else f"it has {actual} bytes and should have {expected}"
 
 
 def _line(text: str) -> str:
