@@ -70,7 +70,10 @@ def run() -> list[Row]:
 
 
 def _mixed() -> list[dict[str, Any]]:
-    """Return 40 flags by properties, 20 each by percentage and with variants, 10 each of the rest."""
+    """Return 100 flags of mixed kinds.
+
+    40 are by properties, 20 by percentage, 20 with variants, 10 by cohort and 10 by group.
+    """
     makers: list[Callable[[int], dict[str, Any]]] = (
         [_by_property] * 40 + [_rollout] * 20 + [_experiment] * 20
         + [_by_cohort] * 10 + [_by_group] * 10
