@@ -1,4 +1,4 @@
-"""Limits of the built console: how much a browser loads, and that it loads nothing from elsewhere.
+"""The limits of the built console: how much a browser loads, and nothing from elsewhere.
 
 .venv/bin/python console/budget.py
 """
@@ -12,10 +12,11 @@ from typing import Any
 
 STATIC = Path(__file__).resolve().parents[1] / "src" / "fanion" / "console" / "static"
 KB = 1000
-# Compressed with gzip. A route counts with what it loads in addition to the first load.
+# Sizes are compressed with gzip. A route counts with what it loads in addition to the first load.
 FIRST_SCRIPTS_MAX, FIRST_STYLES_MAX, ROUTE_MAX = 200 * KB, 25 * KB, 60 * KB
-# Nothing is loaded from these: names of namespaces, React's texts of errors, the notice of a
-# licence, what the router completes addresses with, and examples in fields.
+# Hosts that are named, but from which nothing is loaded: names of namespaces, React's error
+# messages, the notice of a licence, the base with which the router completes addresses, and
+# examples in fields.
 NAMED_HOSTS = {
     "www.w3.org", "react.dev", "tailwindcss.com", "localhost", "example.com", "id.example.com",
 }  # fmt: skip
@@ -34,7 +35,11 @@ def main() -> int:
 
 
 def problems(static: Path) -> Iterator[str]:
-    """static: as `build.py` makes it"""
+    """Yield what exceeds the limits.
+
+    Args:
+        static: The folder that `build.py` makes.
+    """
     manifest: Manifest = json.loads((static / "manifest.json").read_text())
     first = first_load(manifest)
     for kind, limit in ((".js", FIRST_SCRIPTS_MAX), (".css", FIRST_STYLES_MAX)):
@@ -66,7 +71,7 @@ def first_load(manifest: Manifest) -> set[str]:
 
 
 def route_loads(manifest: Manifest) -> Mapping[str, set[str]]:
-    """What each chunk that is loaded later needs beyond the first load."""
+    """Return what each chunk that is loaded later needs beyond the first load."""
     first = first_load(manifest)
     later = (key for key, chunk in manifest.items() if chunk.get("isDynamicEntry"))
     return {key: files_with_imports(manifest, key) - first for key in later}
@@ -85,7 +90,7 @@ def files_with_imports(manifest: Manifest, key: str) -> set[str]:
 
 
 def size_of(static: Path, files: set[str], suffix: str) -> int:
-    """As sent with gzip."""
+    """Return the size of files as they are sent with gzip."""
     paths = (static / name for name in files if name.endswith(suffix))
     packed = ((path.with_name(f"{path.name}.gz"), path) for path in paths)
     return sum((gz if gz.exists() else plain).stat().st_size for gz, plain in packed)

@@ -1,11 +1,11 @@
-"""Checks the console's sources, as a part of `make check`: types, lint, and the size of its build.
+"""The checks of the console's sources in `make check`: types, lint, and the size of the build.
 
     .venv/bin/python -m console.check
     .venv/bin/python -m console.check packages   # only installs what it and browser tests need
 
 The types of the API are generated from the document of the application, into a file that git
-ignores. Without a suitable Node nothing is checked, which is said; with FANION_TEST_NO_SKIPS=1 one
-is installed from PyPI.
+ignores. Without a suitable Node nothing is checked, and a message says so; with
+FANION_TEST_NO_SKIPS=1 one is installed from PyPI.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ CONSOLE = build.CONSOLE
 PACKAGES = CONSOLE / "node_modules"
 INSTALLED = PACKAGES / ".installed"
 TYPES = CONSOLE / "src" / "lib" / "schema.d.ts"
-# What has a default may be left out of a request.
+# Fields with a default may be left out of a request.
 OPTIONS = ("--default-non-nullable", "false")
 OWN_NODE = CONSOLE.parent / ".venv" / "console-node"
 
@@ -43,7 +43,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def check(node: build.Node) -> None:
-    """raises: BuildFailed"""
+    """Check types and lint.
+
+    Raises:
+        BuildFailed: A step has failed.
+    """
     install(node)
     generate_types(node)
     for name, *arguments in (("tsc", "--noEmit"), ("biome", "check", ".")):
@@ -51,7 +55,10 @@ def check(node: build.Node) -> None:
 
 
 def install(node: build.Node) -> None:
-    """All packages, also those that no build needs. A linked folder belongs to another checkout."""
+    """Install all packages, including those that only checks need.
+
+    A linked folder belongs to another checkout, and is left alone.
+    """
     lock = hashlib.sha256((CONSOLE / "package-lock.json").read_bytes()).hexdigest()
     if PACKAGES.is_symlink() or (INSTALLED.exists() and INSTALLED.read_text() == lock):
         return
@@ -61,7 +68,7 @@ def install(node: build.Node) -> None:
 
 
 def generate_types(node: build.Node) -> None:
-    """Unless they are those of the same document: that takes seconds."""
+    """Generate the types unless the document is unchanged, because that takes seconds."""
     script = CONSOLE / "schema.py"
     done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:

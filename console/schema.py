@@ -1,4 +1,4 @@
-"""Prints the OpenAPI document of the management API, without a server that listens.
+"""The OpenAPI document of the management API, printed without a server that listens.
 
 .venv/bin/python console/schema.py > schema.json
 """
@@ -21,7 +21,7 @@ from fanion.observability.metrics import Metrics
 
 
 async def document() -> bytes:
-    """Of the application as it serves, on stores of its own, which stay empty."""
+    """Return the document of the whole application, on temporary stores that stay empty."""
     with TemporaryDirectory(prefix="fanion-schema-") as folder:
         settings = read_settings({}, {"data": Path(folder), "processes": 1})
         context = AppContext(settings, Metrics(), LineWriter(io.BytesIO()))
