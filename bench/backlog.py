@@ -41,13 +41,13 @@ def run() -> Iterator[Row]:
                 server.close()
 
 
-def _waiting(server: RealServer, keys: Keys, wanted: int) -> Iterator[Row]:
+def _waiting(server: RealServer, keys: Keys, target: int) -> Iterator[Row]:
     empty = _start(server, keys)
     wait_until_ingested(server)  # until it has created its row of the log's positions
     server.stop()
     _set_positions(server, _HOLD)
     server.start()
-    waiting = _fill(server, keys, wanted)
+    waiting = _fill(server, keys, target)
     memory = resident_mb(server.pid)
     name = f"{waiting / 1e6:.1f} M events wait"
     yield Row(f"{name}: memory", f"{memory:.0f} MB", f"{MEMORY_MB:g} MB", MEMORY_MB / memory, 1.0)
@@ -68,15 +68,15 @@ def _start(server: RealServer, keys: Keys) -> float:
     return time.perf_counter() - started
 
 
-def _fill(server: RealServer, keys: Keys, wanted: int) -> int:
+def _fill(server: RealServer, keys: Keys, target: int) -> int:
     items = [event(number) for number in range(BATCH)]
     body = msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
     for _ in range(FILLS_MAX):
         waiting = int(_metric(server, "fanion_log_lag_envelopes") * BATCH)
-        if waiting >= wanted:
+        if waiting >= target:
             return waiting
-        found = load.post(f"{server.url}/batch/", body, connections=8, run_s=FILL_S)
-        assert found.failed == 0, found
+        result = load.post(f"{server.url}/batch/", body, connections=8, run_s=FILL_S)
+        assert result.failed == 0, result
     raise AssertionError(f"only {waiting:,} events wait")
 
 

@@ -47,8 +47,8 @@ def run() -> Iterator[Row]:
 
 async def _mirror(url: str, project_id: int) -> None:
     inserts, reads = open_lanes(url)
-    asked = {"project": project_id, "persons": PERSONS}
-    await inserts.run(lambda engine: engine.command(cohorts.MAKE_PERSONS, asked))
+    parameters = {"project": project_id, "persons": PERSONS}
+    await inserts.run(lambda engine: engine.command(cohorts.MAKE_PERSONS, parameters))
     inserts.close()
     reads.close()
 

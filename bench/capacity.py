@@ -36,14 +36,16 @@ FLAT = 1.15
 
 def main() -> None:
     with TemporaryDirectory() as folder, engines(Path(folder)) as on:
-        answered = _least_answered([one for _ in range(ROUNDS) for one in answer(on, SIZES)])
+        answered = _least_answered(
+            [measured for _ in range(ROUNDS) for measured in answer(on, SIZES)]
+        )
         _say(_answered_lines(answered))
         log = accept(on)
         ingested: dict[int, list[Ingested]] = {number: [] for number in INGESTERS}
         for turn in range(ROUNDS):
             for number in INGESTERS:
                 ingested[number].append(ingest(on, log, number, f"by_{number}_{turn}"))
-        least = {number: _least(one.us for one in found) for number, found in ingested.items()}
+        least = {number: _least(run.us for run in runs) for number, runs in ingested.items()}
         _say(_ingested_lines(log, ingested, least))
         costs = _costs(answered, least[1], log, ingested[1][0])
         _say(("computed", "", *table(costs)))
@@ -68,14 +70,16 @@ def _costs(
     )
 
 
-def _least_answered(found: Sequence[Answered]) -> dict[int, dict[str, float]]:
+def _least_answered(answers: Sequence[Answered]) -> dict[int, dict[str, float]]:
     """Return the least figures, by the number of events in a request."""
-    return {size: _least(one.us for one in found if one.events == size) for size in SIZES}
+    return {
+        size: _least(answer.us for answer in answers if answer.events == size) for size in SIZES
+    }
 
 
-def _least(found: Iterator[Mapping[str, float]]) -> dict[str, float]:
-    every = list(found)
-    return {role: min(one[role] for one in every) for role in every[0]}
+def _least(figures: Iterator[Mapping[str, float]]) -> dict[str, float]:
+    every = list(figures)
+    return {role: min(figure[role] for figure in every) for role in every[0]}
 
 
 def _answered_lines(answered: Mapping[int, Mapping[str, float]]) -> Iterator[str]:
@@ -101,13 +105,13 @@ def _ingested_lines(
     idle = " | ".join(f"{role} idle" for role in roles)
     yield f"| Servers that ingest | {' | '.join(roles)} | all | batches | B stored | {idle} |"
     yield "|" + "---|" * 9
-    for number, found in ingested.items():
-        for one in found:
-            of_roles = " | ".join(f"{one.us[role]:.1f}" for role in roles)
-            idle = " | ".join(f"{one.idle[role]:.3f}" for role in roles)
+    for number, runs in ingested.items():
+        for run in runs:
+            of_roles = " | ".join(f"{run.us[role]:.1f}" for role in roles)
+            idle = " | ".join(f"{run.idle[role]:.3f}" for role in roles)
             yield (
-                f"| {number} | {of_roles} | {sum(one.us.values()):.1f} "
-                f"| {one.batches} | {one.stored_bytes:.0f} | {idle} |"
+                f"| {number} | {of_roles} | {sum(run.us.values()):.1f} "
+                f"| {run.batches} | {run.stored_bytes:.0f} | {idle} |"
             )
     for role in roles:
         yield _flat(role, [us[role] for us in least.values()])

@@ -156,10 +156,10 @@ def _capture(web: RealServer, body: bytes, roles: dict[str, list[int]]) -> dict[
     """Return the microseconds of a request, by role."""
     url = f"{web.url}/batch/"
     load.post(url, body, run_s=load.WARM_S, warm_s=0)
-    found: list[load.Load] = []
-    took = spent(roles, lambda: found.append(load.post(url, body, run_s=RUN_S, warm_s=0)))
-    assert found[0].failed == 0, found
-    return {role: seconds / found[0].requests * 1e6 for role, seconds in took.seconds.items()}
+    loads: list[load.Load] = []
+    took = spent(roles, lambda: loads.append(load.post(url, body, run_s=RUN_S, warm_s=0)))
+    assert loads[0].failed == 0, loads
+    return {role: seconds / loads[0].requests * 1e6 for role, seconds in took.seconds.items()}
 
 
 def accept(on: Engines) -> Log:
@@ -169,7 +169,9 @@ def accept(on: Engines) -> Log:
         bodies = ingestion.batches(on.keys, EVENTS, ingestion.item, EVENTS_OF_REQUEST)
         asyncio.run(ingestion.send(web, bodies))
     on.run(database, _HOLD)
-    last, entries, size = (on.ask(database, one) for one in (_LAST, _ENTRIES, _LOG_BYTES))
+    last, entries, size = (
+        on.ask(database, statement) for statement in (_LAST, _ENTRIES, _LOG_BYTES)
+    )
     return Log(database, last, entries, size)
 
 
@@ -184,22 +186,22 @@ def ingest(on: Engines, log: Log, number: int, name: str) -> Ingested:
     store = on.clickhouse.client(name)
     with ExitStack() as stack:
         running = [
-            stack.enter_context(closing(on.server(f"{name}-{place}", "ingest", database, name)))
-            for place in range(number)
+            stack.enter_context(closing(on.server(f"{name}-{index}", "ingest", database, name)))
+            for index in range(number)
         ]
-        for one in running:
-            one.start()
+        for server in running:
+            server.start()
         until(lambda: on.ask(database, _WORKERS) == number, "servers do not join", GIVE_UP_S)
-        roles = {INGEST: [one.pid for one in running], POSTGRES: [on.postgres.pid]}
+        roles = {INGEST: [server.pid for server in running], POSTGRES: [on.postgres.pid]}
         roles[STORE] = [on.clickhouse.pid]
         took = spent(roles, lambda: _drain(on, log, database, store))
         assert _number(store, _STORED) == EVENTS
         stored_bytes = _number(store, _DISK)
         batches = sum(
-            line.get("event") == "ingested" for one in running for line in one.log_lines()
+            line.get("event") == "ingested" for server in running for line in server.log_lines()
         )
-        for one in running:
-            assert one.stop() == 0
+        for server in running:
+            assert server.stop() == 0
     client.command(f"DROP DATABASE {name}")
     on.drop(database)
     us = {role: seconds / EVENTS * 1e6 for role, seconds in took.seconds.items()}
@@ -228,8 +230,8 @@ def _web(on: Engines, name: str, database: str) -> Iterator[RealServer]:
 
 
 def _number(store: Client, statement: str) -> int:
-    [[found]] = store.query(statement).result_rows
-    return int(found)
+    [[count]] = store.query(statement).result_rows
+    return int(count)
 
 
 async def _ask(url: str, statement: str) -> int:

@@ -83,15 +83,15 @@ def _capture() -> Row:
                     calculated(client, cohort_id)
                 with Meanwhile(lambda: _recalculate(client, ids)) as counted:
                     body = msgspec.json.encode({"api_key": keys.project_api_key, **event(0)})
-                    found = load.post(f"{server.url}/capture/", body)
-                assert found.failed == 0, found
+                    captured = load.post(f"{server.url}/capture/", body)
+                assert captured.failed == 0, captured
         finally:
             server.close()
     return Row(
         "capture p99 while cohorts recalculate",
-        f"{found.p99_ms:.0f} ms at {found.requests_per_s:,.0f}/s, {counted.runs} runs",
+        f"{captured.p99_ms:.0f} ms at {captured.requests_per_s:,.0f}/s, {counted.runs} runs",
         f"{CAPTURE_P99_MS:g} ms",
-        CAPTURE_P99_MS / found.p99_ms,
+        CAPTURE_P99_MS / captured.p99_ms,
         1.0,
     )
 
@@ -131,8 +131,8 @@ def _create(client: httpx.Client, name: str, leaves: list[cohorts.Json], _: floa
     filters = {"properties": {"type": "AND", "values": leaves}}
     answer = client.post("cohorts/", json={"name": name, "filters": filters})
     answer.raise_for_status()
-    found: int = answer.json()["id"]
-    return found
+    cohort_id: int = answer.json()["id"]
+    return cohort_id
 
 
 def _recalculate(client: httpx.Client, ids: list[int]) -> None:
@@ -143,15 +143,15 @@ def _recalculate(client: httpx.Client, ids: list[int]) -> None:
 
 
 def calculated(client: httpx.Client, cohort_id: int) -> cohorts.Json:
-    found: cohorts.Json = {}
+    cohort: cohorts.Json = {}
 
     def is_calculated() -> bool:
-        found.update(client.get(f"cohorts/{cohort_id}/").json())
-        assert found["errors_calculating"] == 0, found
-        return not found["is_calculating"] and bool(found["last_calculation"])
+        cohort.update(client.get(f"cohorts/{cohort_id}/").json())
+        assert cohort["errors_calculating"] == 0, cohort
+        return not cohort["is_calculating"] and bool(cohort["last_calculation"])
 
     until(is_calculated, f"not calculated after {GIVE_UP_S} s", GIVE_UP_S, LOOK_S)
-    return found
+    return cohort
 
 
 class Meanwhile:

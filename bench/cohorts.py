@@ -189,8 +189,8 @@ async def _case(store: EventStore, name: str, leaves: list[Json], seconds: float
     best, members, rows = float("inf"), 0, 0
     for _ in range(ROUNDS):
         started = perf_counter()
-        found = await store.ask(plan.members, plan.parameters)
+        answer = await store.ask(plan.members, plan.parameters)
         best = min(best, perf_counter() - started)
-        members, rows = len(found.columns[0]) if found.columns else 0, found.rows_read
+        members, rows = len(answer.columns[0]) if answer.columns else 0, answer.rows_read
     ours = f"{best:.2f} s ({members:,} of {rows / 1e6:.1f} M rows)"
     return Row(f"cohort: {name}", ours, f"{seconds:g} s", seconds / best, 1.0)

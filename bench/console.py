@@ -116,13 +116,13 @@ def _once_open(browser: Browser, installation: Installation, path: str) -> Itera
         console.open(path)
         yield _nodes(console.page)
         # Back and forth: the later visits have what the first two load.
-        times = [_follow(console, place) for _ in range(ROUNDS + 1) for place in NAVIGATION]
+        times = [_follow(console, screen) for _ in range(ROUNDS + 1) for screen in NAVIGATION]
         later = median(times[len(NAVIGATION) :])
         yield _row("console, next screen from the cache", later, _frame(console), NEXT_MS)
 
 
-def _follow(console: Console, place: tuple[str, str]) -> float:
-    taken: float = console.page.evaluate(TO_NEXT, list(place))
+def _follow(console: Console, screen: tuple[str, str]) -> float:
+    taken: float = console.page.evaluate(TO_NEXT, list(screen))
     console.settle()
     return taken
 
@@ -141,12 +141,12 @@ def _frame(console: Console) -> float:
 
 
 def _nodes(page: Page) -> Row:
-    found = int(page.evaluate(COUNT))
+    elements = int(page.evaluate(COUNT))
     case = f"console, {FLAGS:,} flags, elements of the page"
-    return Row(case, f"{found:,}", f"{NODES:,.0f} at most", NODES / found, 1.0)
+    return Row(case, f"{elements:,}", f"{NODES:,.0f} at most", NODES / elements, 1.0)
 
 
 def _row(case: str, ours_ms: float, floor_ms: float, limit_ms: float) -> Row:
     """Return a row that passes below its limit."""
-    ratio, wanted = floor_ms / ours_ms, floor_ms / limit_ms
-    return Row(f"{case} (< {limit_ms:g})", f"{ours_ms:.0f} ms", f"{floor_ms:.0f} ms", ratio, wanted)
+    ratio, target = floor_ms / ours_ms, floor_ms / limit_ms
+    return Row(f"{case} (< {limit_ms:g})", f"{ours_ms:.0f} ms", f"{floor_ms:.0f} ms", ratio, target)

@@ -57,8 +57,8 @@ def _change(client: httpx.Client) -> dict[str, Any]:
     groups = [{"properties": [visits]}, {"rollout_percentage": 30}]
     answer = client.post(PLACE, json={"key": "unsaved", "filters": {"groups": groups}}, timeout=60)
     answer.raise_for_status()
-    found: dict[str, Any] = answer.json()
-    return found
+    preview: dict[str, Any] = answer.json()
+    return preview
 
 
 def _counted(server: RealServer, keys: Keys, persons: int) -> Row:
@@ -66,10 +66,10 @@ def _counted(server: RealServer, keys: Keys, persons: int) -> Row:
     with client_of(server, keys) as client:
         for _ in range(ROUNDS + 1):
             started = time.perf_counter()
-            found = _change(client)
+            preview = _change(client)
             taken.append((time.perf_counter() - started) * 1000)
     middle = statistics.median(taken[1:])
-    what = "evaluated" if found["exact"] else f"{found['sampled_persons']:,} evaluated"
+    what = "evaluated" if preview["exact"] else f"{preview['sampled_persons']:,} evaluated"
     case = f"change of a flag, {persons:,} persons, {what}"
     reported = f"{middle:,.0f} ms, first {taken[0]:,.0f}"
     return Row(case, reported, f"{WANTED_MS:,.0f} ms", WANTED_MS / middle, 1.0)
@@ -86,15 +86,15 @@ def _beside(server: RealServer, keys: Keys) -> Iterator[Row]:
         for is_beside in (False, True):
             with _changing(server, keys, is_beside):
                 before = _processor_s(server)
-                found = paced.post(url, body, rate)
-                assert found.failed == 0, found
+                result = paced.post(url, body, rate)
+                assert result.failed == 0, result
                 used = _processor_s(server) - before
-            p99s[is_beside].append(found.p99_ms)
-            spent[is_beside].append(used / found.requests * 1e6)
-    quiet, busy = (statistics.median(p99s[one]) for one in (False, True))
+            p99s[is_beside].append(result.p99_ms)
+            spent[is_beside].append(used / result.requests * 1e6)
+    quiet, busy = (statistics.median(p99s[is_beside]) for is_beside in (False, True))
     case = f"p99 of /decide beside it, {rate:,.0f}/s"
     yield Row(case, f"{busy:.1f} ms", f"{quiet:.1f} ms", quiet / busy, P99_RATIO)
-    alone, beside = (statistics.median(spent[one]) for one in (False, True))
+    alone, beside = (statistics.median(spent[is_beside]) for is_beside in (False, True))
     case = "server's processor time per /decide beside it"
     yield Row(case, f"{beside:.0f} µs", f"{alone:.0f} µs", alone / beside, PROCESSOR_RATIO)
 
@@ -123,7 +123,7 @@ def _changing(server: RealServer, keys: Keys, is_on: bool) -> Iterator[None]:
 def _processor_s(server: RealServer) -> float:
     """Return the processor time of all processes that answer requests, not of the counting one."""
     pid = server.pid
-    return sum(map(_used_s, (pid, *(one for one in children(pid) if not _counts(one)))))
+    return sum(map(_used_s, (pid, *(child for child in children(pid) if not _counts(child)))))
 
 
 def _counts(pid: int) -> bool:

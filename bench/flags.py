@@ -67,9 +67,9 @@ def _steady() -> Row:
         url = f"{server.url}/decide?v=3"
         for _ in range(ROUNDS):
             rates.append(load.post(url, body).requests_per_s / 2)
-            found = paced.post(url, body, rates[-1])
-            assert found.failed == 0, found
-            p99s.append(found.p99_ms)
+            result = paced.post(url, body, rates[-1])
+            assert result.failed == 0, result
+            p99s.append(result.p99_ms)
     each = ", ".join(f"{p99:.1f}" for p99 in p99s)
     case = f"p99 of 50 flags at half the rate, {min(rates):,.0f} to {max(rates):,.0f}/s ({each})"
     return _at_most(case, statistics.median(p99s), P99_MS_MAX, "ms")
@@ -113,13 +113,13 @@ def _neighbour() -> Row:
             stop = processes.Event()
             neighbour = processes.Process(target=_large, args=(server.url, keys, stop), daemon=True)
             neighbour.start()
-            found = paced.post(url, body, 500, run_s=10)
+            result = paced.post(url, body, 500, run_s=10)
             stop.set()
             neighbour.join(60)
         finally:
             server.close()
     case = f"p99 with {LARGE:,} flags in another project (alone {alone.p99_ms:.1f} ms)"
-    return _at_most(case, found.p99_ms, P99_MS_MAX, "ms")
+    return _at_most(case, result.p99_ms, P99_MS_MAX, "ms")
 
 
 def _large(url: str, keys: Keys, stop: Event) -> None:
@@ -218,8 +218,8 @@ def _offline_file(server: RealServer) -> sqlite3.Connection:
 def ask(client: httpx.Client, token: str) -> dict[str, object]:
     body = {"api_key": token, "distinct_id": "user-1"}
     answer = client.post("/decide?v=3", json=body).raise_for_status()
-    found: dict[str, object] = answer.json()["featureFlags"]
-    return found
+    values: dict[str, object] = answer.json()["featureFlags"]
+    return values
 
 
 def _change(client: httpx.Client, keys: Keys, project_id: int, version: int) -> float:
@@ -249,5 +249,5 @@ def token_of(project_id: int) -> str:
     return f"phc_bench_{project_id}"
 
 
-def _at_most(case: str, found: float, limit: float, unit: str) -> Row:
-    return Row(case, f"{found:,.2f} {unit}", f"{limit:,.0f} {unit}", limit / found, 1.0)
+def _at_most(case: str, measured: float, limit: float, unit: str) -> Row:
+    return Row(case, f"{measured:,.2f} {unit}", f"{limit:,.0f} {unit}", limit / measured, 1.0)

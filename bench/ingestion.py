@@ -61,7 +61,7 @@ async def send(server: RealServer, bodies: Iterator[bytes]) -> None:
 def batches(keys: Keys, events: int, item: Item, size: int = BATCH) -> Iterator[bytes]:
     chance = random.Random(1)
     for start in range(0, events, size):
-        items = [item(start + place, chance) for place in range(size)]
+        items = [item(start + offset, chance) for offset in range(size)]
         yield msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
 
 

@@ -55,13 +55,13 @@ class Measured:
 
 def run() -> Iterator[Row]:
     stored = os.environ.get("BENCH_INSIGHTS_FOLDER")
-    found = []
+    sizes = []
     for events in SIZES:
         with TemporaryDirectory() as folder:
             measured = Measured(events)
             yield from _of_size(Path(stored or folder) / str(events), measured)
-            found.append(measured)
-    yield from _growth(found)
+            sizes.append(measured)
+    yield from _growth(sizes)
 
 
 def _of_size(folder: Path, measured: Measured) -> Iterator[Row]:
@@ -148,8 +148,8 @@ def _seconds(client: httpx.Client, asks: Sequence[Ask]) -> float:
 
 def _memory_mb(server: RealServer, client: httpx.Client, asks: Sequence[Ask]) -> float:
     """Return the peak memory of the server and its processes while the question is answered."""
-    for one in _processes(server):
-        Path(f"/proc/{one}/clear_refs").write_text("5")  # resets the peak
+    for pid in _processes(server):
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets the peak
     _seconds(client, asks)
     return _resident_mb(server, "VmHWM")
 
@@ -179,18 +179,18 @@ def _tile(client: httpx.Client, filters: Mapping[str, object], dashboard: int) -
     return int(client.post("insights/", json=sent).is_success)
 
 
-def _page_s(client: httpx.Client, path: str, **asked: str) -> float:
+def _page_s(client: httpx.Client, path: str, **query: str) -> float:
     started = perf_counter()
-    client.get(path, params=asked).raise_for_status()
+    client.get(path, params=query).raise_for_status()
     return perf_counter() - started
 
 
-def _growth(found: Sequence[Measured]) -> Iterator[Row]:
+def _growth(sizes: Sequence[Measured]) -> Iterator[Row]:
     """Check that time grows at most linearly with the events in the range, which is a year.
 
     Events before the range must cost nothing.
     """
-    for smaller, larger in pairwise(found):
+    for smaller, larger in pairwise(sizes):
         more = _a_year(larger) / _a_year(smaller)
         for name in smaller.seconds.keys() & larger.seconds.keys():
             taken = larger.seconds[name] / smaller.seconds[name]

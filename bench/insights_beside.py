@@ -32,13 +32,13 @@ def _flags(server: RealServer, keys: Keys, asks: list[Ask]) -> Row:
     body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
     alone = load.post(f"{server.url}/decide?v=3", body)
     with Meanwhile(lambda: _ask(server, keys, asks)):
-        found = load.post(f"{server.url}/decide?v=3", body)
-    assert alone.failed == found.failed == 0, (alone, found)
+        beside = load.post(f"{server.url}/decide?v=3", body)
+    assert alone.failed == beside.failed == 0, (alone, beside)
     return Row(
         f"decide, {FLAGS} flags, beside questions",
-        f"p99 {found.p99_ms:.1f} ms",
+        f"p99 {beside.p99_ms:.1f} ms",
         f"{alone.p99_ms:.1f} ms alone",
-        TIMES_SLOWER_MAX * alone.p99_ms / found.p99_ms,
+        TIMES_SLOWER_MAX * alone.p99_ms / beside.p99_ms,
         1.0,
     )
 
@@ -47,12 +47,12 @@ def _ingestion(server: RealServer, keys: Keys, asks: list[Ask]) -> Row:
     _rate(server, keys)  # a server that has not ingested anything yet is slower
     alone = _rate(server, keys)
     with Meanwhile(lambda: _ask(server, keys, asks)):
-        found = _rate(server, keys)
+        beside = _rate(server, keys)
     return Row(
         "ingestion beside questions",
-        f"{found:,.0f} events/s",
+        f"{beside:,.0f} events/s",
         f"{alone:,.0f} events/s alone",
-        found / alone,
+        beside / alone,
         RATE_MIN,
     )
 

@@ -59,7 +59,7 @@ def _appends_per_s(server: Postgres, programs: int, items: int, *, is_single: bo
     running = [
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(programs)
     ]
-    rates = [float(one.communicate()[0]) for one in running]
+    rates = [float(program.communicate()[0]) for program in running]
     asyncio.run(server.drop_database(database))
     return sum(rates)
 

@@ -70,8 +70,8 @@ class Population:
     async def read_states(self, count: int) -> list[PersonState]:
         names = self._names(count)
         async with self.records.read() as connection:
-            found = await connection.run_sync(load_states, 1, names, ByteBudget(2**30))
-        return list(found.values())
+            states = await connection.run_sync(load_states, 1, names, ByteBudget(2**30))
+        return list(states.values())
 
     async def check(self, count: int) -> None:
         used = {(number, 1) for number in self._ids(count)}
@@ -82,8 +82,8 @@ class Population:
         made = range(self._created, self._created + count)
         self._created += count
         uuids = [UUID(int=2**100 + number) for number in made]
-        created = [PersonState(None, one, {"text": "x" * 300}, True, NOW, 1) for one in uuids]
-        attached = {f"new-{one.uuid}": one for one in created}
+        created = [PersonState(None, uuid, {"text": "x" * 300}, True, NOW, 1) for uuid in uuids]
+        attached = {f"new-{person.uuid}": person for person in created}
         await self._write(Changes(tuple(created), (), attached, (), {}))
 
     async def change(self, count: int) -> None:
@@ -94,11 +94,11 @@ class Population:
         numbers = range(self._merged + 1, self._merged + 1 + count)
         self._merged += count
         states = [
-            PersonState(one, UUID(int=one), {"text": ""}, True, NOW, 1)
-            for one in (*numbers, *self._ids(count))
+            PersonState(number, UUID(int=number), {"text": ""}, True, NOW, 1)
+            for number in (*numbers, *self._ids(count))
         ]
-        asked = {"project_id": 1, "ids": [one.id for one in states]}
-        rows = await self.records.fetch(_READ, asked)
+        parameters = {"project_id": 1, "ids": [state.id for state in states]}
+        rows = await self.records.fetch(_READ, parameters)
         expected = {row.id: row.version for row in rows}
         merged = map(Merged, states[:count], states[count:])
         into = self._next(states[count:])
@@ -107,8 +107,8 @@ class Population:
     def _next(self, states: list[PersonState]) -> tuple[PersonState, ...]:
         self._version += 1
         return tuple(
-            PersonState(one.id, one.uuid, one.properties, True, NOW, self._version)
-            for one in states
+            PersonState(state.id, state.uuid, state.properties, True, NOW, self._version)
+            for state in states
         )
 
     async def _write(self, changes: Changes) -> None:
@@ -129,7 +129,7 @@ class Population:
 
 
 def _expected(states: list[PersonState]) -> dict[int, int]:
-    return {one.id: one.version for one in states if one.id is not None}
+    return {state.id: state.version for state in states if state.id is not None}
 
 
 def run() -> Iterator[Row]:
@@ -141,19 +141,23 @@ async def _compared(server: Postgres) -> list[Row]:
     divided, single = [
         Population(await _filled(server, kind)) for kind in (migrate, make_undivided)
     ]
-    found = []
+    rows = []
     for name in divided.works():
         for count, rounds in (SMALL, LARGE):
             figures = [
-                await _cpu_us(one, one.works()[name], count, rounds) for one in (divided, single)
+                await _cpu_us(population, population.works()[name], count, rounds)
+                for population in (divided, single)
             ]
-            found.append(_row(f"{name}, {count} at a time", *figures))
+            rows.append(_row(f"{name}, {count} at a time", *figures))
     for name in ("list_page", "get_one"):
-        figures = [await _cpu_us(one, getattr(one, name), 1, 100) for one in (divided, single)]
-        found.append(_row(name.replace("_", " "), *figures))
-    for one in (divided, single):
-        await one.records.close()
-    return found
+        figures = [
+            await _cpu_us(population, getattr(population, name), 1, 100)
+            for population in (divided, single)
+        ]
+        rows.append(_row(name.replace("_", " "), *figures))
+    for population in (divided, single):
+        await population.records.close()
+    return rows
 
 
 def _row(name: str, ours: float, floor: float) -> Row:

@@ -29,7 +29,9 @@ def run() -> Iterator[Row]:
             with servers.fanion() as (server, keys):
                 embedded.append(_capture(server, keys))
             ours.append(_on_postgres(postgres))
-    best, floor = (max(found, key=lambda one: one.requests_per_s) for found in (ours, embedded))
+    best, floor = (
+        max(results, key=lambda result: result.requests_per_s) for results in (ours, embedded)
+    )
     yield Row(
         "single-event capture on PostgreSQL",
         f"{best.requests_per_s:,.0f}/s (p99 {best.p99_ms:.1f} ms)",
@@ -51,6 +53,6 @@ def _on_postgres(postgres: Postgres) -> load.Load:
 
 def _capture(server: RealServer, keys: Keys) -> load.Load:
     body = msgspec.json.encode({"api_key": keys.project_api_key, **event(0)})
-    found = load.post(f"{server.url}/capture/", body)
-    assert found.failed == 0, found
-    return found
+    result = load.post(f"{server.url}/capture/", body)
+    assert result.failed == 0, result
+    return result

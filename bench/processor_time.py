@@ -50,12 +50,12 @@ def used_s(roots: Collection[int]) -> float:
     for pid, parent, used in _processes():
         ticks[pid] = used
         children.setdefault(parent, []).append(pid)
-    found, waiting = 0, list(roots)
+    ticks_used, waiting = 0, list(roots)
     while waiting:
         pid = waiting.pop()
-        found += ticks[pid]
+        ticks_used += ticks[pid]
         waiting += children.get(pid, [])
-    return found / _TICKS
+    return ticks_used / _TICKS
 
 
 def _settle(roles: Roles) -> None:

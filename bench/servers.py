@@ -62,21 +62,21 @@ def resident_mb(pid: int, kind: str = "VmHWM") -> float:
 
     Shared memory counts in each process.
     """
-    found = 0
+    kilobytes = 0
     for process in (pid, *children(pid)):
         status = Path(f"/proc/{process}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith(kind))
-        found += int(line.split()[1])
-    return found / 1024
+        kilobytes += int(line.split()[1])
+    return kilobytes / 1024
 
 
 def children(pid: int) -> list[int]:
-    found = []
+    pids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(stat.parent.name))
-    return found
+                pids.append(int(stat.parent.name))
+    return pids
 
 
 def _is_ready(http: httpx.Client) -> bool:

@@ -25,13 +25,13 @@ LIVE_PER_S, LIVE_S = 50.0, 30.0
 def run() -> Iterator[Row]:
     with servers.fanion() as (server, keys):
         bodies = list(batches(keys, EVENTS, item))  # beforehand: the server needs the processor
-        live, found = _live(f"{server.url}/capture/", keys)
+        live, results = _live(f"{server.url}/capture/", keys)
         started = time.perf_counter()
         asyncio.run(send(server, iter(bodies)))
         accepted = time.perf_counter() - started
         wait_until_ingested(server)
         rate = EVENTS / (time.perf_counter() - started)
-        captured: paced.Paced = found.recv()
+        captured: paced.Paced = results.recv()
         live.join()
         assert captured.failed == 0, captured
     case = f"{EVENTS:,} events, {PERSONS:,} persons, 5 % identify, 1 % merges"
@@ -54,14 +54,14 @@ def _live(url: str, keys: Keys) -> tuple[multiprocessing.Process, Connection]:
 
 def item(number: int, chance: random.Random) -> dict[str, object]:
     """Return an event; of a hundred, one merges an anonymous visitor and five identify a person."""
-    hundred, place = divmod(number, 100)
+    hundred, position = divmod(number, 100)
     visitor = f"visitor-{hundred}"
     made = event(chance.randrange(PERSONS))
-    if place == 0:
+    if position == 0:
         return {**made, "distinct_id": visitor}
-    if place % 20 == 10:
+    if position % 20 == 10:
         made["event"] = "$identify"
         made["$set"] = {"email": f"{made['distinct_id']}@example.com", "visits": number}
-        if place == 10:
+        if position == 10:
             made["properties"] = {"$anon_distinct_id": visitor}
     return made

@@ -141,8 +141,8 @@ class Walk:
         body = {"api_key": self.keys.project_api_key, "distinct_id": "walker"}
 
         def evaluate() -> None:
-            found = self.client.ask("POST", "/flags?v=2", body)["flags"]
-            assert found.keys() == {"read"}, found
+            values = self.client.ask("POST", "/flags?v=2", body)["flags"]
+            assert values.keys() == {"read"}, values
 
         evaluate()
         self._learn_idle()
@@ -256,11 +256,11 @@ def main(arguments: list[str]) -> None:
     names = arguments[1:] if with_files else arguments
     if unknown := set(names) - PATHS.keys():
         sys.exit(f"No such path: {', '.join(unknown)}. There are {', '.join(PATHS)}.")
-    found = walk(names or PATHS)
+    walked = walk(names or PATHS)
     if with_files:
-        for name, calls in found.items():
+        for name, calls in walked.items():
             show_files(PATHS[name][0], calls)
-    show(found)
+    show(walked)
 
 
 def walk(names: Collection[str]) -> dict[str, Calls]:
@@ -271,22 +271,22 @@ def walk(names: Collection[str]) -> dict[str, Calls]:
         server, keys = started
         client = Client(server.port, keys.personal_api_key)
         try:
-            one = Walk(server, keys, control, client)
+            walker = Walk(server, keys, control, client)
             control.learn_idle(IDLE_S)
             print("traced:", "; ".join(control.processes), file=sys.stderr)
-            found = {name: PATHS[name][1](one) for name in ORDER if name in names}
-            return {name: found[name] for name in PATHS if name in names}
+            walked = {name: PATHS[name][1](walker) for name in ORDER if name in names}
+            return {name: walked[name] for name in PATHS if name in names}
         finally:
             client.close()
 
 
-def show(found: dict[str, Calls]) -> None:
+def show(walked: dict[str, Calls]) -> None:
     print(f"{'path':28} {'files':>6} {'functions':>10} {'calls':>7} {'crossings':>10}")
-    for name, calls in found.items():
-        one = figures(calls)
+    for name, calls in walked.items():
+        totals = figures(calls)
         print(
-            f"{PATHS[name][0]:28} {one.files:>6} {one.functions:>10} {one.calls:>7} "
-            f"{one.crossings:>10}"
+            f"{PATHS[name][0]:28} {totals.files:>6} {totals.functions:>10} {totals.calls:>7} "
+            f"{totals.crossings:>10}"
         )
 
 
@@ -307,6 +307,6 @@ def _filters(percentage: int) -> dict[str, object]:
 
 def _product() -> Path:
     """Return the folder of the package, which is not imported here."""
-    found = find_spec("fanion")
-    assert found is not None and found.origin is not None
-    return Path(found.origin).parent
+    spec = find_spec("fanion")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent

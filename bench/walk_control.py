@@ -119,8 +119,8 @@ class Controller:
     def activity(self, recording: Recording) -> Calls:
         """Return the calls of the busiest activity, up to the last that is not an idle call."""
         busiest = Counter(entry[1] for entry in self.busy(recording)).most_common(1)[0][0]
-        one = recording.of(busiest)
-        return one.until(self.busy(one)[-1][0])
+        activity = recording.of(busiest)
+        return activity.until(self.busy(activity)[-1][0])
 
     def close(self) -> None:
         for stream in self._streams:
@@ -133,14 +133,14 @@ class Controller:
 
     def _ask(self, command: str) -> list[Entry]:
         """Send a command to every process that still runs, and return their entries."""
-        found: list[Entry] = []
+        entries: list[Entry] = []
         for stream in tuple(self._streams):
             try:
-                found += stream.ask(command)
+                entries += stream.ask(command)
             except (OSError, ValueError):
                 stream.close()
                 self._streams.remove(stream)
-        return found
+        return entries
 
 
 class _Stream:
@@ -205,7 +205,7 @@ def typical(samples: Sequence[Mapping[Call, float]]) -> dict[Call, int]:
     Calls that happened by chance in few samples are left out.
     """
     calls = dict.fromkeys(call for sample in samples for call in sample)
-    counts = {call: round(median(one.get(call, 0) for one in samples)) for call in calls}
+    counts = {call: round(median(sample.get(call, 0) for sample in samples)) for call in calls}
     return {call: count for call, count in counts.items() if count > 0}
 
 

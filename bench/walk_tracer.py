@@ -149,7 +149,14 @@ class Recorder:
 
 def resume_offset(code: CodeType) -> int:
     """Return where the body begins; a suspended frame is further on."""
-    return next((one.offset for one in dis.get_instructions(code) if one.opname == "RESUME"), -1)
+    return next(
+        (
+            instruction.offset
+            for instruction in dis.get_instructions(code)
+            if instruction.opname == "RESUME"
+        ),
+        -1,
+    )
 
 
 def obey(recorder: Recorder, line: socket.socket) -> None:
