@@ -80,13 +80,13 @@ def everywhere(log: AcceptLog, entry_id: int = 0) -> dict[int, int]:
 
 def of_one_partition(project_id: int, number: int) -> list[str]:
     """Return sorted distinct ids whose items are in one partition of a partitioned log."""
-    found: dict[int, list[str]] = {}
+    ids: dict[int, list[str]] = {}
     for name in map("p{}".format, count()):
         body = f'{{"distinct_id": "{name}"}}'.encode()
         [(partition, _)] = cut(envelope(body, project_id=project_id), PARTITIONS)
-        found.setdefault(partition, []).append(name)
-        if len(found[partition]) == number:
-            return sorted(found[partition])
+        ids.setdefault(partition, []).append(name)
+        if len(ids[partition]) == number:
+            return sorted(ids[partition])
     raise AssertionError
 
 

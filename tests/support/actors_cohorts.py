@@ -47,10 +47,10 @@ async def stored(home: Home, **query: str) -> Json:
 async def behind(home: Home, **query: str) -> list[str]:
     """Return the first distinct ids of the members of a new cohort."""
     cohort = await stored(home, **query)
-    found = await retrieve(home, cohort)
-    assert (found["errors_calculating"], found["last_error_message"]) == (0, None)
+    retrieved = await retrieve(home, cohort)
+    assert (retrieved["errors_calculating"], retrieved["last_error_message"]) == (0, None)
     names = await members(home, cohort)
-    assert found["count"] == len(names)
+    assert retrieved["count"] == len(names)
     return names
 
 
@@ -62,7 +62,7 @@ async def of_query(home: Home, *leaves: Json) -> list[str]:
     query = {"kind": "ActorsQuery", "properties": list(leaves)}
     cohort = await create(home, name="Asked", is_static=True, query=query)
     await home.site.calculated()
-    found = await retrieve(home, cohort)
+    retrieved = await retrieve(home, cohort)
     names = await members(home, cohort)
-    assert (found["count"], found["is_static"]) == (len(names), True)
+    assert (retrieved["count"], retrieved["is_static"]) == (len(names), True)
     return names

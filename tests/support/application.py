@@ -164,16 +164,16 @@ class Breakable:
         self.is_down = is_down
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if isinstance(found, Counts):
-            return Breakable(found, is_down=self.is_down)
-        if not inspect.iscoroutinefunction(found):
-            return found
+        attribute = getattr(self._store, name)
+        if isinstance(attribute, Counts):
+            return Breakable(attribute, is_down=self.is_down)
+        if not inspect.iscoroutinefunction(attribute):
+            return attribute
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             if self.is_down:
                 raise EventStoreUnavailable("the event store cannot be reached")
-            return await found(*args, **kwargs)
+            return await attribute(*args, **kwargs)
 
         return call
 
@@ -235,10 +235,10 @@ class Site:
         """Return one sample of /metrics, or 0.0 if there is none."""
         async with self.client() as client:
             text = (await client.get("/metrics")).text
-        wanted = ",".join(f'{label}="{value}"' for label, value in labels.items())
-        sample = f"{name}{{{wanted}}}" if wanted else name
-        found = [line for line in text.splitlines() if line.startswith(f"{sample} ")]
-        return float(found[0].rpartition(" ")[2]) if found else 0.0
+        wanted_labels = ",".join(f'{label}="{value}"' for label, value in labels.items())
+        sample = f"{name}{{{wanted_labels}}}" if wanted_labels else name
+        lines = [line for line in text.splitlines() if line.startswith(f"{sample} ")]
+        return float(lines[0].rpartition(" ")[2]) if lines else 0.0
 
 
 def _share_places(
@@ -330,13 +330,13 @@ class Home:
 
     async def events(self, **query: Any) -> list[Json]:
         """Return events, the newest first."""
-        found: list[Json] = (await self.get("/events/", **query))["results"]
-        return found
+        results: list[Json] = (await self.get("/events/", **query))["results"]
+        return results
 
     async def person(self, distinct_id: str) -> Json:
-        found = (await self.get("/persons/", distinct_id=distinct_id))["results"]
-        assert len(found) == 1, found
-        person: Json = found[0]
+        results = (await self.get("/persons/", distinct_id=distinct_id))["results"]
+        assert len(results) == 1, results
+        person: Json = results[0]
         return person
 
     async def create_flag(self, **flag: Any) -> Json:

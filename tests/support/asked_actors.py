@@ -24,8 +24,8 @@ async def actors(
     fields = Fields(asked)
     query = read_query(fields)
     kind = ACTORS[type(query)]
-    place = kind.read(fields, query)
+    position = kind.read(fields, query)
     analysis = Analysis(analyst.records, analyst.events)
     query, calculation = await analysis.begin(project, query, now)
-    rows = await calculation.rows(await kind.find(calculation, query, place))
+    rows = await calculation.rows(await kind.find(calculation, query, position))
     return [(actor, value) for actor, value in rows]

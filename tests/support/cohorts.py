@@ -58,8 +58,8 @@ async def change(home: Home, cohort: Json, **fields: Any) -> Json:
 
 
 async def retrieve(home: Home, cohort: Json) -> Json:
-    found: Json = await home.get(f"/cohorts/{cohort['id']}/")
-    return found
+    retrieved: Json = await home.get(f"/cohorts/{cohort['id']}/")
+    return retrieved
 
 
 async def members(home: Home, cohort: Json, **query: Any) -> list[str]:

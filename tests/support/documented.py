@@ -68,7 +68,7 @@ class Shapes:
                 inner = kind.removeprefix("page of ")
                 yield from self.problems(value["results"], f"list of {inner}", f"{where}/results")
         elif " or " in kind:
-            if all(any(self.problems(value, one)) for one in kind.split(" or ")):
+            if all(any(self.problems(value, alternative)) for alternative in kind.split(" or ")):
                 yield f"{where}: {value!r} is no {kind}"
         elif kind in self.objects:
             yield from self._object(value, kind, where)
@@ -81,8 +81,8 @@ class Shapes:
             yield f"{where}: {value!r} is no {kind}"
             return
         pairs = enumerate(value) if isinstance(value, list) else value.items()
-        for name, one in pairs:
-            yield from self.problems(one, inner, f"{where}/{name}")
+        for name, item in pairs:
+            yield from self.problems(item, inner, f"{where}/{name}")
 
     def _object(self, value: Any, kind: str, where: str) -> Iterator[str]:
         fields = self.objects[kind]
@@ -98,16 +98,16 @@ class Shapes:
             yield from self.problems(value[name], fields[name], f"{where}/{name}")
 
 
-def holds(found: Any, wanted: Any) -> bool:
+def holds(actual: Any, expected: Any) -> bool:
     """Return whether everything wanted is there; objects may have more fields."""
-    if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(
-            name in found and holds(found[name], value) for name, value in wanted.items()
+    if isinstance(expected, dict):
+        return isinstance(actual, dict) and all(
+            name in actual and holds(actual[name], value) for name, value in expected.items()
         )
-    if isinstance(wanted, list):
+    if isinstance(expected, list):
         return (
-            isinstance(found, list)
-            and len(found) == len(wanted)
-            and all(holds(one, value) for one, value in zip(found, wanted, strict=True))
+            isinstance(actual, list)
+            and len(actual) == len(expected)
+            and all(holds(item, value) for item, value in zip(actual, expected, strict=True))
         )
-    return bool(found == wanted)
+    return bool(actual == expected)

@@ -116,7 +116,7 @@ class MemoryTransport(httpx.AsyncBaseTransport):
     client: str = "127.0.0.1:50000"
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        asked = MemoryRequest(
+        memory_request = MemoryRequest(
             request.method,
             request.url.raw_path.partition(b"?")[0].decode(),
             request.url.query.decode(),
@@ -124,8 +124,8 @@ class MemoryTransport(httpx.AsyncBaseTransport):
             self.client,
             await request.aread(),
         )
-        answering = asyncio.ensure_future(self.app.answer(asked))
-        begun = asyncio.create_task(asked.begun.wait())
+        answering = asyncio.ensure_future(self.app.answer(memory_request))
+        begun = asyncio.create_task(memory_request.begun.wait())
         try:
             await asyncio.wait({answering, begun}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -133,9 +133,11 @@ class MemoryTransport(httpx.AsyncBaseTransport):
             raise
         finally:
             begun.cancel()
-        headers = asked.response_headers
-        if asked.stream is None:
+        headers = memory_request.response_headers
+        if memory_request.stream is None:
             await answering
-            return httpx.Response(asked.status, headers=headers, content=asked.content)
-        asked.stream.answering = answering
-        return httpx.Response(asked.status, headers=headers, stream=asked.stream)
+            return httpx.Response(
+                memory_request.status, headers=headers, content=memory_request.content
+            )
+        memory_request.stream.answering = answering
+        return httpx.Response(memory_request.status, headers=headers, stream=memory_request.stream)

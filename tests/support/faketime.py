@@ -13,8 +13,8 @@ RIGHT: Final[Mapping[str, str]] = {"LD_PRELOAD": "", "FAKETIME": "+0s"}
 
 def clock_off_by(seconds: int) -> Mapping[str, str]:
     """Return environment variables for a program, or skip the test if the library is missing."""
-    for place in _LIBRARIES:
-        if found := next(iter(place.glob(f"*/{_NAME}")), None):
+    for folder in _LIBRARIES:
+        if library := next(iter(folder.glob(f"*/{_NAME}")), None):
             shift = {"FAKETIME": f"{seconds:+}s", "DONT_FAKE_MONOTONIC": "1"}
-            return {"LD_PRELOAD": str(found), **shift}
+            return {"LD_PRELOAD": str(library), **shift}
     pytest.skip("no libfaketime found: install the package `faketime`")

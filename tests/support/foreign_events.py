@@ -64,17 +64,17 @@ class ForeignEvents:
     queries: list[dict[str, str]] = field(default_factory=list)
     uncounted: int = 0
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, request: Asked) -> Answer:
         """Answer a request for events, their names, or their number."""
-        if asked.path.endswith("/query/"):
-            return self._counted(json.decode(asked.body)["query"])
-        if asked.path.endswith("/event_definitions/"):
+        if request.path.endswith("/query/"):
+            return self._counted(json.decode(request.body)["query"])
+        if request.path.endswith("/event_definitions/"):
             names = [{"name": name} for name in self.names()]
             return Answer(200, {"count": len(names), "results": names, "next": None})
-        return self.page(asked.query)
+        return self.page(request.query)
 
     def names(self) -> list[str]:
-        return sorted({one["event"] for one in self.events})
+        return sorted({event["event"] for event in self.events})
 
     def page(self, query: dict[str, str]) -> Answer:
         self.queries.append(query)
@@ -98,31 +98,33 @@ class ForeignEvents:
         self, query: dict[str, str], after: datetime | None, before: datetime
     ) -> list[Json]:
         """Return events in ascending order, after the cursor if there is one."""
-        place = (after, query["cursor"]) if "cursor" in query else None
+        cursor = (after, query["cursor"]) if "cursor" in query else None
         return sorted(
             (
-                one
-                for one in self.events
-                if (time := datetime.fromisoformat(one["timestamp"])) < before
-                and (after is None or time > after or (place is not None and time >= after))
-                and query.get("event") in (None, one["event"])
-                and (place is None or (time, one["id"]) > place)
+                event
+                for event in self.events
+                if (time := datetime.fromisoformat(event["timestamp"])) < before
+                and (after is None or time > after or (cursor is not None and time >= after))
+                and query.get("event") in (None, event["event"])
+                and (cursor is None or (time, event["id"]) > cursor)
             ),
-            key=lambda one: (datetime.fromisoformat(one["timestamp"]), one["id"]),
+            key=lambda event: (datetime.fromisoformat(event["timestamp"]), event["id"]),
         )
 
     def _narrowed(self, events: list[Json], before: datetime) -> list[Json]:
         if not (self.habits.narrows and events):
             return events
         recent = [
-            one for one in events if before - datetime.fromisoformat(one["timestamp"]) <= DAY / 24
+            event
+            for event in events
+            if before - datetime.fromisoformat(event["timestamp"]) <= DAY / 24
         ]
         return recent or events
 
     def _link(self, query: dict[str, str], rows: Sequence[Json], is_ascending: bool) -> str:
-        place = {"after" if is_ascending else "before": rows[-1]["timestamp"]}
+        position = {"after" if is_ascending else "before": rows[-1]["timestamp"]}
         cursor = {"cursor": rows[-1]["id"]} if self.habits.cursors else {}
-        return f"https://elsewhere.example/?{urlencode({**query, **place, **cursor})}"
+        return f"https://elsewhere.example/?{urlencode({**query, **position, **cursor})}"
 
     def _counted(self, query: Json) -> Answer:
         if query["kind"] != self.habits.counts:

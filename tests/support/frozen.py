@@ -27,15 +27,15 @@ def frozen(parent: int) -> Iterator[None]:
 
 
 def processes(parent: int) -> list[int]:
-    found = [parent]
+    pids = [parent]
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             lines = status.read_text().splitlines()
         except OSError:
             continue
         if f"PPid:\t{parent}" in lines:
-            found.append(int(status.parent.name))
-    return found
+            pids.append(int(status.parent.name))
+    return pids
 
 
 def _is_stopped(pid: int) -> bool:

@@ -51,16 +51,16 @@ def held(home: Home, answered: int = 0) -> Iterator[Held]:
     """Replace the real store, whose moment of an end cannot be known, until the block ends."""
     statements = home.site.running.questions.statements
     real = statements.events
-    found = Held(real, answered)
-    statements.events = found
+    store = Held(real, answered)
+    statements.events = store
     try:
-        yield found
+        yield store
     finally:
-        found.go.set()
+        store.go.set()
         statements.events = real
 
 
-async def asked(found: Held) -> None:
+async def asked(store: Held) -> None:
     """Wait until a question waits in the store."""
     async with asyncio.timeout(SOON_S):
-        await found.asked.acquire()
+        await store.asked.acquire()

@@ -74,14 +74,14 @@ class History:
     @property
     def once(self) -> list[Happening]:
         """Each event once, by time and uuid."""
-        found = {one.uuid: one for one in self.happened}
-        return sorted(found.values(), key=lambda one: (one.at, one.uuid))
+        by_uuid = {event.uuid: event for event in self.happened}
+        return sorted(by_uuid.values(), key=lambda event: (event.at, event.uuid))
 
-    def actor(self, one: Happening) -> UUID | str:
+    def actor(self, event: Happening) -> UUID | str:
         """Return whose event it is now: a person, or a distinct id without one."""
-        if one.person == NO_PERSON:
-            return one.distinct_id
-        return self.merged.get(one.person, one.person)
+        if event.person == NO_PERSON:
+            return event.distinct_id
+        return self.merged.get(event.person, event.person)
 
 
 def a(
@@ -175,15 +175,21 @@ class Analyst:
     async def store_anew(self, history: History) -> Project:
         """Store a history in a new project, for a test that adds to it."""
         project_id = next_project()
-        found = [
+        events = [
             Event(
-                project_id, one.uuid, one.event, one.distinct_id, one.person, one.at, one.at,
-                json.dumps(one.properties).encode(),
+                project_id,
+                event.uuid,
+                event.event,
+                event.distinct_id,
+                event.person,
+                event.at,
+                event.at,
+                json.dumps(event.properties).encode(),
             )
-            for one in history.happened
-        ]  # fmt: skip
-        half = len(found) // 2
-        for part in (found[:half], found[half:]):  # so that repeated events are in two parts
+            for event in history.happened
+        ]
+        half = len(events) // 2
+        for part in (events[:half], events[half:]):  # so that repeated events are in two parts
             if part:
                 await self.events.insert(self.events.encoder.batch(part), uuid4().hex)
         await self.events.mirror_persons(

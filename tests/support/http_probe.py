@@ -104,16 +104,16 @@ class Probe:
             if self.is_closed:
                 return None
             self._read()
-        found, _, self._received = self._received.partition(end)
-        return found
+        data, _, self._received = self._received.partition(end)
+        return data
 
     def _exactly(self, size: int) -> bytes | None:
         while len(self._received) < size:
             if self.is_closed:
                 return None
             self._read()
-        found, self._received = self._received[:size], self._received[size:]
-        return found
+        data, self._received = self._received[:size], self._received[size:]
+        return data
 
     def _read(self) -> None:
         try:

@@ -38,7 +38,7 @@ class Identities:
     anonymous: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, distinct_id: str) -> Person | None:
-        return next((one for one in self.persons if distinct_id in one.distinct_ids), None)
+        return next((person for person in self.persons if distinct_id in person.distinct_ids), None)
 
     def apply(self, item: Mapping[str, Any], name: str) -> None:
         """Apply one item.
@@ -63,8 +63,8 @@ class Identities:
             person, is_new = self.made(own, at), True
         person.events.add(name)
         person.created_at = min(person.created_at, at)
-        for one in person.distinct_ids:
-            person.events |= self.anonymous.pop(one, set())
+        for distinct_id in person.distinct_ids:
+            person.events |= self.anonymous.pop(distinct_id, set())
         for key, value in properties.get("$set_once", {}).items():
             person.properties.setdefault(key, value)
         person.properties.update(properties.get("$set", {}))

@@ -44,10 +44,10 @@ class Viewer:
 
     async def upto(self, event: str) -> list[Message]:
         """Return all messages up to the first event of this name, which is the last of them."""
-        found = [await self.next()]
-        while found[-1].event != "message" or found[-1].data["event"] != event:
-            found.append(await self.next())
-        return found
+        messages = [await self.next()]
+        while messages[-1].event != "message" or messages[-1].data["event"] != event:
+            messages.append(await self.next())
+        return messages
 
     async def ends(self) -> None:
         """Wait until the server has ended the response."""

@@ -56,16 +56,18 @@ class Load:
         with plain_http.Client() as client:
             while not self._stop.is_set():
                 place = len(self.decided)
-                found = client.post(f"{self.url}/decide?v=3", json=body)
-                self.decided.append(Answer(place, found.status_code, found.json(), found.headers))
+                answer = client.post(f"{self.url}/decide?v=3", json=body)
+                self.decided.append(
+                    Answer(place, answer.status_code, answer.json(), answer.headers)
+                )
 
     def capture(self) -> None:
         with plain_http.Client() as client:
             while not self._stop.is_set():
                 place, event = len(self.captured), self._event()
-                found = client.post(f"{self.url}/capture/", json=event)
+                answer = client.post(f"{self.url}/capture/", json=event)
                 self.captured.append(
-                    Answer(place, found.status_code, found.json(), found.headers, event["event"])
+                    Answer(place, answer.status_code, answer.json(), answer.headers, event["event"])
                 )
 
     def _event(self) -> dict[str, Any]:

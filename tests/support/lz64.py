@@ -40,7 +40,7 @@ class _Bits:
         self._bits: list[int] = []
 
     def put(self, value: int, width: int) -> None:
-        self._bits += [value >> place & 1 for place in range(width)]
+        self._bits += [value >> position & 1 for position in range(width)]
 
     def put_word(self, word: str, codes: dict[str, int], unwritten: set[str]) -> None:
         if word in unwritten:

@@ -221,14 +221,14 @@ def _of_members(
 
 
 async def _set_up(records: Records) -> SetUp:
-    wanted = Installation(
+    installation = Installation(
         email=OWNER_EMAIL,
         first_name="Olga",
         password=OWNER_PASSWORD,
         project_token=PROJECT_TOKEN,
         personal_key=OWNER_KEY,
     )
-    return await set_up(records, wanted, NOW, quick_hash)
+    return await set_up(records, installation, NOW, quick_hash)
 
 
 @dataclass(frozen=True)

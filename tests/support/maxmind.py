@@ -33,8 +33,8 @@ def write_maxmind(path: Path, records: Mapping[str, Any], kind: str = "Test-City
         places[network] = len(data)
         data += _encode(record)
     root: _Node = [None, None]
-    for network, place in places.items():
-        _insert(root, network, place)
+    for network, position in places.items():
+        _insert(root, network, position)
     nodes = _numbered(root)
     tree = b"".join(_record(side, nodes) for node, _ in nodes.values() for side in node)
     metadata = {
@@ -52,7 +52,7 @@ def write_maxmind(path: Path, records: Mapping[str, Any], kind: str = "Test-City
     return path
 
 
-def _insert(root: _Node, network: str, place: int) -> None:
+def _insert(root: _Node, network: str, position: int) -> None:
     """Insert a network into the tree; IPv4 lies under ::/96."""
     parsed = ip_network(network)
     bits = f"{int(parsed.network_address):0128b}"
@@ -63,19 +63,19 @@ def _insert(root: _Node, network: str, place: int) -> None:
         if node[side] is None:
             node[side] = [None, None]
         node = node[side]
-    node[int(bits[length - 1])] = place
+    node[int(bits[length - 1])] = position
 
 
 def _numbered(root: _Node) -> dict[int, tuple[_Node, int]]:
     """Return the nodes in order, by identity."""
-    found = {id(root): (root, 0)}
+    numbered = {id(root): (root, 0)}
     waiting = [root]
     while waiting:
         for side in waiting.pop(0):
             if isinstance(side, list):
-                found[id(side)] = (side, len(found))
+                numbered[id(side)] = (side, len(numbered))
                 waiting.append(side)
-    return found
+    return numbered
 
 
 def _record(side: Any, nodes: Mapping[int, tuple[_Node, int]]) -> bytes:
@@ -107,7 +107,7 @@ def _encode(value: Any) -> bytes:
         case list():
             return _control(_ARRAY, len(value)) + b"".join(map(_encode, value))
         case dict():
-            pairs = (_encode(key) + _encode(one) for key, one in value.items())
+            pairs = (_encode(key) + _encode(item) for key, item in value.items())
             return _control(_MAP, len(value)) + b"".join(pairs)
     raise TypeError(f"no way to write {value!r}")
 

@@ -35,8 +35,8 @@ def _free_bytes() -> int:
     try:
         text = Path("/proc/meminfo").read_text()
         # The folder may be larger than the memory that is left.
-        found = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
-        available = int(found[1]) * 1024 if found else 0
+        match = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
+        available = int(match[1]) * 1024 if match else 0
         return min(available, shutil.disk_usage(MEMORY).free)
     except OSError:
         return 0

@@ -74,7 +74,7 @@ async def open_program(
         pytest.skip("no Node found: install the packages `nodejs` and `npm`")
     if not (NPM / "node_modules" / "oidc-provider").exists():
         pytest.skip("oidc-provider is missing: `make test` installs it, with npm if there is")
-    asked = {
+    configuration = {
         "client_id": CLIENT_ID,
         "client_secret": CLIENT_SECRET,
         "redirect_uris": [redirect_uri],
@@ -85,7 +85,7 @@ async def open_program(
     process = await asyncio.create_subprocess_exec(
         "node",
         str(NPM / "oidc_provider.mjs"),
-        env=os.environ | {"PROVIDER": json.dumps(asked)},
+        env=os.environ | {"PROVIDER": json.dumps(configuration)},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

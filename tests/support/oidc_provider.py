@@ -112,7 +112,7 @@ class FakeProvider:
         return jwt.encode(head, named, self.key, algorithms=[head["alg"]])
 
     def asked_for(self, path: str) -> int:
-        return sum(one.path == path for one in self.asked)
+        return sum(request.path == path for request in self.asked)
 
     async def received(self, path: str, number: int = 1) -> None:
         """Wait until the path was requested this often."""
@@ -131,21 +131,21 @@ class FakeProvider:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            asked = await _read(reader)
+            request = await _read(reader)
             async with self._came:
-                self.asked.append(asked)
+                self.asked.append(request)
                 self._came.notify_all()
-            if asked.path in self.hold:
+            if request.path in self.hold:
                 await self.let_go.wait()
-            writer.write(self.answers.get(asked.path) or json_answer(*self._answer(asked)))
+            writer.write(self.answers.get(request.path) or json_answer(*self._answer(request)))
             await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the client has hung up
         finally:
             writer.close()
 
-    def _answer(self, asked: Asked) -> tuple[int, Any]:
-        match asked.path:
+    def _answer(self, request: Asked) -> tuple[int, Any]:
+        match request.path:
             case "/.well-known/openid-configuration":
                 return 200, self.configuration()
             case "/keys":
@@ -153,21 +153,23 @@ class FakeProvider:
             case "/me":
                 return 200, self.info
             case "/token":
-                return self._tokens(asked)
+                return self._tokens(request)
         return 404, {"error": "not_found"}
 
-    def _tokens(self, asked: Asked) -> tuple[int, Any]:
+    def _tokens(self, request: Asked) -> tuple[int, Any]:
         """Return tokens for a code.
 
         Source: RFC 6749 section 4.1.3; RFC 7636 section 4.6.
         """
-        pair = base64.b64decode(asked.headers.get("authorization", "").removeprefix("Basic "))
+        pair = base64.b64decode(request.headers.get("authorization", "").removeprefix("Basic "))
         if pair.decode() != "fanion:a%20secret%3A%20with%20%2Bsigns%2F":
             return 401, {"error": "invalid_client"}
-        digest = hashlib.sha256(asked.form["code_verifier"].encode()).digest()
+        digest = hashlib.sha256(request.form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-        is_known = asked.form["code"] in self.codes and challenge == self.expected["code_challenge"]
-        if not is_known or asked.form["redirect_uri"] != self.expected["redirect_uri"]:
+        is_known = (
+            request.form["code"] in self.codes and challenge == self.expected["code_challenge"]
+        )
+        if not is_known or request.form["redirect_uri"] != self.expected["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
         self.codes.clear()
         token = self.token or self.sign(self.claims)

@@ -57,10 +57,10 @@ class Document:
         Raises:
             LookupError: There is no target.
         """
-        found = self._resolved.get(id(node))
-        if found is None:
-            found = self._resolved[id(node)] = self._follow(node)
-        return found
+        target = self._resolved.get(id(node))
+        if target is None:
+            target = self._resolved[id(node)] = self._follow(node)
+        return target
 
     def digest(self, node: Json, depth: int = DIGEST_DEPTH, *, is_name_map: bool = False) -> str:
         """Return equal digests for equal schemas.
@@ -87,7 +87,9 @@ class Document:
     def named(self, parameters: list[dict[str, Json]]) -> dict[str, Json]:
         """Return parameters by what identifies a parameter of an operation."""
         resolved = [self.resolve(parameter) for parameter in parameters]
-        return {f"{one.get('in')}:{one.get('name')}": one for one in resolved}
+        return {
+            f"{parameter.get('in')}:{parameter.get('name')}": parameter for parameter in resolved
+        }
 
     def requirements(self, security: list[dict[str, list[str]]]) -> list[str]:
         """Return each alternative, with the scheme itself in place of its name."""
@@ -96,8 +98,8 @@ class Document:
             for name, scheme in self.root.get("components", {}).get("securitySchemes", {}).items()
         }
         return [
-            _text(sorted([schemes[name], scopes] for name, scopes in one.items()))
-            for one in security
+            _text(sorted([schemes[name], scopes] for name, scopes in alternative.items()))
+            for alternative in security
         ]
 
     def _follow(self, node: dict[str, Json]) -> dict[str, Json]:
@@ -105,7 +107,7 @@ class Document:
         target = node
         while "$ref" in target:
             target = self._pointed(str(target["$ref"]))
-            if any(target is one for one in seen):
+            if any(target is part for part in seen):
                 raise LookupError(f"{node['$ref']} refers to nothing but itself")
             seen.append(target)
         siblings = [part for part in seen[:-1] if any(key != "$ref" for key, _ in keywords(part))]
@@ -120,15 +122,15 @@ class Document:
         here, _, pointer = reference.partition("#/")
         if here or not pointer:
             raise LookupError(f"{reference} does not point into this document")
-        found: Json = self.root
+        target: Json = self.root
         for part in pointer.split("/"):
             try:
-                found = found[part.replace("~1", "/").replace("~0", "~")]
+                target = target[part.replace("~1", "/").replace("~0", "~")]
             except (KeyError, TypeError):
                 raise LookupError(f"{reference} points to nothing") from None
-        if not isinstance(found, dict):
+        if not isinstance(target, dict):
             raise LookupError(f"{reference} points to nothing that has keywords")
-        return found
+        return target
 
 
 class Comparison:
@@ -254,14 +256,14 @@ def main() -> int:
         return 2
     try:
         before, after = (json.loads(Path(name).read_bytes()) for name in sys.argv[1:])
-        found = differences(before, after)
+        lines = differences(before, after)
     except (OSError, ValueError, LookupError) as error:
         print(f"cannot compare: {error}", file=sys.stderr)
         return 2
-    for line in found:
+    for line in lines:
         print(line)
-    print(f"{len(found)} differences" if found else "no difference")
-    return 1 if found else 0
+    print(f"{len(lines)} differences" if lines else "no difference")
+    return 1 if lines else 0
 
 
 def _described(root: Mapping[str, Json]) -> dict[str, Json]:

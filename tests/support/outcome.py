@@ -44,11 +44,11 @@ async def get(http: httpx.AsyncClient, path: str, **query: Any) -> Any:
 
 async def events(http: httpx.AsyncClient, **query: Any) -> list[Json]:
     page = await get(http, "/events/", limit=5000, **query)
-    found: list[Json] = page["results"]
+    events: list[Json] = page["results"]
     while page["next"] is not None:
         page = await get(http, page["next"])
-        found += page["results"]
-    return found
+        events += page["results"]
+    return events
 
 
 def check_events(traffic: Traffic, stored: list[Json]) -> list[Request]:
@@ -58,12 +58,12 @@ def check_events(traffic: Traffic, stored: list[Json]) -> list[Request]:
         The requests that arrived.
     """
     counts = Counter(event["properties"]["name"] for event in stored)
-    arrived = [one for one in traffic.requests if one.names[0] in counts]
-    acknowledged = [one for one in traffic.requests if one.acknowledged]
+    arrived = [request for request in traffic.requests if request.names[0] in counts]
+    acknowledged = [request for request in traffic.requests if request.acknowledged]
 
     assert len(acknowledged) >= ENOUGH
-    assert [one.names for one in acknowledged if one not in arrived] == []
-    assert counts == Counter(name for one in arrived for name in one.names)
+    assert [request.names for request in acknowledged if request not in arrived] == []
+    assert counts == Counter(name for request in arrived for name in request.names)
     return arrived
 
 
@@ -102,15 +102,17 @@ async def check_groups(http: httpx.AsyncClient, due: Expected, stored: list[Json
 async def check_definitions(http: httpx.AsyncClient, stored: list[Json]) -> None:
     definitions = (await get(http, "/event_definitions/"))["results"]
 
-    assert sorted(one["name"] for one in definitions) == sorted({one["event"] for one in stored})
+    assert sorted(definition["name"] for definition in definitions) == sorted(
+        {event["event"] for event in stored}
+    )
 
 
 async def check_ledger(http: httpx.AsyncClient, traffic: Traffic, stored: list[Json]) -> None:
     """Check the totals of all items that arrived, however often they were sent."""
     totals = (await get(http, "/ingestion/"))["totals"]
 
-    sent = sum(len(one.items) * one.tries for one in traffic.requests)
-    acknowledged = sum(len(one.items) * one.acknowledged for one in traffic.requests)
+    sent = sum(len(request.items) * request.tries for request in traffic.requests)
+    acknowledged = sum(len(request.items) * request.acknowledged for request in traffic.requests)
     assert totals["stored"] == len(stored)
     assert acknowledged <= totals["accepted"] <= sent
     assert totals["accepted"] == totals["stored"] + totals["duplicates"]

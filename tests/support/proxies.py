@@ -63,10 +63,10 @@ class Behind:
 
 
 def program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
-    if found is None:
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
+    if path is None:
         pytest.skip(f"no {name} found: install the package that has it")
-    return found
+    return path
 
 
 def checked(*arguments: str, **environment: str) -> str:
@@ -104,8 +104,8 @@ def nginx_configuration(folder: Path, ports: dict[str, int], name: str = NGINX_S
         }
     exchanged |= {r"/var/log/nginx/": f"{folder}/"}
     for written, here in exchanged.items():
-        sample, found = re.subn(written, here, sample)
-        assert found, written
+        sample, count = re.subn(written, here, sample)
+        assert count, written
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
     user = "user root;" if os.getuid() == 0 else ""
@@ -168,11 +168,11 @@ def proxied(
     server = PreloadedServer(folder / "data", settings)
     keys = server.setup()
     server.start()
-    found = Behind(server, keys, scheme_of(sample), ports["proxy"])
+    behind = Behind(server, keys, scheme_of(sample), ports["proxy"])
     try:
         with started_proxy(sample, folder, ports | {"server": server.port}):
-            until(lambda: is_up(found, host, health), "the proxy does not answer")
-            yield found
+            until(lambda: is_up(behind, host, health), "the proxy does not answer")
+            yield behind
     finally:
         server.close()
 

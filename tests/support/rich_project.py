@@ -54,8 +54,8 @@ class Site:
         sent = {"name": name, "feature_flags_access_level": level}
         role = _object(await self.client.post(roles, json=sent))
         for uuid in user_uuids:
-            place = f"{roles}{role['id']}/role_memberships/"
-            _object(await self.client.post(place, json={"user_uuid": uuid}))
+            memberships = f"{roles}{role['id']}/role_memberships/"
+            _object(await self.client.post(memberships, json={"user_uuid": uuid}))
         return role
 
     async def static_cohort(self, name: str, *distinct_ids: str) -> Json:

@@ -49,7 +49,7 @@ class ScriptedSource:
 
 @contextmanager
 def scripted(script: Script) -> Iterator[ScriptedSource]:
-    asked: list[Asked] = []
+    requests: list[Asked] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -59,7 +59,7 @@ def scripted(script: Script) -> Iterator[ScriptedSource]:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Asked(parts.path, dict(parse_qsl(parts.query)), headers, body)
-            asked.append(request)
+            requests.append(request)
             answer = script(request)
             if answer is None:
                 self.close_connection = True
@@ -82,7 +82,7 @@ def scripted(script: Script) -> Iterator[ScriptedSource]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield ScriptedSource(f"http://127.0.0.1:{server.server_port}", asked)
+        yield ScriptedSource(f"http://127.0.0.1:{server.server_port}", requests)
     finally:
         server.shutdown()
         server.server_close()

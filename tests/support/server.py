@@ -93,8 +93,8 @@ class RealServer:
     def setup_anew(self) -> Keys:
         """Set up with keys that no other server has."""
         output = self.command("setup", "--json")
-        found = json.loads(output)
-        return Keys(int(found["project_id"]), found["project_api_key"], found["personal_api_key"])
+        keys = json.loads(output)
+        return Keys(int(keys["project_id"]), keys["project_api_key"], keys["personal_api_key"])
 
     def command(self, *arguments: str) -> str:
         done = self.run(*arguments)

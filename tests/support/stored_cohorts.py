@@ -90,9 +90,9 @@ async def finish(
 
 
 async def names_in(records: Records, cohort_id: int) -> list[str]:
-    found = await cohort_store(records).get(1, cohort_id)
-    assert found is not None
-    page = await find_members(records, found, MemberQuery())
+    stored = await cohort_store(records).get(1, cohort_id)
+    assert stored is not None
+    page = await find_members(records, stored, MemberQuery())
     return sorted(person.distinct_ids[0] for person in page.persons)
 
 

@@ -91,8 +91,8 @@ class Colleague:
     async def get(self, path: str, **query: Any) -> Json:
         answer = await self.client.get(path, params=query)
         assert answer.status_code == 200, answer.text
-        found: Json = answer.json()
-        return found
+        result: Json = answer.json()
+        return result
 
     async def post(self, path: str, **sent: Any) -> Json:
         """Create an object and return it."""

@@ -77,20 +77,22 @@ class Writer:
         left, chance = self.left, self.chance
         if left is not None and left.is_named and chance.random() < 0.8:
             return left
-        named = [one for one in self.requests[-5:] if one.is_named and one.acknowledged]
+        named = [
+            request for request in self.requests[-5:] if request.is_named and request.acknowledged
+        ]
         if named and chance.random() < 0.1:
             return chance.choice(named)  # as if its answer had been lost on the way
         return self.new_request(age)
 
     def new_request(self, age: int) -> Request:
         is_named = self.chance.random() < 0.8
-        request = Request([self._item(age, place, is_named) for place in range(3)], is_named)
+        request = Request([self._item(age, position, is_named) for position in range(3)], is_named)
         self.requests.append(request)
         return request
 
-    def _item(self, age: int, place: int, is_named: bool) -> Json:
+    def _item(self, age: int, position: int, is_named: bool) -> Json:
         chance = self.chance
-        name = f"{self.number}.{len(self.requests)}.{place}"
+        name = f"{self.number}.{len(self.requests)}.{position}"
         kind = chance.choice(["seen", "seen", "seen", "$groupidentify", *OTHER_ID])
         properties: Json = {"name": name}
         if kind == "$groupidentify":
@@ -104,7 +106,7 @@ class Writer:
         if kind in OTHER_ID:
             properties[OTHER_ID[kind]] = chance.choice([self._id(age), self._id(age), "null"])
         # Pages continue before the time of their last row, so no two events may share a time.
-        since = (len(self.requests) * 3 + place) * 100 + self.number
+        since = (len(self.requests) * 3 + position) * 100 + self.number
         return {
             "timestamp": (BEGIN + timedelta(microseconds=since)).isoformat(),
             "event": kind,
@@ -126,7 +128,7 @@ class Traffic:
     async def write_until_killed(self, server: RealServer, keys: Keys, round_number: int) -> None:
         age = round_number // AGE_ROUNDS
         async with plain_http.AsyncClient(base_url=server.url) as http:
-            await asyncio.gather(*(one.write(http, keys, age) for one in self.writers))
+            await asyncio.gather(*(writer.write(http, keys, age) for writer in self.writers))
 
     def add_writer(self) -> Writer:
         """Return a writer that sends nothing by itself."""
@@ -136,7 +138,7 @@ class Traffic:
     @property
     def requests(self) -> Iterator[Request]:
         """The requests of each writer, in the order in which they were first sent."""
-        return (request for one in (*self.writers, *self.silent) for request in one.requests)
+        return (request for writer in (*self.writers, *self.silent) for request in writer.requests)
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,6 @@ def expected(requests: Iterable[Request]) -> Expected:
             properties = item["properties"]
             identities.apply(item, properties["name"])
             if item["event"] == "$groupidentify":
-                place = (properties["$group_type"], properties["$group_key"])
-                groups[place] = groups.get(place, {}) | properties["$group_set"]
+                group = (properties["$group_type"], properties["$group_key"])
+                groups[group] = groups.get(group, {}) | properties["$group_set"]
     return Expected(identities, groups)

@@ -25,9 +25,9 @@ class Refused(Exception):
     """
 
     def __init__(self, text: str) -> None:
-        found = _CODE.search(text)
-        self.code = int(found[1]) if found else 1002
-        self.text = text[found.start() :] if found else text
+        match = _CODE.search(text)
+        self.code = int(match[1]) if match else 1002
+        self.text = text[match.start() :] if match else text
         super().__init__(self.text)
 
 

@@ -82,10 +82,10 @@ class Message:
     @property
     def insert(self) -> Insert | None:
         """The insert, if the statement is followed by data in the format that it names."""
-        found = _INSERT_WITH_DATA.match(self.text)
-        if found is None:
+        match = _INSERT_WITH_DATA.match(self.text)
+        if match is None:
             return None
-        return Insert(found[1].decode(), found[2].decode(), self.text[found.end() :])
+        return Insert(match[1].decode(), match[2].decode(), self.text[match.end() :])
 
 
 def read_message(target: str, headers: Mapping[str, str], body: bytes) -> Message:
