@@ -96,7 +96,7 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
     await asyncio.to_thread(prepare_offline_flags, start.context.settings)
     async with AsyncExitStack() as degraded, AsyncExitStack() as opened:
         if await _serve_degraded(start, degraded, answering):
-            stores = await _stores_at_last(start, opened)
+            stores = await _open_stores_when_reachable(start, opened)
             if stores is None:
                 return
         else:
@@ -104,13 +104,13 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
         public = build_services(start.context, stores)
         streams = partial(_at_stop, start.stop, public.flags.broadcaster.close)
         loops = public.flags.loops.values()
-        async with background_tasks(*loops, streams, partial(_leave, degraded)):
+        async with background_tasks(*loops, streams, partial(_end_degraded, degraded)):
             try:
                 if start.roles == {Role.WEB}:
                     await _serve_web(start, public)
                 else:
                     await start.http.answer_with(_opening_application(public))
-                    async with _event_store(start, public.records) as events:
+                    async with _open_event_store(start, public.records) as events:
                         await _serve_everything(start, public, events)
             finally:
                 start.stop.set()
@@ -192,7 +192,7 @@ async def degraded_application(context: AppContext) -> AsyncGenerator[Applicatio
         await records.close()
 
 
-async def _stores_at_last(start: ServerStart, opened: AsyncExitStack) -> Stores | None:
+async def _open_stores_when_reachable(start: ServerStart, opened: AsyncExitStack) -> Stores | None:
     """Open the stores once the records store answers again, or return None when stopped."""
     while True:
         await wait_for_records(start.context.settings.records_url, start.stop)
@@ -205,7 +205,7 @@ async def _stores_at_last(start: ServerStart, opened: AsyncExitStack) -> Stores 
 
 
 @asynccontextmanager
-async def _event_store(start: ServerStart, records: Records) -> "AsyncGenerator[EventStore]":
+async def _open_event_store(start: ServerStart, records: Records) -> "AsyncGenerator[EventStore]":
     """Yield the event store, which may open later: capture and flag management do without it.
 
     The embedded engine takes a second to open without holding the interpreter, so the rest of the
@@ -226,7 +226,9 @@ async def _event_store(start: ServerStart, records: Records) -> "AsyncGenerator[
         _gate_limits(settings),
         QuestionLimits(settings.question_s, settings.question_memory_bytes),
     )
-    opening = asyncio.create_task(_open_at_last(events, records, start.context.now, tried))
+    opening = asyncio.create_task(
+        _open_events_with_retries(events, records, start.context.now, tried)
+    )
 
     def ended(_: "asyncio.Task[None]") -> None:
         if not events.opened.is_set():
@@ -234,7 +236,9 @@ async def _event_store(start: ServerStart, records: Records) -> "AsyncGenerator[
 
     opening.add_done_callback(ended)
     try:
-        await asyncio.gather(_load(start.roles), _tried(tried, start.stop))
+        await asyncio.gather(
+            _import_modules(start.roles), _wait_for_first_attempt(tried, start.stop)
+        )
         if opening.done():
             opening.result()
         yield events
@@ -258,7 +262,7 @@ def _gate_limits(settings: Settings) -> "GateLimits":
     )
 
 
-async def _open_at_last(
+async def _open_events_with_retries(
     events: "EventStore", records: Records, now: Clock, tried: asyncio.Event
 ) -> None:
     """Open the event store, retrying until it answers.
@@ -286,7 +290,7 @@ async def _open_at_last(
         warn_of_clock("events", await ahead_s(now, events.now))
 
 
-async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
+async def _wait_for_first_attempt(tried: asyncio.Event, stop: asyncio.Event) -> None:
     """Wait for the first attempt or a stop, at most OPENING_S seconds."""
     waiting = [asyncio.create_task(event.wait()) for event in (tried, stop)]
     await asyncio.wait(waiting, timeout=OPENING_S, return_when=asyncio.FIRST_COMPLETED)
@@ -294,7 +298,7 @@ async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
         task.cancel()
 
 
-async def _load(roles: frozenset[Role]) -> None:
+async def _import_modules(roles: frozenset[Role]) -> None:
     """Import the modules that the roles need, in a thread; the web framework takes longest."""
     management = ["fanion.app.management"] if Role.API in roles else []
     for module in ("fanion.app.server", *management):
@@ -360,7 +364,7 @@ async def _ingesting(start: ServerStart, server: "Server") -> AsyncGenerator[Non
     finally:
         if not server.events.opened.is_set():
             ingesting.cancel()
-        await _finish(server, ingesting, start.context.settings.shutdown_s)
+        await _finish_ingestion(server, ingesting, start.context.settings.shutdown_s)
 
 
 async def _at_stop(stop: asyncio.Event, close: Callable[[], None]) -> None:
@@ -369,12 +373,14 @@ async def _at_stop(stop: asyncio.Event, close: Callable[[], None]) -> None:
     close()
 
 
-async def _leave(degraded: AsyncExitStack) -> None:
+async def _end_degraded(degraded: AsyncExitStack) -> None:
     await asyncio.sleep(DEGRADED_LINGER_S)
     await degraded.aclose()
 
 
-async def _finish(server: "Server", ingesting: "asyncio.Task[None]", shutdown_s: float) -> None:
+async def _finish_ingestion(
+    server: "Server", ingesting: "asyncio.Task[None]", shutdown_s: float
+) -> None:
     """Let the current batches end; events not yet ingested stay in the log for the next start."""
     for consumer in server.ingestion.consumers:
         consumer.stop()

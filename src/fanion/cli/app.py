@@ -23,9 +23,9 @@ from fanion.cli.output import (
     Data,
     given_password,
     no_user,
+    print_result,
     refuse,
     settings_of,
-    show,
     time_text,
     with_records,
 )
@@ -150,7 +150,7 @@ def setup(
         made = with_records(settings, work, create_data_dir)
     except AlreadySetUp:
         refuse("Already set up. `fanion keys create` makes another key.")
-    show(made, as_json)
+    print_result(made, as_json)
 
 
 def _require_good(password: str, email: str) -> None:
@@ -214,7 +214,7 @@ def create_key(
             "expires_at": time_text(key.expires_at),
         }
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 @keys.command("list")
@@ -235,7 +235,7 @@ def list_keys(data: Data = None, as_json: AsJson = False) -> None:
             for key in await all_keys(records)
         ]
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 @keys.command("revoke")
@@ -281,7 +281,7 @@ def create_project(
         made = await store.create(organization, name, timezone, utc_now())
         return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 FormerValidS = Annotated[
@@ -317,7 +317,7 @@ def reset_project_key(
             "former_key_valid_until": time_text(now + timedelta(seconds=former_valid_s)),
         }
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 @projects.command("secret-key")
@@ -336,7 +336,7 @@ def make_secret_key(
         key = await SecretKeys(store, utc_now).rotate(project_id, None, former_valid_s)
         return {"project_id": project_id, "secret_api_key": key}
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 @projects.command("list")
@@ -349,4 +349,4 @@ def list_projects(data: Data = None, as_json: AsJson = False) -> None:
             for project in await all_projects(records)
         ]
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)

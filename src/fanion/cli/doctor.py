@@ -18,7 +18,7 @@ from rich.text import Text
 
 from fanion import __version__
 from fanion.cli.doctor_stores import Finding, RunningServer, examine_stores
-from fanion.cli.output import Data, printable, refuse, run
+from fanion.cli.output import Data, printable, refuse, run_command
 from fanion.cli.serve import check_ports
 from fanion.config import (
     MAY_HOLD_PASSWORD,
@@ -248,7 +248,7 @@ def doctor(data: Data = None) -> None:
         settings, problems = read_valid_settings(os.environ, {"data": data})
     except SettingsError as error:
         refuse(str(error))
-    findings = run(examine(settings, utc_now(), problems))
+    findings = run_command(examine(settings, utc_now(), problems))
     _show(findings)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
 

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from fanion.cli.output import AsJson, Data, refuse, settings_of, show, time_text, with_records
+from fanion.cli.output import (
+    AsJson,
+    Data,
+    print_result,
+    refuse,
+    settings_of,
+    time_text,
+    with_records,
+)
 from fanion.db.engine import Records
 from fanion.ingest.ledger.dead_letters_store import DeadLetter, DeadLetterFilter, DeadLetters
 from fanion.ingest.ledger.store import Ledger, reasons_of, skipped_changes_of, totals_of
@@ -62,7 +70,7 @@ def ingestion(
             )
         return rows
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 @dead_letters.command("list")
@@ -78,7 +86,7 @@ def list_letters(
         letters, _ = await DeadLetters(records).page(DeadLetterFilter(project), limit, 0)
         return [_row(letter, ERROR_CHARS) for letter in letters]
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 @dead_letters.command("show")
@@ -93,7 +101,7 @@ def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> N
             refuse(f"There is no dead letter {letter_id}; `fanion dead-letters list` shows them.")
         return {**_row(matches[0], None), "body": body.decode(errors="replace")}
 
-    show(with_records(settings_of(data=data), work), as_json)
+    print_result(with_records(settings_of(data=data), work), as_json)
 
 
 @dead_letters.command("retry")

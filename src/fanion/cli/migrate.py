@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fanion.cli.output import Data, refuse, run, settings_of, warn
+from fanion.cli.output import Data, refuse, run_command, settings_of, warn
 from fanion.cli.progress import Bar, progress_bar
 from fanion.config import Settings
 from fanion.db.drivers import RecordsUnavailable
@@ -40,11 +40,11 @@ def migrate(
         refuse("Give one of --check and --wait.")
     settings = settings_of(data=data)
     if wait:
-        problem = run(_wait(settings, timeout_s))
+        problem = run_command(_wait(settings, timeout_s))
     elif check:
-        problem = run(_pending(settings))
+        problem = run_command(_pending(settings))
     else:
-        problem = run(_migrate(settings))
+        problem = run_command(_migrate(settings))
     if problem:
         warn(problem)
         raise typer.Exit(1)

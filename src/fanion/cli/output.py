@@ -63,10 +63,10 @@ def with_records(
         finally:
             await records.close()
 
-    return run(opened())
+    return run_command(opened())
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run_command(work: Coroutine[Any, Any, T]) -> T:
     try:
         return uvloop.run(work)
     except (
@@ -146,23 +146,23 @@ def refuse(text: str) -> NoReturn:
     raise typer.Exit(REFUSED)
 
 
-def show(result: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
+def print_result(result: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print(json.dumps(result))
     elif isinstance(result, dict):
-        _show_one(result)
+        _print_record(result)
     elif result:
-        _show_rows(result)
+        _print_rows(result)
     else:
         print("None.")
 
 
-def _show_one(record: dict[str, Any]) -> None:
+def _print_record(record: dict[str, Any]) -> None:
     for name, value in record.items():
         print(f"{name:18} {printable(value)}")
 
 
-def _show_rows(rows: list[dict[str, Any]]) -> None:
+def _print_rows(rows: list[dict[str, Any]]) -> None:
     """Print a table, or one field per line if the rows are wider than the terminal.
 
     No value is cut. A pipe is as wide as needed.
@@ -180,7 +180,7 @@ def _show_rows(rows: list[dict[str, Any]]) -> None:
         for number, row in enumerate(rows):
             if number:
                 print()
-            _show_one(row)
+            _print_record(row)
 
 
 def write_out(text: bytes) -> None:

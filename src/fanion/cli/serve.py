@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import structlog
 import typer
 
-from fanion.cli.output import Data, run, settings_of
+from fanion.cli.output import Data, run_command, settings_of
 from fanion.config import Settings
 from fanion.db.engine import can_reach_records
 from fanion.db.file_check import ADVICE, damage_text, find_damage_at_start
@@ -76,7 +76,7 @@ def serve(
     roles = ",".join(role) if role else None
     settings = settings_of(host=host, port=port, data=data, role=roles)
     to_terminal = sys.stdout.isatty()
-    run(run_server(settings, lambda text: print(text, flush=True), to_terminal=to_terminal))
+    run_command(run_server(settings, lambda text: print(text, flush=True), to_terminal=to_terminal))
 
 
 async def run_server(

@@ -17,10 +17,10 @@ from fanion.cli.output import (
     AsJson,
     Data,
     no_user,
+    print_result,
     printable,
     refuse,
     settings_of,
-    show,
     with_records,
     write_out,
 )
@@ -162,7 +162,7 @@ def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:
 
 def show_report(report: Report, dry_run: bool) -> None:
     counts = report.counts()
-    show([_row(kind, of) for kind, of in counts.items()], as_json=False)
+    print_result([_row(kind, results) for kind, results in counts.items()], as_json=False)
     lines = [outcome for outcome in report.outcomes if outcome.result != "unchanged"]
     for outcome in lines[:LINES_SHOWN]:
         number = f"{outcome.count} " if outcome.count > 1 else ""

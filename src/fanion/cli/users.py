@@ -16,10 +16,10 @@ from fanion.cli.output import (
     NOT_SET_UP,
     AsJson,
     Data,
+    print_result,
     printable,
     refuse,
     settings_of,
-    show,
     time_text,
     with_records,
 )
@@ -66,11 +66,13 @@ def add_user(
     now = utc_now()
     expiry = partial(read_expiry, now=now)
     new = NewMember(
-        email=_read("the address", read_email, email),
-        first_name=_read("--name", read_first_name, email.split("@")[0] if name is None else name),
-        level=_read("--level", read_level, level),
-        key_label=_read("--label", _label, label),
-        key_expires_at=None if expires is None else _read("--expires", expiry, expires),
+        email=_read_argument("the address", read_email, email),
+        first_name=_read_argument(
+            "--name", read_first_name, email.split("@")[0] if name is None else name
+        ),
+        level=_read_argument("--level", read_level, level),
+        key_label=_read_argument("--label", _label, label),
+        key_expires_at=None if expires is None else _read_argument("--expires", expiry, expires),
     )
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
@@ -86,7 +88,7 @@ def add_user(
             "expires_at": time_text(key.expires_at),
         }
 
-    show(_in_organization(data, work), as_json)
+    print_result(_run_in_organization(data, work), as_json)
 
 
 @users.command("list")
@@ -96,7 +98,7 @@ def list_users(data: Data = None, as_json: AsJson = False) -> None:
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
         return [_user_row(member) for member in await _members(records).all(organization_id)]
 
-    show(_in_organization(data, work), as_json)
+    print_result(_run_in_organization(data, work), as_json)
 
 
 @users.command("set-level")
@@ -106,14 +108,14 @@ def set_level(
     data: Data = None,
 ) -> None:
     """Make a user a viewer, a member, an administrator or an owner."""
-    new_level = _read("the level", read_level, level)
+    new_level = _read_argument("the level", read_level, level)
 
     async def work(records: Records, organization_id: UUID) -> Member:
         return await _members(records).set_level(
-            organization_id, _stored(email), new_level, utc_now()
+            organization_id, _normalised(email), new_level, utc_now()
         )
 
-    changed = _of_user(data, email, work)
+    changed = _run_for_user(data, email, work)
     print(f"{printable(changed.email)} has the level {changed.level.name.lower()}.")
 
 
@@ -140,9 +142,9 @@ def remove_user(email: Email, data: Data = None) -> None:
     """
 
     async def work(records: Records, organization_id: UUID) -> None:
-        await _members(records).remove(organization_id, _stored(email), utc_now())
+        await _members(records).remove(organization_id, _normalised(email), utc_now())
 
-    _of_user(data, email, work)
+    _run_for_user(data, email, work)
     print("Removed.")
 
 
@@ -151,10 +153,10 @@ def remove_second_factor(email: Email, data: Data = None) -> None:
     """Let a user who lost phone and recovery codes sign in with only the password."""
 
     async def work(records: Records, organization_id: UUID) -> bool:
-        member = await _members(records).find(organization_id, _stored(email))
+        member = await _members(records).find(organization_id, _normalised(email))
         return await SecondFactorStore(records).remove(member.user_id, None, utc_now())
 
-    if not _of_user(data, email, work):
+    if not _run_for_user(data, email, work):
         refuse(printable(f"{email} has no second factor."))
     print("Removed.")
 
@@ -170,7 +172,7 @@ def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
         members = await _members(records).all(organization_id)
         member = next(
-            (candidate for candidate in members if candidate.email == _stored(email)), None
+            (candidate for candidate in members if candidate.email == _normalised(email)), None
         )
         if member is None:
             raise NotFound
@@ -183,7 +185,7 @@ def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None
             "expires_at": time_text(now + PRINTED_LASTS),
         }
 
-    show(_of_user(data, email, work), as_json)
+    print_result(_run_for_user(data, email, work), as_json)
 
 
 @roles.command("list")
@@ -194,7 +196,7 @@ def list_roles(data: Data = None, as_json: AsJson = False) -> None:
         page, _ = await _roles(records).page(organization_id, ROLES_LISTED_MAX, 0)
         return [_role_row(role, as_json) for role in page]
 
-    show(_in_organization(data, work), as_json)
+    print_result(_run_in_organization(data, work), as_json)
 
 
 @roles.command("add")
@@ -213,13 +215,13 @@ def add_role(
     """Create a role, without members."""
     if not 1 <= len(name) <= ROLE_NAME_CHARS_MAX:
         refuse(f"The name must have 1 to {ROLE_NAME_CHARS_MAX} characters.")
-    level = None if access is None else _read("--access", _access_level, access)
+    level = None if access is None else _read_argument("--access", _access_level, access)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
         made = await _roles(records).create(organization_id, None, name, level, utc_now())
         return _role_row(made, as_json)
 
-    show(_in_organization(data, work), as_json)
+    print_result(_run_in_organization(data, work), as_json)
 
 
 @roles.command("remove")
@@ -231,7 +233,7 @@ def remove_role(name: RoleName, data: Data = None) -> None:
         role = await _role(store, organization_id, name)
         await store.remove(organization_id, role.id, None, utc_now())
 
-    _in_organization(data, work)
+    _run_in_organization(data, work)
     print("Removed.")
 
 
@@ -240,7 +242,7 @@ def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Add a user of the organization to a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, address = _roles(records), _stored(email)
+        store, address = _roles(records), _normalised(email)
         role = await _role(store, organization_id, name)
         members = await _members(records).all(organization_id)
         uuid = next((member.uuid for member in members if member.email == address), None)
@@ -248,7 +250,7 @@ def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
             raise NotFound
         await store.add_member(organization_id, role.id, uuid, None, utc_now())
 
-    _of_user(data, email, work)
+    _run_for_user(data, email, work)
     print("Added.")
 
 
@@ -257,7 +259,7 @@ def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Remove a user from a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, address = _roles(records), _stored(email)
+        store, address = _roles(records), _normalised(email)
         role = await _role(store, organization_id, name)
         for membership in role.members:
             if membership.user.email == address:
@@ -265,16 +267,16 @@ def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
                 return
         refuse(printable(f"{address} is not in the role {role.name}."))
 
-    _in_organization(data, work)
+    _run_in_organization(data, work)
     print("Removed.")
 
 
 def _set_active(data: Data, email: str, *, is_active: bool) -> Member:
     async def work(records: Records, organization_id: UUID) -> Member:
         store = _members(records)
-        return await store.set_active(organization_id, _stored(email), is_active, utc_now())
+        return await store.set_active(organization_id, _normalised(email), is_active, utc_now())
 
-    return _of_user(data, email, work)
+    return _run_for_user(data, email, work)
 
 
 def _members(records: Records) -> MemberStore:
@@ -292,7 +294,7 @@ async def _role(store: RoleStore, organization_id: UUID, name: str) -> Role:
         refuse(printable(f"There is no role {name}; `fanion roles list` shows them."))
 
 
-def _of_user(data: Data, email: str, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
+def _run_for_user(data: Data, email: str, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
     """Run `work`, and refuse if the organization has no such user.
 
     Args:
@@ -305,10 +307,10 @@ def _of_user(data: Data, email: str, work: Callable[[Records, UUID], Awaitable[T
         except NotFound:
             refuse(printable(f"There is no user {email}; `fanion users list` shows them."))
 
-    return _in_organization(data, found)
+    return _run_in_organization(data, found)
 
 
-def _in_organization(data: Data, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
+def _run_in_organization(data: Data, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
     """Run `work` for the first organization, which is the only one that setup creates."""
 
     async def found(records: Records) -> T:
@@ -320,14 +322,14 @@ def _in_organization(data: Data, work: Callable[[Records, UUID], Awaitable[T]]) 
     return with_records(settings_of(data=data), found)
 
 
-def _read(what: str, read: Callable[[str], T], text: str) -> T:
+def _read_argument(what: str, read: Callable[[str], T], text: str) -> T:
     try:
         return read(text)
     except ValueError as error:
         refuse(printable(f"{what}: {error}"))
 
 
-def _stored(email: str) -> str:
+def _normalised(email: str) -> str:
     return email.strip().lower()
 
 

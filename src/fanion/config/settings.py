@@ -320,7 +320,7 @@ def read_settings(
     Raises:
         SettingsError: A variable is unknown or a value is wrong.
     """
-    return _converted(_given(environment, flags))
+    return _convert(_read_values(environment, flags))
 
 
 def read_valid_settings(
@@ -331,10 +331,10 @@ def read_valid_settings(
     Raises:
         SettingsError: It cannot be determined which setting is wrong.
     """
-    values, problems = _given(environment, flags), dict[str, str]()
+    values, problems = _read_values(environment, flags), dict[str, str]()
     while True:
         try:
-            return _converted(values), problems
+            return _convert(values), problems
         except SettingsError as error:
             names = [word.lower() for word in _NAMES.findall(str(error))]
             wrong = next((name for name in names if name in values), None)
@@ -344,7 +344,7 @@ def read_valid_settings(
             del values[wrong]
 
 
-def _given(environment: Mapping[str, str], flags: Mapping[str, Any] | None) -> dict[str, Any]:
+def _read_values(environment: Mapping[str, str], flags: Mapping[str, Any] | None) -> dict[str, Any]:
     values: dict[str, Any] = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
@@ -353,7 +353,7 @@ def _given(environment: Mapping[str, str], flags: Mapping[str, Any] | None) -> d
     return values | {name: value for name, value in (flags or {}).items() if value is not None}
 
 
-def _converted(values: Mapping[str, Any]) -> Settings:
+def _convert(values: Mapping[str, Any]) -> Settings:
     for name in values:
         if name not in Settings.__struct_fields__:
             raise SettingsError(
@@ -362,7 +362,7 @@ def _converted(values: Mapping[str, Any]) -> Settings:
     try:
         return msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        raise SettingsError(_sentence(str(error), values)) from None
+        raise SettingsError(_setting_error(str(error), values)) from None
 
 
 def _url(host: str, port: int) -> str:
@@ -452,7 +452,7 @@ def _require_base_url(name: str, url: str) -> None:
         )
 
 
-def _sentence(error: str, values: Mapping[str, Any]) -> str:
+def _setting_error(error: str, values: Mapping[str, Any]) -> str:
     """`Expected `int`, got `str` - at `$.port`` → FANION_PORT: expected int, got 'abc'."""
     reason, _, path = error.partition(" - at `$.")
     if not path:

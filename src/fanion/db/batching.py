@@ -126,12 +126,12 @@ class DataLoader(Generic[K, V]):
 
     def _start_reads(self, loop: asyncio.AbstractEventLoop) -> None:
         self._is_scheduled = False
-        while len(self._reads) < self._limits.reads_max and (taken := self._take()):
+        while len(self._reads) < self._limits.reads_max and (taken := self._next_keys()):
             read = loop.create_task(self._read(taken))
             self._reads.add(read)
             read.add_done_callback(partial(self._finish, taken))
 
-    def _take(self) -> dict[K, list[asyncio.Future[V | None]]]:
+    def _next_keys(self) -> dict[K, list[asyncio.Future[V | None]]]:
         """Return the next keys that callers still wait for, oldest first."""
         taken: dict[K, list[asyncio.Future[V | None]]] = {}
         while self._asked and len(taken) < self._limits.keys_max:

@@ -129,7 +129,7 @@ async def _admit_public(
             if reads:
                 principal = await sessions.find(cookie, request.caller)
             else:
-                principal = await _of_session(request, cookie, sessions, request.caller)
+                principal = await _authenticate_session(request, cookie, sessions, request.caller)
             request.principal = request.scope["state"]["principal"] = principal
 
 
@@ -148,7 +148,7 @@ async def _authenticate(
     if cookie is not None and names_console(request.headers):
         # The console's bodies hold no key. They are read once the caller is known, because a file
         # may be large.
-        return await _of_session(request, cookie, sessions, caller)
+        return await _authenticate_session(request, cookie, sessions, caller)
     body = await request.small_values() if _may_hold_key(request) else EMPTY_BODY
     key = None if body is None else body.text(BODY_KEY)
     if key is not None:
@@ -157,7 +157,7 @@ async def _authenticate(
     if key is not None:
         return await authentication.authenticate(key, "query string", caller)
     if cookie is not None:
-        return await _of_session(request, cookie, sessions, caller)
+        return await _authenticate_session(request, cookie, sessions, caller)
     raise NotAuthenticated if body is not None else NotAuthenticated(_KEY_NOT_SOUGHT)
 
 
@@ -166,7 +166,7 @@ def _may_hold_key(request: ManagementRequest) -> bool:
     return request.method not in SAFE_METHODS and not request.route_handler.opt.get("session")
 
 
-async def _of_session(
+async def _authenticate_session(
     request: ManagementRequest, cookie: str, sessions: SessionService, caller: Caller
 ) -> Principal:
     """Return the user of a session.
