@@ -1,6 +1,6 @@
 """API of cohorts.
 
-source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15
+Source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15.
 """
 
 import asyncio
@@ -63,22 +63,26 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 
 
 class InsightActors(Protocol):
-    """Reads who is behind a number of an insight, as the text that is kept until its calculation.
+    """A reader of the query for the persons behind a number of an insight.
 
-    raises (every call): Invalid
+    It returns the text that is kept until the calculation. Every call raises Invalid for a query
+    that cannot be used.
     """
 
     def text(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
-        """sent: the query of a request"""
+        """Return the text for the query parameters of a request."""
 
     def text_of_query(self, project: Project, query: Mapping[str, Any], now: datetime) -> str:
-        """query: an ActorsQuery with a source"""
+        """Return the text for an ActorsQuery with a `source`."""
 
 
 class AskPreview(Protocol):
-    """Asks the event store a statement for which a client waits, when it is its turn.
+    """A call that runs a statement, for which a client waits, when its turn comes.
 
-    raises: Unavailable when too many wait, whatever `EventStore.ask` raises
+    Raises:
+        Unavailable: Too many statements wait.
+
+    `EventStore.ask` may raise further errors.
     """
 
     def __call__(
@@ -98,7 +102,11 @@ class CohortService:
     bus: ChangeBus
 
     async def get(self, project_id: int, cohort_id: int) -> StoredCohort:
-        """raises: NotFound"""
+        """Return the cohort, even if it is deleted.
+
+        Raises:
+            NotFound: The project has no such cohort.
+        """
         cohort = await self.store.get(project_id, cohort_id)
         if cohort is None:
             raise NotFound
@@ -125,11 +133,11 @@ class CohortsApi(Controller):
         hide_behavioral_cohorts: FromQuery[bool] = False,
         basic: FromQuery[bool] = False,
     ) -> Paged[CohortBody]:
-        """The newest first; deleted ones are neither listed nor counted.
+        """Return the project's cohorts, newest first, without deleted ones.
 
         Parameters are combined by AND. `type` is `static` or `dynamic`; `search` is part of the
-        name, in any case. `hide_behavioral_cohorts=true` leaves out those that depend on events,
-        themselves or through cohorts in them. `basic=true` leaves out `filters` and `groups`.
+        name, in any case. `hide_behavioral_cohorts=true` leaves out cohorts that depend on events,
+        directly or through other cohorts. `basic=true` leaves out `filters` and `groups`.
         """
         query = read_cohort_query(
             kind, search, created_by_id, no_behavioral=hide_behavioral_cohorts
@@ -151,9 +159,12 @@ class CohortsApi(Controller):
         data: RequestBody[NewCohort],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Members are calculated in the background. A static cohort may be created from a file as
-        `csv`, from a `query`, from `filters`, which are evaluated once, or with `insight` from the
-        actors of a point of an insight, which the query string describes; lists in it are JSON."""
+        """Create a cohort, whose members are calculated in the background.
+
+        A static cohort may be created from a file as `csv`, from a `query`, from `filters`, which
+        are evaluated once, or with `insight` from the actors of a point of an insight, which the
+        query string describes. Lists in the query string are JSON.
+        """
         sent, author = _sent(data), request.author
         file = await _file(request)
         with_file = file is not None
@@ -181,7 +192,7 @@ class CohortsApi(Controller):
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Including deleted ones."""
+        """Return the cohort, even if it is deleted."""
         return cohort_body(await cohorts.get(request.project.id, cohort_id))
 
     @patch(
@@ -197,9 +208,11 @@ class CohortsApi(Controller):
         data: RequestBody[CohortFields],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Starts a calculation, unless it deletes the cohort. A file as `csv` adds members to a
-        static cohort. Only users who may edit the flags that use the cohort may change its
-        members."""
+        """Update a cohort and start a calculation, unless the cohort is deleted.
+
+        A file as `csv` adds members to a static cohort. Only users who may edit the flags that use
+        the cohort may change its members.
+        """
         return await _change(request, cohort_id, data, cohorts)
 
     @put(
@@ -215,7 +228,7 @@ class CohortsApi(Controller):
         data: RequestBody[CohortFields],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """The same as PATCH: omitted fields stay."""
+        """Update a cohort as PATCH does: omitted fields keep their values."""
         return await _change(request, cohort_id, data, cohorts)
 
     @delete("/{cohort_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
@@ -243,8 +256,10 @@ class CohortsApi(Controller):
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Creates a static cohort with the members of the last calculation. A restricted key needs
-        `cohort:write`; a session needs what it needs for other changes."""
+        """Create a static cohort with the members of the last calculation.
+
+        A restricted key needs `cohort:write`; a session needs what it needs for other changes.
+        """
         original = await cohorts.get(request.project.id, cohort_id)
         if original.criteria.is_static:
             raise Invalid("Cannot duplicate a static cohort as a static cohort.")
@@ -281,7 +296,6 @@ async def _change(
 async def _import_query(
     request: ManagementRequest, sent: Mapping[str, Any], file: bool, cohorts: CohortService
 ) -> ImportQuery | None:
-    """raises: Invalid"""
     asked = dict(request.page.query)
     _check_asked(asked)
     check_sources(sent, insight=bool(asked.get("insight")), file=file)
@@ -301,7 +315,7 @@ async def _import_query(
 
 
 def _check_asked(asked: Mapping[str, str]) -> None:
-    """raises: Invalid for insight parameters that would be ignored"""
+    """Raise Invalid for insight parameters that would be ignored."""
     named = asked.keys() & ACTOR_PARAMETERS
     if named and not asked.get("insight"):
         raise Invalid("This field is required.", code="required", attr="insight")
@@ -310,7 +324,7 @@ def _check_asked(asked: Mapping[str, str]) -> None:
 async def _require_nested(
     project_id: int, values: Mapping[str, Any], query: ImportQuery | None, cohorts: CohortService
 ) -> None:
-    """raises: Invalid for cohorts in the criteria of a new one that are not in the project"""
+    """Raise Invalid if the criteria of a new cohort refer to cohorts outside the project."""
     criteria = Criteria(UNSAVED, None, values["is_static"], values["filters"], values["groups"])
     is_asked = query is not None and query.kind == "query"
     nested = criteria.nested_ids() if is_asked or not criteria.is_static else []
@@ -319,7 +333,7 @@ async def _require_nested(
 
 
 def _sent(data: CohortFields) -> dict[str, Any]:
-    """Return what the body gives; empty `filters` are none.
+    """Return the fields that the body gives; empty `filters` count as absent.
 
     Raises:
         Invalid: A field would be ignored.
@@ -335,7 +349,11 @@ def _sent(data: CohortFields) -> dict[str, Any]:
 
 
 async def _file(request: ManagementRequest) -> IO[bytes] | None:
-    """The uploaded file of members. raises: Invalid"""
+    """Return the uploaded file of members, or None.
+
+    Raises:
+        Invalid: A form field is unknown, or the file was not sent as multipart/form-data.
+    """
     body = await request.values()
     require_known(body.files, FORM_FIELDS | CREDENTIAL_NAMES)
     file = body.files.get(FILE_FIELD)

@@ -1,6 +1,6 @@
 """The members of a cohort as a CSV table: a row for each person, a column for each value.
 
-source: cohorts.md section 14
+Source: cohorts.md section 14.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,9 +11,9 @@ import msgspec
 from fanion.rest.endpoints import table_lines, text_cell
 
 DISTINCT_IDS_MAX = 10
-COLUMNS_MAX = 1_000  # a row of them all is 1 kB where it is empty
-COLUMN_CHARS_MAX = 400  # of a column's name, which grows with the depth of what is nested
-# The last column of a table that lacks some: how many of the row's values they hold.
+COLUMNS_MAX = 1_000  # an empty row of so many columns is 1 kB
+COLUMN_CHARS_MAX = 400  # in the name of a column, which grows with the depth of nested values
+# The last column of a table that lacks some: the number of the row's values that they hold.
 LEFT_OUT = "columns_left_out"
 
 _DROPPED = ("uuid", "type", "is_identified", "matched_recordings", "value_at_data_point")
@@ -25,7 +25,10 @@ PersonJson = Mapping[str, Any]
 
 
 class CsvColumns:
-    """Those of all rows, by name; beyond COLUMNS_MAX a person's own and the first by name."""
+    """The columns of all rows, by name.
+
+    Beyond COLUMNS_MAX only the person's own columns and the first of the others by name are kept.
+    """
 
     def __init__(self, columns_max: int = COLUMNS_MAX) -> None:
         self._columns_max = columns_max
@@ -41,7 +44,7 @@ class CsvColumns:
             self._cut()
 
     def names(self) -> list[str]:
-        """The header, LEFT_OUT last where columns are missing."""
+        """Return the header, with LEFT_OUT at the end if columns are missing."""
         self._cut()
         return sorted(self._names) + ([LEFT_OUT] if self.is_cut else [])
 
@@ -56,7 +59,11 @@ def header(columns: list[str]) -> str:
 
 
 def rows(persons: Iterable[PersonJson], columns: list[str]) -> str:
-    """persons: as the list of members shows them"""
+    """Return the rows of the table.
+
+    Args:
+        persons: As the list of members returns them.
+    """
     places = {name: place for place, name in enumerate(columns)}
     left_out = places.pop(LEFT_OUT, None)
     return table_lines(_row(person, places, len(columns), left_out) for person in persons)
@@ -91,9 +98,14 @@ def _reduced(person: PersonJson) -> dict[str, Any]:
 
 
 def _flat(person: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Column → value, nested ones flattened with dots, and how many are left out because their
-    column's name would be too long, each with all that it holds. Without recursion, because
-    values may be nested as deeply as JSON can be read."""
+    """Flatten a person into columns, whose names join the keys of nested values by dots.
+
+    No recursion is used, because values may be nested as deeply as JSON can be read.
+
+    Returns:
+        Values by column, and how many values are left out because the name of their column would be
+        too long. A nested value that is left out counts once.
+    """
     found: dict[str, Any] = {}
     too_long = 0
     waiting: list[tuple[str, Any]] = [("", person)]

@@ -1,8 +1,9 @@
-"""The form of an uploaded CSV file: its encoding, what separates its columns, where the ids are.
+"""The form of an uploaded CSV file: its encoding, its separator, and where the ids are.
 
-Spreadsheets separate columns as the language of the computer has it, and say by what at most in
-the first line. The first row decides, therefore: what separates a column of ids in it separates
-all rows. A pipe that separates none is a part of ids, as in `auth0|5f7c8ec7`.
+Spreadsheets separate columns by a character that depends on the language of the computer, and name
+it in the first line, if at all. Therefore the first row decides: the character that separates a
+column of ids in it separates all rows. A pipe that separates none is a part of ids, as in
+`auth0|5f7c8ec7`.
 """
 
 import csv
@@ -16,7 +17,7 @@ from fanion.errors import Invalid
 from fanion.rest.unknown_fields import shortened
 
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
-COLUMNS_NAMED_MAX = 20  # in the refusal of a file
+COLUMNS_NAMED_MAX = 20  # in the error that refuses a file
 # Names of a column of ids, without case, blanks and punctuation; the preferred kind first.
 _KINDS: Final[dict[str, IdKind]] = {
     "personid": "person_id",
@@ -26,17 +27,18 @@ _KINDS: Final[dict[str, IdKind]] = {
 _PUNCTUATION = re.compile(r"[\s._-]+")
 _DIRECTIVE = re.compile(r'"?sep=(.*?)"?', re.IGNORECASE)
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-ENCODING_BYTES: Final = 4  # at the beginning, which tell the encoding
+ENCODING_BYTES: Final = 4  # at the beginning of a file, which tell its encoding
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How to read the rows of a file.
+    """The layout of a file's rows.
 
-    columns:    of the first row
-    column:     the place of the ids among them
-    kind:       what the ids are
-    has_header: whether the first row only names the columns
+    Attributes:
+        columns: The number of columns in the first row.
+        column: The index of the column of ids.
+        kind: What the ids identify.
+        has_header: Whether the first row only names the columns.
     """
 
     separator: str
@@ -47,8 +49,10 @@ class Form:
 
 
 def encoding_of(beginning: bytes) -> str:
-    """Return the encoding of a file that begins with these bytes: UTF-8, or UTF-16 as
-    spreadsheets write it."""
+    """Return the encoding that the first bytes of a file tell.
+
+    It is UTF-8, or UTF-16 as spreadsheets write it.
+    """
     found = next((name for mark, name in _BOMS if beginning.startswith(mark)), None)
     if found is not None:
         return found
@@ -59,7 +63,11 @@ def encoding_of(beginning: bytes) -> str:
 
 
 def named_separator(line: str) -> str | None:
-    """Return what a first line such as `sep=;` says; None for any other line. raises: Invalid"""
+    """Return the separator that a first line such as `sep=;` names; None for any other line.
+
+    Raises:
+        Invalid: The line names a character that cannot separate columns.
+    """
     directive = _DIRECTIVE.fullmatch(line.rstrip("\r\n"))
     if directive is None:
         return None
@@ -73,11 +81,14 @@ def named_separator(line: str) -> str | None:
 
 
 def find_form(first: str, second: str, separator: str | None = None) -> Form:
-    """Tell how to read a file from its first two lines that are not blank.
+    """Return how to read a file, judged by its first two lines that are not blank.
 
-    second:    "" if there is none
-    separator: as a line before them names it
-    raises:    Invalid for a file that can be read in several ways, or has no column of ids
+    Args:
+        second: "" if there is none.
+        separator: The one that a line before them names.
+
+    Raises:
+        Invalid: The file can be read in several ways, or has no column of ids.
     """
     if separator is not None:
         return _form(first, separator)
@@ -94,7 +105,7 @@ def find_form(first: str, second: str, separator: str | None = None) -> Form:
         return _form(first, headed[0])
     dividing = [one for one in dividing if one != "|"]
     if dividing:
-        return _form(first, dividing[0])  # which has no column of ids
+        return _form(first, dividing[0])  # is refused, because it has no column of ids
     _require_one_column(first, second)
     named = (one for one in SEPARATORS if _id_column(_cells(first, one)) is not None)
     return _form(first, next(named, ","))
@@ -113,7 +124,7 @@ def _form(first: str, separator: str) -> Form:
 
 
 def _require_one_column(first: str, second: str) -> None:
-    """raises: Invalid for rows with several columns below a name for one"""
+    """Raise Invalid if the second row has several columns below a name for one."""
     if _id_column(_cells(first, ",")) is None:
         return
     dividing = [one for one in (";", "\t") if _is_divided(second, one)]
@@ -135,7 +146,7 @@ def _id_column(cells: Sequence[str]) -> tuple[int, IdKind] | None:
 
 
 def _is_divided(line: str, separator: str) -> bool:
-    """Whether a line has several columns; trailing separators make none."""
+    """Return whether a line has several columns that are not empty."""
     return sum(map(bool, _cells(line, separator))) > 1
 
 
@@ -157,7 +168,7 @@ def _no_id_column(names: Sequence[str], separator: str) -> Invalid:
 
 
 def other_separators(cell: str, separator: str) -> str:
-    """Return the names of other separators in the only cell of a row; "" without any."""
+    """Return the names of other separators in the only cell of a row; "" if there are none."""
     return _listed([one for one in SEPARATORS if one != separator and one in cell], "and")
 
 
@@ -167,5 +178,5 @@ def _listed(separators: Sequence[str], last: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Without line ends, and without bytes that are not text, which no answer can hold."""
+    """Remove line ends, and replace bytes that are not text, which no response can hold."""
     return text.strip().encode("utf-8", "replace").decode()

@@ -1,9 +1,9 @@
-"""Reads the ids in an uploaded CSV file of members, row by row.
+"""The ids in an uploaded CSV file of members, read row by row.
 
-A file with one column holds distinct ids, unless its first row names it otherwise. Of several
-columns the first row has to name the one that counts. `csv_form` tells how to read the file.
+A file with one column holds distinct ids, unless its first row names another kind. In a file with
+several columns, the first row has to name the column of ids. `csv_form` tells how to read the file.
 
-source: cohorts.md sections 10 and 17
+Source: cohorts.md sections 10 and 17.
 """
 
 import csv
@@ -29,7 +29,7 @@ from fanion.cohorts.model import IdKind
 from fanion.errors import Invalid
 from fanion.wire.distinct_id import stored_distinct_id
 
-# No id is longer: a longer cell is cut after so many and matches no person.
+# No id is longer: a longer cell is cut just above this length and matches no person.
 CELL_CHARS_MAX = 1_000
 # One line is held in memory at a time; a longer one is refused.
 LINE_CHARS_MAX = 1_048_576
@@ -37,26 +37,36 @@ LINE_CHARS_MAX = 1_048_576
 BLANK_LINES_MAX = 1_000
 _NO_TEXT = "The file must be encoded in UTF-8, or in UTF-16 with a byte order mark."
 _BLANK = ' \t\r\n"' + "".join(SEPARATORS)
-# What is left of bytes that are not UTF-8.
+# The surrogates that stand for bytes that are not UTF-8.
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
 class CsvIds:
-    """kind: what `ids` are; ids: in the order of the file, with repetitions"""
+    """The ids of a file.
+
+    Attributes:
+        kind: What the ids identify.
+        ids: In the order of the file, with repetitions.
+    """
 
     kind: IdKind
     ids: Iterator[str]
 
     def take(self, ids_max: int) -> list[str]:
-        """The next ids; none at the end. raises: Invalid"""
+        """Return the next ids; an empty list at the end.
+
+        Raises:
+            Invalid: The next rows cannot be read.
+        """
         return list(islice(self.ids, ids_max))
 
 
 def read_csv(file: IO[bytes]) -> CsvIds:
-    """Row by row, so that no more of the file than a line is held in memory.
+    """Read a file row by row, with no more than a line in memory.
 
-    raises: Invalid for a file that cannot be read; while the ids are read as well
+    Raises:
+        Invalid: The file cannot be read. Reading the ids may raise it as well.
     """
     lines = _lines(file)
     with _refusals():
@@ -74,14 +84,14 @@ def no_ids() -> Invalid:
 
 
 def ids_of_rows(kind: str, rows: Iterable[str]) -> Mapping[str, str | UUID]:
-    """By row, the id that it stands for; rows that cannot be an id are absent."""
+    """Return the id that each row stands for; rows that cannot be an id are absent."""
     if kind == "person_id":
         return person_ids(rows)
     return {row: row.lower() if kind == "email" else stored_distinct_id(row) for row in rows}
 
 
 def person_ids(texts: Iterable[str]) -> dict[str, UUID]:
-    """Of the texts that are UUIDs."""
+    """Return the UUIDs by text; texts that are not UUIDs are absent."""
     found = {}
     for text in texts:
         try:
@@ -92,9 +102,10 @@ def person_ids(texts: Iterable[str]) -> dict[str, UUID]:
 
 
 def _head(lines: Iterator[str], *, required: bool = True) -> list[str]:
-    """Return the next line that is not blank, in a list.
+    """Return the next line that is not blank, in a list; an empty list if there is none.
 
-    raises: Invalid where one is required
+    Raises:
+        Invalid: There is none, but it is required.
     """
     for line in islice(lines, BLANK_LINES_MAX):
         if line.strip(_BLANK):
@@ -105,7 +116,10 @@ def _head(lines: Iterator[str], *, required: bool = True) -> list[str]:
 
 
 def _ids(lines: Iterable[str], form: Form) -> Iterator[str]:
-    """Trimmed, without empty ones. NUL is replaced, as capture replaces it."""
+    """Yield the ids of all rows, trimmed, without empty ones.
+
+    NUL is replaced, as capture replaces it.
+    """
     with _refusals():
         reader = csv.reader(lines, delimiter=form.separator)
         rows = (row for row in reader if any(cell.strip() for cell in row))
@@ -120,7 +134,7 @@ def _ids(lines: Iterable[str], form: Form) -> Iterator[str]:
 
 
 def _require_divided(cell: str, form: Form, line: int) -> None:
-    """raises: Invalid for a row with other separators than the first one has"""
+    """Raise Invalid for a row that is separated by other characters than the first row."""
     if others := other_separators(cell, form.separator):
         raise Invalid(
             f"Line {line} of the CSV file is separated by {others}, but the first row by "
@@ -131,7 +145,7 @@ def _require_divided(cell: str, form: Form, line: int) -> None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Errors of a file that cannot be read become refusals. raises: Invalid"""
+    """Turn errors of a file that cannot be read into Invalid."""
     try:
         yield
     except UnicodeDecodeError:
@@ -141,7 +155,10 @@ def _refusals() -> Iterator[None]:
 
 
 def _lines(file: IO[bytes]) -> Iterator[str]:
-    """Only the ids must be text: a name beside them may be in any encoding."""
+    """Yield the lines of a file.
+
+    Only the ids must be text: a name beside them may be in any encoding.
+    """
     beginning = file.read(ENCODING_BYTES)
     file.seek(-len(beginning), io.SEEK_CUR)
     encoding = encoding_of(beginning)

@@ -1,4 +1,4 @@
-"""The cohorts that a person has entered, as far as their times are stored."""
+"""The cohorts that a person has entered, as far as the time is stored."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.persons.timeline import EnteredCohort
 
-# The newest ones of a person; each row brings the history of the cohort.
+# The newest cohorts of a person; each row includes the history of the cohort.
 COHORTS_MAX = 1_000
 
 _cohort = cohorts.c
@@ -22,8 +22,11 @@ _member = cohort_people.c
 async def cohorts_entered(
     records: Records, project_id: int, person_id: int
 ) -> Sequence[EnteredCohort]:
-    """Those that the person is in now. Members have the number of the version with which they
-    joined: its time is that of a calculation in the history, or of the last change."""
+    """Return the cohorts that the person is in now, with the time at which the person joined.
+
+    A member has the number of the version with which it joined. The time is that of the calculation
+    with this number in the history, or of the last change. Cohorts without a time are left out.
+    """
     statement = (
         select(
             _cohort.id,

@@ -58,7 +58,7 @@ class CohortExplanationsApi(Controller):
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> Explanation:
-        """The criteria in English and as SQL, and the cost of the last calculation."""
+        """Return the criteria in English and as SQL, and the cost of the last calculation."""
         cohort = await cohorts.get(request.project.id, cohort_id)
         succeeded = last_successful_run(await cohorts.store.runs(request.project.id, cohort_id))
         run = (
@@ -94,8 +94,10 @@ class CohortExplanationsApi(Controller):
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> Paged[Calculation]:
-        """The last 20 calculations and imports, the newest first, failed ones included. An import
-        of files says how many rows matched, and what the others contain."""
+        """Return the last 20 calculations and imports, newest first, including failed ones.
+
+        An import of files says how many rows matched, and what the other rows contain.
+        """
         await cohorts.get(request.project.id, cohort_id)
         runs = read_runs(await cohorts.store.runs(request.project.id, cohort_id))
         page = request.page
@@ -109,7 +111,7 @@ class CohortExplanationsApi(Controller):
         data: RequestBody[Previewed],
         cohorts: NamedDependency[CohortService],
     ) -> Preview:
-        """The number of persons who match now, and some of them."""
+        """Return the number of persons who match now, and some of them."""
         check = partial(check_criteria, data.filters, complete=False)
         await asyncio.to_thread(check)
         criteria = Criteria(UNSAVED, None, False, data.filters, ())
@@ -143,7 +145,6 @@ class CohortExplanationsApi(Controller):
 def _planned(
     request: ManagementRequest, criteria: Criteria, others: Mapping[int, Criteria]
 ) -> tuple[Tree, QueryPlan, PlanContext]:
-    """raises: CriteriaError"""
     project = request.project
     tree = resolve(criteria, others)
     zone = ZoneInfo(project.timezone)

@@ -1,6 +1,6 @@
-"""Pending imports of static cohorts in the records store: uploaded files, copies of another
-cohort's members, and queries that find members.
+"""The pending imports of static cohorts in the records store.
 
+An import is an uploaded file, a copy of another cohort's members, or a query that finds members.
 A file is stored in parts, in small transactions, and belongs to no cohort until it is complete and
 a last transaction assigns it. An import without a cohort (the upload failed, the server died, or
 the import is done) is deleted in steps.
@@ -33,25 +33,27 @@ _key = person_keys.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
 
-# `written_at` of an import that is no longer needed: it is the next to be removed.
+# `written_at` of an import that is no longer needed, so that it is removed next.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Ids in one part, written in one transaction: 75 kB of UUIDs.
 IDS_MAX = 2_000
 # Parts removed in one transaction.
 PARTS_MAX = 50
-# An upload that has written nothing for so long has ended.
+# An upload that has written nothing for so long counts as ended.
 UPLOAD_TIMEOUT = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class PersonLookup:
-    """Finds the persons with given ids.
+    """A lookup of persons by their ids.
 
-    ids:       each once
-    persons:   selects their numbers, each once
-    known:     each selects ids that have a person
-    is_unique: whether an id has one person at most; then as many persons as ids leave none without
+    Attributes:
+        ids: Each once.
+        persons: Selects the numeric ids of the persons, each once.
+        known: Statements of which each selects ids that have a person.
+        is_unique: Whether an id has at most one person. Then every id has a person if there are as
+            many persons as ids.
     """
 
     ids: Sequence[str | UUID]
@@ -69,9 +71,12 @@ class ImportStore:
     async def stored(
         self, project_id: int, file: IO[bytes] | None
     ) -> AsyncGenerator[MembersImport | None]:
-        """Store the ids of the file. An import that is assigned to no cohort by the end is dropped.
+        """Store the ids of a file, and yield their import; None without a file.
 
-        raises: Invalid for a file that cannot be read
+        An import that no cohort owns when the context ends is dropped.
+
+        Raises:
+            Invalid: The file cannot be read.
         """
         if file is None:
             yield None
@@ -90,7 +95,7 @@ class ImportStore:
             await self._forget(upload_id)
 
     async def ids(self, upload_id: int) -> AsyncGenerator[Sequence[str]]:
-        """The ids of an upload, part by part."""
+        """Yield the ids of an upload, part by part."""
         statement = select(_part.number, _part.ids).where(_part.import_id == upload_id)
         number = -1
         while True:
@@ -103,7 +108,7 @@ class ImportStore:
             yield row.ids
 
     async def pending(self, cohort_id: int) -> Sequence[PendingImport]:
-        """Imports of the cohort, the oldest first."""
+        """Return the imports of the cohort, oldest first."""
         statement = (
             select(_import.id, _import.kind, _import.source_id, _import.source_version)
             .where(_import.cohort_id == cohort_id)
@@ -113,10 +118,14 @@ class ImportStore:
             return [PendingImport(*one) for one in await connection.execute(statement)]
 
     async def clear(self) -> bool:
-        """Delete some parts of imports without a cohort; True when there may be more."""
+        """Delete some parts of imports without a cohort.
+
+        Returns:
+            Whether there may be more.
+        """
         until = self.now() - UPLOAD_TIMEOUT
         if not await self.records.fetch(_left(until)):
-            return False  # without waiting for the one write transaction
+            return False  # without waiting for the only write transaction
         async with self.records.write() as connection:
             return await connection.run_sync(_clear, until)
 
@@ -143,7 +152,7 @@ class ImportStore:
 
 
 def by_person_id(project_id: int, ids: Sequence[UUID]) -> PersonLookup:
-    """A merged person stands for the one it was merged into."""
+    """Return the lookup by UUID; a merged person stands for the one it was merged into."""
     mine = _override.project_id == project_id
     became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
     own = _key.project_id == project_id
@@ -170,7 +179,11 @@ def by_distinct_id(project_id: int, ids: Sequence[str]) -> PersonLookup:
 
 
 def by_email(project_id: int, emails: Sequence[str]) -> PersonLookup:
-    """emails: in lower case. Several persons may have the same."""
+    """Return the lookup by e-mail address, which several persons may share.
+
+    Args:
+        emails: In lower case.
+    """
     theirs = (_person.project_id == project_id) & _person.email.in_(emails)
     return PersonLookup(
         emails,
@@ -180,7 +193,7 @@ def by_email(project_id: int, emails: Sequence[str]) -> PersonLookup:
     )
 
 
-# By what the rows of a file are.
+# Lookups by the kind of ids that the rows of a file hold.
 LOOKUPS: Mapping[str, Callable[[int, Sequence[Any]], PersonLookup]] = {
     "person_id": by_person_id,
     "distinct_id": by_distinct_id,
@@ -191,7 +204,7 @@ LOOKUPS: Mapping[str, Callable[[int, Sequence[Any]], PersonLookup]] = {
 def store_uploaded_ids(
     connection: Connection, project_id: int, kind: IdKind, ids: Sequence[str], now: datetime
 ) -> MembersImport:
-    """Like ImportStore.stored, in the caller's transaction."""
+    """Store the ids of an upload in the caller's transaction."""
     upload_id = _insert(connection, project_id, kind, now)
     for number, start in enumerate(range(0, len(ids), IDS_MAX)):
         some = ids[start : start + IDS_MAX]
@@ -202,7 +215,7 @@ def store_uploaded_ids(
 
 
 def pending_ids(connection: Connection, cohort_id: int, kind: IdKind) -> Iterable[str]:
-    """Ids of this kind in all files that are still to be imported into the cohort."""
+    """Return the ids of this kind in all files that are still to be imported into the cohort."""
     parts = connection.scalars(
         select(_part.ids)
         .join(cohort_imports, _import.id == _part.import_id)
@@ -236,7 +249,7 @@ def _clear(connection: Connection, until: datetime) -> bool:
 
 
 def drop_imports(connection: Connection, which: ColumnElement[bool]) -> None:
-    """Detach them from their cohort; they are deleted later, in steps."""
+    """Detach imports from their cohort; they are deleted later, in steps."""
     connection.execute(
         update(cohort_imports).where(which).values(cohort_id=None, written_at=LONG_AGO)
     )

@@ -1,10 +1,10 @@
-"""Members of a cohort for the management API: pages of them, and adding and removing single ones.
+"""The members of a cohort for the management API: pages of members, and changes of single ones.
 
-Those added to a static cohort are written under the next version, as by an import, and the same
-transaction makes it the current one. It is refused while an import runs, whose version would lack
-them.
+Persons added to a static cohort are written under the next version, as an import does it, and the
+same transaction makes that version the current one. It is refused while an import runs, whose
+version would lack them.
 
-source: cohorts.md sections 14 and 17
+Source: cohorts.md sections 14 and 17.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,11 +43,11 @@ from fanion.persons.list_store import (
 from fanion.persons.search_store import has_email, is_found, owns
 from fanion.projects.store import move_flag_version
 
-# Of each member: ten are part of its body, and any of them may serve as its name.
+# Distinct ids read of each member: ten are part of its body, and any may serve as its name.
 DISTINCT_IDS_READ_MAX = 100
 # Persons that one request adds, in one transaction.
 PERSONS_MAX = 1_000
-# Persons named in one entry of the activity, which is read by page.
+# Persons named in one entry of the activity log, which is read by page.
 NAMED_MAX = 20
 
 _cohort = cohorts.c
@@ -56,16 +56,18 @@ _person = persons.c
 _key = person_keys.c
 _override = person_overrides.c
 
-# From the UUIDs that were sent to the ids of the persons.
+# Maps the UUIDs of a request to the ids of the persons.
 Persons = Mapping[UUID, int]
 
 
 @dataclass(frozen=True, slots=True)
 class MemberQuery:
-    """search: as of `is_found`
+    """Conditions on members, combined by AND, and the page to return.
 
-    chosen: selects some of those that are found; None selects all of them
-    after:  the last person of the previous page; `offset` is ignored then
+    Attributes:
+        search: Read as by `is_found`.
+        chosen: Selects some of the persons found; None selects all of them.
+        after: The last person of the previous page; `offset` is ignored then.
     """
 
     distinct_id: str | None = None
@@ -78,7 +80,7 @@ class MemberQuery:
 
 
 async def find_members(records: Records, cohort: StoredCohort, query: MemberQuery) -> PersonsPage:
-    """One page, the newest person first."""
+    """Return one page of members, newest person first."""
     keys = await find_keys(records, cohort, query)
     return await read_page(records, cohort.project_id, keys, DISTINCT_IDS_READ_MAX)
 
@@ -86,7 +88,7 @@ async def find_members(records: Records, cohort: StoredCohort, query: MemberQuer
 async def find_keys(
     records: Records, cohort: StoredCohort, query: MemberQuery
 ) -> Sequence[PersonKey]:
-    """The persons of one page."""
+    """Return the keys of one page of members, newest person first."""
 
     async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
         statement = (
@@ -118,19 +120,30 @@ def _conditions(project_id: int, query: MemberQuery) -> list[ColumnElement[bool]
 
 @dataclass(frozen=True, slots=True)
 class MemberChangesStore:
-    """raises (every call): NotFound and Invalid for the cohort, PermissionDenied when the author
-    may not edit flags that use it, Unavailable while an import is running"""
+    """The changes of single members of static cohorts.
+
+    Every call raises NotFound or Invalid for the cohort, PermissionDenied if the author may not
+    edit flags that use it, and Unavailable while an import is running.
+    """
 
     records: Records
     flags: FlagChecks
 
     async def add(self, author: Author, cohort_id: int, uuids: Sequence[UUID]) -> Sequence[UUID]:
-        """Returns the ids without a person in this project. raises: Invalid when none has one"""
+        """Add persons and return the ids without a person in this project.
+
+        Raises:
+            Invalid: No id has a person.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(self._add, author, cohort_id, uuids)
 
     async def remove(self, author: Author, cohort_id: int, person: UUID) -> None:
-        """raises: NotFound for a person who is not a member"""
+        """Remove a person.
+
+        Raises:
+            NotFound: The person is not a member.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(self._remove, author, cohort_id, person)
 
@@ -165,7 +178,11 @@ class MemberChangesStore:
         difference: int,
         change: Change,
     ) -> None:
-        """Make the next version the current one. difference: in the number of members"""
+        """Make the next version the current one.
+
+        Args:
+            difference: How much the number of members changes.
+        """
         version = _next(cohort).version
         connection.execute(
             update(cohorts)
@@ -183,7 +200,13 @@ class MemberChangesStore:
 
 
 def _locked(connection: Connection, author: Author, cohort_id: int, refusal: str) -> StoredCohort:
-    """raises: NotFound, Invalid, Unavailable"""
+    """Lock the static cohort and return it.
+
+    Raises:
+        NotFound: The project has no such cohort.
+        Invalid: The cohort is not static.
+        Unavailable: Members are being imported.
+    """
     own = (_cohort.project_id == author.project_id) & (_cohort.id == cohort_id)
     row = connection.execute(select(_cohort.lease_until).where(own).with_for_update()).first()
     cohort = get_cohort(connection, author.project_id, cohort_id)
@@ -203,7 +226,7 @@ def _next(cohort: StoredCohort) -> NextVersion:
 
 
 def _persons(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> Persons:
-    """A merged person stands for the person it was merged into."""
+    """Return the persons by UUID; a merged person stands for the one it was merged into."""
     mine = _override.project_id == project_id
     overrides = select(_override.old_person, _override.new_person).where(
         mine, _override.old_person.in_(uuids)
@@ -220,7 +243,7 @@ def _persons(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> 
 
 
 def _count(connection: Connection, cohort: StoredCohort, person_ids: Sequence[int]) -> int:
-    """How many of them are members."""
+    """Return how many of the persons are members."""
     seen = is_seen(cohort.version)
     statement = select(func.count()).where(
         _member.cohort_id == cohort.id, _member.person_id.in_(person_ids), seen

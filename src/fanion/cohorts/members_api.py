@@ -1,6 +1,6 @@
 """API of the members of a cohort: as JSON, as CSV, and changes of a static cohort.
 
-source: cohorts.md section 14
+Source: cohorts.md section 14.
 """
 
 import asyncio
@@ -61,10 +61,11 @@ class CohortMembersApi(Controller):
         properties: FromQuery[str | None] = None,
         after: FromQuery[UUID | None] = None,
     ) -> Response[MemberPage]:
-        """As of the last calculation, newest first; `format=csv` gives a table, of 10,000
-        rows and 1,000 columns at most. When there are more columns, the last one is
-        `columns_left_out`, the number of values omitted from the row. Text that a spreadsheet would
-        read as a formula is prefixed with `'`.
+        """Return the members as of the last calculation, newest first.
+
+        `format=csv` returns a table of 10,000 rows and 1,000 columns at most. When there are more
+        columns, the last one is `columns_left_out`, the number of values omitted from the row. Text
+        that a spreadsheet would read as a formula is prefixed with `'`.
 
         `search` is a part of the name or the e-mail address, a whole distinct id, or the UUID;
         `properties` is a JSON list of further conditions, compared as everywhere. `after` is a part
@@ -135,7 +136,7 @@ def _shown(person: Person) -> dict[str, Any]:
 
 
 def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
-    """The address of this request at another offset; the first page is at 0."""
+    """Return the URL of this request at another offset; the first page is at 0."""
     page = request.page
     others = [(name, value) for name, value in page.query if name not in _PLACES]
     places = [("limit", str(page.limit)), ("offset", str(max(offset, 0)))]
@@ -176,8 +177,11 @@ class CohortMemberChangesApi(Controller):
         data: RequestBody[AddedPersons],
         cohorts: NamedDependency[CohortService],
     ) -> Added:
-        """In effect at once. A merged person counts as the person it was merged into. 503 while a
-        file is being imported."""
+        """Add persons, with effect at once.
+
+        A merged person counts as the person it was merged into. The response is 503 while a file is
+        being imported.
+        """
         person_ids = list(dict.fromkeys(data.person_ids))
         if not person_ids:
             raise Invalid("person_ids cannot be empty", attr="person_ids")
@@ -198,8 +202,11 @@ class CohortMemberChangesApi(Controller):
         data: RequestBody[RemovedPerson],
         cohorts: NamedDependency[CohortService],
     ) -> Removed:
-        """Takes effect at once; 404 for a person who is not a member. 503 while a file is being
-        imported."""
+        """Remove a person, with effect at once.
+
+        The response is 404 for a person who is not a member, and 503 while a file is being
+        imported.
+        """
         await cohorts.members.remove(request.author, cohort_id, data.person_id)
         cohorts.notify(request.project.id)
         return Removed(success=True)

@@ -1,7 +1,7 @@
-"""The members of cohorts in the records store: the lookup for flags, writing of the next version,
-and removal of the members of deleted cohorts.
+"""The members of cohorts in the records store.
 
-Web workers import this file for the lookup: it must not import the event store.
+This covers the lookup for flags, writing of the next version, and removal of the members of
+deleted cohorts. Web workers import this file for the lookup: it must not import the event store.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -56,7 +56,8 @@ _MEMBERSHIPS = (
 class NextVersion:
     """The version of a cohort's members that is being written.
 
-    current: the version that is read meanwhile
+    Attributes:
+        current: The version that is read meanwhile.
     """
 
     cohort_id: int
@@ -66,16 +67,20 @@ class NextVersion:
 
 
 def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
-    """Of rows of `cohort_people`: whether the member belongs to this version."""
+    """Return the condition that a row of `cohort_people` belongs to a version."""
     return (_member.added <= version) & (_member.removed > version)
 
 
 async def memberships(
     records: Records, keys: Sequence[tuple[int, str]]
 ) -> Mapping[tuple[int, str], frozenset[int]]:
-    """(project id, distinct id) → cohorts that have the person since their last calculation.
+    """Return the cohorts that had each person at their last calculation.
 
-    Persons in no cohort and distinct ids without a person are absent.
+    Args:
+        keys: (project id, distinct id)
+
+    Returns:
+        Cohort ids by key. Persons in no cohort and distinct ids without a person are absent.
     """
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
@@ -91,7 +96,11 @@ async def memberships(
 async def stream_members(
     records: Records, project_id: int, cohort_id: int
 ) -> AsyncGenerator[Sequence[tuple[bytes, int]]]:
-    """Batches of (UUID as bytes, id of the person), in the order of the bytes."""
+    """Yield the current members of a cohort in batches, ordered by UUID.
+
+    Yields:
+        (UUID as bytes, id of the person)
+    """
     statement = (
         select(_key.uuid, _key.person_id)
         .join(cohort_people, _member.person_id == _key.person_id)
@@ -107,9 +116,12 @@ async def stream_members(
 
 
 def add_persons(connection: Connection, target: NextVersion, persons: Select[Any]) -> int:
-    """A member of the current version stays one; a former member becomes one again.
+    """Add persons to the next version of a cohort and return how many they are.
 
-    persons: their ids, each once; returns how many they are
+    A member of the current version stays one; a former member becomes one again.
+
+    Args:
+        persons: Selects the ids of persons, each once.
     """
     chosen = persons.subquery()
     rows = select(
@@ -132,7 +144,7 @@ def add_persons(connection: Connection, target: NextVersion, persons: Select[Any
 
 
 def remove_persons(connection: Connection, target: NextVersion, person_ids: Sequence[int]) -> int:
-    """Returns how many of them were members."""
+    """Remove persons from the next version of a cohort and return how many of them were members."""
     removed = connection.execute(
         update(cohort_people)
         .where(_member.cohort_id == target.cohort_id, _member.person_id.in_(person_ids))
@@ -155,8 +167,10 @@ def forget_unfinished(connection: Connection, target: NextVersion) -> None:
 
 
 def clear_members(connection: Connection, cohort_id: int) -> None:
-    """A cohort that becomes static or dynamic begins without members. A running calculation or
-    import loses its lease and writes nothing more."""
+    """Remove all members of a cohort that becomes static or dynamic.
+
+    A running calculation or import loses its lease and writes nothing more.
+    """
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
     )
@@ -186,9 +200,11 @@ def _hide_members(connection: Connection, cohort_id: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CohortTrashStore:
-    """retention: how long after its deletion a cohort can be restored with its members
+    """The members of deleted cohorts.
 
-    members_max: removed in one transaction
+    Attributes:
+        retention: How long after its deletion a cohort can be restored with its members.
+        members_max: How many members are removed in one transaction.
     """
 
     records: Records
@@ -196,15 +212,19 @@ class CohortTrashStore:
     members_max: int = MEMBERS_MAX
 
     async def purge(self, now: datetime) -> bool:
-        """Delete some members of one cohort; True when there may be more."""
+        """Delete some members of one deleted cohort.
+
+        Returns:
+            Whether there may be more.
+        """
         if not await self.records.fetch(_purgeable(now - self.retention, now)):
-            return False  # without waiting for the one write transaction
+            return False  # without waiting for the only write transaction
         async with self.records.write() as connection:
             return await connection.run_sync(_purge, now - self.retention, now, self.members_max)
 
 
 def _purgeable(until: datetime, now: datetime) -> Select[Any]:
-    """A cohort deleted before `until` that still has rows and is not being calculated."""
+    """Select a cohort that was deleted before `until`, still has rows and is not calculating."""
     left = or_(
         select(_member.person_id).where(_member.cohort_id == _cohort.id).exists(),
         select(_import.id).where(_import.cohort_id == _cohort.id).exists(),

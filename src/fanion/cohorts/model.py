@@ -1,7 +1,6 @@
-"""Cohorts as they are stored, with pending imports of members and the history of calculations, and
-queries for cohorts.
+"""Stored cohorts, pending imports of members, the history of calculations, and cohort queries.
 
-source: cohorts.md sections 2 and 17
+Source: cohorts.md sections 2 and 17.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,19 +16,24 @@ from fanion.errors import Invalid
 from fanion.projects.model import UserSummary
 from fanion.rest.unknown_fields import shortened
 
-# What the rows of an uploaded file are.
+# The kind of ids that the rows of an uploaded file hold.
 IdKind = Literal["distinct_id", "person_id", "email"]
 CohortKind = Literal["static", "dynamic"]
-# Calculations in the history of a cohort: five hours of one that is calculated every 15 minutes.
+# Calculations in a cohort's history: five hours' worth for one calculated every 15 minutes.
 RUNS_MAX = 20
-# Unmatched rows of the newest import in it; of older imports only their number is stored.
+# Unmatched rows stored of the newest import. Of older imports only their number is kept.
 UNMATCHED_MAX = 1_000
 UNMATCHED_CHARS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCohort:
-    """version: of the current members, 0 before the first; requested: the newest one requested"""
+    """A cohort with its current state.
+
+    Attributes:
+        version: The version of the current members; 0 before the first calculation.
+        requested: The highest version that was ever begun or requested.
+    """
 
     id: int
     criteria: Criteria
@@ -47,7 +51,7 @@ class StoredCohort:
     created_by: UserSummary | None
 
     def compared(self) -> dict[str, Any]:
-        """The fields whose changes are recorded in the activity."""
+        """Return the fields whose changes are recorded in the activity log."""
         criteria = self.criteria
         return {
             "name": criteria.name,
@@ -63,8 +67,9 @@ class StoredCohort:
 class CohortState:
     """The state of a cohort before a change.
 
-    requested: number of its newest calculation
-    waits:     whether it has pending imports
+    Attributes:
+        requested: The number of its newest calculation.
+        waits: Whether it has pending imports.
     """
 
     criteria: Criteria
@@ -73,13 +78,13 @@ class CohortState:
     waits: bool
 
 
-# The text is a flag's id, or the JSON of an insight or of a query.
+# `ImportQuery.text` is a flag's id, or the JSON of an insight or of a query.
 ImportQueryKind = Literal["flag", "insight", "query"]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportQuery:
-    """A query in the background whose persons become members."""
+    """A query that runs in the background and whose persons become members."""
 
     kind: ImportQueryKind
     text: str
@@ -87,8 +92,10 @@ class ImportQuery:
 
 @dataclass(frozen=True, slots=True)
 class MembersImport:
-    """Members for a static cohort: of an uploaded file, of another cohort as it is now, or those
-    that a query finds."""
+    """The source of members for a static cohort: an uploaded file, another cohort, or a query.
+
+    Another cohort is copied as it is now.
+    """
 
     upload_id: int | None = None
     source_id: int | None = None
@@ -97,7 +104,12 @@ class MembersImport:
 
 @dataclass(frozen=True, slots=True)
 class PendingImport:
-    """kind: of the ids of the file, or of the query; None for a copy of another cohort's version"""
+    """An import of members that has not run yet.
+
+    Attributes:
+        kind: What the ids of the file are, or the kind of the query. None for a copy of another
+            cohort's version.
+    """
 
     id: int
     kind: IdKind | ImportQueryKind | None
@@ -107,10 +119,11 @@ class PendingImport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CohortQuery:
-    """Conditions combined by AND.
+    """Conditions on cohorts, combined by AND.
 
-    search:        part of the name, in any case
-    no_behavioral: without those that depend on events, themselves or through others
+    Attributes:
+        search: Part of the name; case is ignored.
+        no_behavioral: Leaves out cohorts that depend on events, directly or through other cohorts.
     """
 
     is_static: bool | None = None
@@ -125,7 +138,11 @@ class CohortQuery:
 def read_cohort_query(
     kind: str | None, search: str | None, creator_id: int | None, *, no_behavioral: bool
 ) -> CohortQuery:
-    """raises: Invalid"""
+    """Parse the parameters of the list of cohorts.
+
+    Raises:
+        Invalid: `kind` is not a kind of cohort.
+    """
     if kind and kind not in get_args(CohortKind):
         detail = f'"{shortened(kind)}" is not a valid choice. Allowed are: dynamic, static.'
         raise Invalid(detail, code="invalid_choice", attr="type")
@@ -138,9 +155,11 @@ def read_cohort_query(
 
 
 class ImportedRows(Struct, kw_only=True):
-    """Rows of imported files. matched: those with the id of a person
+    """The counted rows of imported files.
 
-    unmatched: contents of the others, each once, at most UNMATCHED_MAX
+    Attributes:
+        matched: Rows with the id of a person.
+        unmatched: Distinct contents of the other rows, at most UNMATCHED_MAX.
     """
 
     rows: int
@@ -149,7 +168,13 @@ class ImportedRows(Struct, kw_only=True):
 
 
 class CalculationRun(Struct, kw_only=True, omit_defaults=True):
-    """number: of the version that was calculated; error: why it failed; members: after it"""
+    """One calculation or import of a cohort.
+
+    Attributes:
+        number: The version that was calculated.
+        members: The number of members afterwards.
+        error: Why the calculation failed; None if it succeeded.
+    """
 
     number: int = 0
     started_at: datetime
@@ -162,7 +187,11 @@ class CalculationRun(Struct, kw_only=True, omit_defaults=True):
 
 @dataclass(slots=True)
 class RowCounter:
-    """Counts the rows of an import. is_file: whether it had a file"""
+    """A counter of the rows of an import, with and without a person.
+
+    Attributes:
+        is_file: Whether the import had a file.
+    """
 
     rows: int = 0
     matched: int = 0
@@ -170,7 +199,12 @@ class RowCounter:
     _unmatched: dict[str, None] = field(default_factory=dict)
 
     def count(self, ids: Iterable[str], unmatched: Collection[str]) -> None:
-        """ids: of some rows; unmatched: those among them without a person"""
+        """Count some rows of a file.
+
+        Args:
+            ids: The contents of the rows.
+            unmatched: Those of `ids` without a person.
+        """
         self.is_file = True
         for one in ids:
             self.rows += 1
@@ -183,12 +217,13 @@ class RowCounter:
         return ImportedRows(rows=self.rows, matched=self.matched, unmatched=list(self._unmatched))
 
 
-# The JSON of the column: the fields of the last successful run, and all runs as `runs`.
+# The JSON in the column `last_run`: the fields of the last successful run, and the newest runs,
+# failed ones included, as `runs`.
 StoredRuns = Mapping[str, Any] | None
 
 
 def with_run(stored: StoredRuns, run: CalculationRun) -> dict[str, Any]:
-    """The stored value after one more run."""
+    """Return the stored history with one more run, as its newest."""
     earlier = read_runs(stored)[: RUNS_MAX - 1]
     if run.imported is not None:
         for one in earlier:
@@ -201,7 +236,10 @@ def with_run(stored: StoredRuns, run: CalculationRun) -> dict[str, Any]:
 
 
 def read_runs(stored: StoredRuns) -> list[CalculationRun]:
-    """The newest first. Older versions of Fanion stored only the last successful one."""
+    """Return the runs, newest first.
+
+    Older versions of Fanion stored only the last successful run.
+    """
     if stored is None:
         return []
     if "runs" in stored:

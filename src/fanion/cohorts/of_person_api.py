@@ -1,6 +1,6 @@
 """API of the cohorts that a person is in.
 
-source: PostHog's `/persons/cohorts/?person_id=`
+Source: PostHog's `/persons/cohorts/?person_id=`.
 """
 
 from typing import Annotated
@@ -34,8 +34,10 @@ class PersonCohortsApi(Controller):
         cohorts: NamedDependency[CohortService],
         person_id: Annotated[str, QueryParameter()],
     ) -> CohortsOfPerson:
-        """As of the last calculation of each; `person_id` is a UUID or a numeric id. A key also
-        needs the scope `cohort:read`."""
+        """Return the cohorts that had the person at their last calculation.
+
+        `person_id` is a UUID or a numeric id. A key also needs the scope `cohort:read`.
+        """
         request.principal.require_access(request.project, "cohort:read")
         store, project_id = cohorts.store, request.project.id
         person = await get_person(store.records, project_id, read_person_id(person_id))

@@ -1,6 +1,7 @@
-"""Counts the members of static cohorts again, whose persons were deleted or merged.
+"""The recount of static cohorts whose members were deleted or merged.
 
-What deletes or merges persons only notes the cohorts: it must wait for no other change of them.
+A transaction that deletes or merges persons only notes the cohorts: it must not wait for other
+changes of them.
 """
 
 from dataclasses import dataclass
@@ -22,22 +23,25 @@ _NOTED = select(_note.cohort_id).distinct().limit(COHORTS_MAX)
 
 @dataclass(frozen=True, slots=True)
 class CohortRecountStore:
-    """Each count is a transaction of its own, so that ingestion does not wait for several."""
+    """The cohorts that are noted for a recount.
+
+    Each count is a transaction of its own, so that ingestion does not wait for several.
+    """
 
     records: Records
 
     async def recount(self) -> None:
-        """Count the members of the cohorts that are noted, each once."""
+        """Count the members of the noted cohorts again, each cohort once."""
         for row in await self.records.fetch(_NOTED):
             async with self.records.write() as connection:
                 await connection.run_sync(_recount, row.cohort_id)
 
 
 def _recount(connection: Connection, cohort_id: int) -> None:
-    # A calculation that publishes a version holds this row: it is waited for, and then counted.
+    # Wait for a calculation that publishes a version: it holds this row, and its members count.
     one = _cohort.id == cohort_id
     connection.execute(select(_cohort.id).where(one).with_for_update())
-    # Before the count, which may miss what is noted later.
+    # The notes are deleted before the count, which may miss what is noted later.
     connection.execute(delete(cohort_recounts).where(_note.cohort_id == cohort_id))
     members = (
         select(func.count())

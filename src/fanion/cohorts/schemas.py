@@ -1,6 +1,6 @@
-"""Bodies of requests and answers of the cohort endpoints.
+"""Request and response bodies of the cohort endpoints.
 
-source: api.md, "Cohort"; cohorts.md sections 2 and 14
+Source: api.md, "Cohort"; cohorts.md sections 2 and 14.
 """
 
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
 
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
-FILE_FIELD = "csv"  # of a form, with members
+FILE_FIELD = "csv"  # the form field that holds a file of members
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
@@ -42,7 +42,7 @@ Groups = Annotated[Any, Meta(description="The older form of the criteria, a list
 
 
 class CohortFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """To create and to update; everything may be left out."""
+    """The fields with which a cohort is created or updated, all of them optional."""
 
     also_known: ClassVar[frozenset[str]] = FIELDS_OF_COHORT | {FILE_FIELD}
 
@@ -61,16 +61,20 @@ class NewCohort(CohortFields, kw_only=True, omit_defaults=True, forbid_unknown_f
 
 
 def _with_file(fields: type[Struct]) -> type[Operation]:
-    """The same fields as texts of a form, structured ones as JSON, and the members."""
+    """Return the operation with the same fields as texts of a form, and the file of members.
+
+    Structured fields are JSON in their text.
+    """
     texts = dict.fromkeys(fields.__struct_encode_fields__, TEXT)
     schema = Schema(type=OpenAPIType.OBJECT, properties={**texts, FILE_FIELD: FILE})
     return takes("multipart/form-data", schema)
 
 
-# Of a form, where large fields are in no struct.
+# Names of form fields. They are checked apart, because large fields do not reach a struct.
 FORM_FIELDS = CohortFields.also_known.union(CohortFields.__struct_encode_fields__)
 WITH_FILE = _with_file(CohortFields)
-# Of the actors of a point of an insight. source: cohorts.md section 10
+# Query parameters that describe the actors of a point of an insight.
+# Source: cohorts.md section 10.
 _ACTORS = {
     "insight": "`TRENDS`, `FUNNELS`, `RETENTION`, `PATHS`, `STICKINESS` or `LIFECYCLE`.",
     "events": "The insight's events, as JSON.",
@@ -95,7 +99,7 @@ _ACTORS = {
     "path_dropoff_key": "For paths: the step after which persons left.",
 }
 CREATED_FROM_ACTORS = asks(_ACTORS, _with_file(NewCohort))
-# Those that a question or a place cannot use are refused when it is read.
+# Parameters that the insight or its point cannot use are refused when the insight is parsed.
 ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, OF_LINKS, _ACTORS)
 
 
@@ -158,7 +162,11 @@ class Calculation(Struct, kw_only=True):
 
 
 class Explanation(Struct, kw_only=True):
-    """problem: why there is neither sentence nor SQL, or the error of the last calculation"""
+    """An explanation of how a cohort is calculated.
+
+    Attributes:
+        problem: Why there is neither sentence nor SQL, or the error of the last calculation.
+    """
 
     sentence: Annotated[str | None, Meta(description="The criteria in plain English.")]
     sql: Annotated[str | None, Meta(description="The statement that finds the members.")]
@@ -172,7 +180,7 @@ class Previewed(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Preview(Struct, kw_only=True):
-    """What the criteria would find now; nothing is stored."""
+    """The persons who match criteria now; nothing is stored."""
 
     count: int
     sample: Annotated[list[UUID], Meta(description="Some of the members, at most ten.")]
@@ -184,7 +192,7 @@ class Preview(Struct, kw_only=True):
 
 
 def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
-    """basic: without the criteria"""
+    """Return the response body of a cohort, without its criteria if `basic`."""
     return CohortBody(
         id=cohort.id,
         name=cohort.criteria.name,
@@ -229,7 +237,10 @@ def _uploaded(rows: ImportedRows) -> UploadedRows:
 
 
 def member_body(person: Person) -> PersonBody:
-    """At most ten distinct ids; the UUID is the name of a person without one."""
+    """Return the response body of a member, with at most ten distinct ids.
+
+    The name of a person without one is the UUID.
+    """
     body = person_body(person)
     body.name = body.name or str(person.uuid)
     body.distinct_ids = body.distinct_ids[:DISTINCT_IDS_MAX]

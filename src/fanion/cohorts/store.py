@@ -35,11 +35,11 @@ from fanion.projects.organizations_store import USER_SUMMARY
 from fanion.projects.store import move_flag_version
 from fanion.webhooks.outbox_store import record_and_enqueue
 
-# Fields whose changes are recorded in the activity; results of calculations are not.
+# Fields whose changes are recorded in the activity log; results of calculations are not.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
 
-READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
-FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
+READ_IDS_MAX = 1_000  # ids in one statement: both engines limit its parameters
+FLAGS_NAMED_MAX = 20  # in the error that refuses a deletion
 
 _READ_BY_FLAGS = frozenset({"filters", "groups", "is_static", "deleted"})
 
@@ -60,19 +60,22 @@ _COLUMNS = (
 )
 
 
-# From the state of a cohort, and all cohorts of its project by id, to the columns to set.
+# Maps the state of a cohort, and all cohorts of its project by id, to the columns to set.
 Decide = Callable[[CohortState, Mapping[int, Criteria]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class FlagChecks:
-    """Rules about the flags that use a cohort, checked in the transaction that changes it. The
-    functions come from the package of flags, which is built on this one.
+    """Rules about the flags that use a cohort, checked in the transaction that changes the cohort.
 
-    broken:       of a project: keys of the flags that a cohort makes impossible to evaluate, each
-                  with the reason
-    require_edit: raises PermissionDenied when the author may not edit the flags that use the cohort
-    using:        of a project and a cohort: keys of the active flags that use it
+    The functions come from the package of flags, which is built on this one.
+
+    Attributes:
+        broken: Returns the keys of a project's flags that a cohort makes impossible to evaluate,
+            each with the reason.
+        require_edit: Raises PermissionDenied if the author may not edit the flags that use the
+            cohort.
+        using: Returns the keys of a project's active flags that use a cohort.
     """
 
     broken: Callable[[Connection, int], Mapping[str, str]]
@@ -82,7 +85,10 @@ class FlagChecks:
 
 @dataclass(frozen=True, slots=True)
 class CohortStore:
-    """Every change moves the project's flag version, in the same transaction."""
+    """The cohorts in the records store.
+
+    Every change moves the project's flag version in the same transaction.
+    """
 
     records: Records
     flags: FlagChecks
@@ -90,7 +96,7 @@ class CohortStore:
     async def find(
         self, project_id: int, query: CohortQuery, limit: int, offset: int
     ) -> tuple[Sequence[StoredCohort], int]:
-        """Matching cohorts that are not deleted, newest first, and their total."""
+        """Return a page of matching cohorts that are not deleted, newest first, and their total."""
         matching = and_(*_conditions(project_id, query))
         if query.search or query.no_behavioral:
             return await self._filtered(project_id, query, matching, limit, offset)
@@ -109,7 +115,7 @@ class CohortStore:
         limit: int,
         offset: int,
     ) -> tuple[Sequence[StoredCohort], int]:
-        """Applies in Python the conditions that the two engines do not compare alike, or cannot."""
+        """Apply in Python the conditions that the engines compare differently or not at all."""
         names = _newest_first(select(_cohort.id, _cohort.name).where(matching))
         async with self.records.read() as connection:
             left_out: Collection[int] = ()
@@ -128,12 +134,15 @@ class CohortStore:
             return [found[cohort_id] for cohort_id in wanted], len(ids)
 
     async def get(self, project_id: int, cohort_id: int) -> StoredCohort | None:
-        """Also a deleted one."""
+        """Return the cohort, even if it is deleted."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_cohort, project_id, cohort_id)
 
     async def of_person(self, project_id: int, person_id: int) -> Sequence[StoredCohort]:
-        """Those that are not deleted and whose last calculation found the person, newest first."""
+        """Return the cohorts that had the person at their last calculation, newest first.
+
+        Deleted cohorts are left out.
+        """
         mine = (
             select(cohort_people.c.cohort_id)
             .join(cohorts, _cohort.id == cohort_people.c.cohort_id)
@@ -144,14 +153,17 @@ class CohortStore:
         return [_stored(row) for row in await self.records.fetch(_newest_first(rows))]
 
     async def runs(self, project_id: int, cohort_id: int) -> StoredRuns:
-        """Of its calculations and imports, for `read_runs` and `last_successful_run`."""
+        """Return the history of a cohort's calculations and imports as it is stored.
+
+        `read_runs` and `last_successful_run` parse it.
+        """
         mine = (_cohort.project_id == project_id, _cohort.id == cohort_id)
         async with self.records.read() as connection:
             stored: StoredRuns = await connection.scalar(select(_cohort.last_run).where(*mine))
             return stored
 
     async def criteria(self, project_id: int) -> Mapping[int, Criteria]:
-        """Of all cohorts of the project, deleted ones included."""
+        """Return the criteria of the project's cohorts by id, including deleted cohorts."""
         async with self.records.read() as connection:
             return await connection.run_sync(all_criteria, project_id)
 
@@ -163,18 +175,27 @@ class CohortStore:
         *,
         is_recorded: bool = True,
     ) -> StoredCohort:
-        """values: by column, without the project; is_recorded: in the activity"""
+        """Create a cohort.
+
+        Args:
+            values: Values by column, without the project.
+            is_recorded: Whether the activity log records it.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(create_cohort, author, values, members, is_recorded)
 
     async def change(
         self, author: Author, cohort_id: int, decide: Decide, members: MembersImport | None = None
     ) -> StoredCohort | None:
-        """None when there is no such cohort. members: ignored unless it is static afterwards
+        """Change a cohort and return it, or None if it does not exist.
 
-        raises: what `decide` raises; Invalid when the change would break flags that use the
-                cohort, or delete a cohort that flags use; PermissionDenied when the author may
-                not edit them
+        Args:
+            members: Ignored unless the cohort is static after the change.
+
+        Raises:
+            Invalid: `decide` refuses the change, or it would break flags that use the cohort, or
+                delete a cohort that flags use.
+            PermissionDenied: The author may not edit the flags that use the cohort.
         """
         async with self.records.write() as connection:
             return await connection.run_sync(self._change, author, cohort_id, decide, members)
@@ -221,7 +242,10 @@ class CohortStore:
 
 
 def _require_unused(keys: Sequence[str]) -> None:
-    """raises: Invalid for a cohort that flags use. source: cohorts.md section 17"""
+    """Raise Invalid if flags use the cohort.
+
+    Source: cohorts.md section 17.
+    """
     if keys:
         more = len(keys) - FLAGS_NAMED_MAX
         named = ", ".join(keys[:FLAGS_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
@@ -232,7 +256,7 @@ def _require_unused(keys: Sequence[str]) -> None:
 
 
 def _conditions(project_id: int, query: CohortQuery) -> list[ColumnElement[bool]]:
-    """Conditions that both engines compare alike."""
+    """Return the conditions that both engines compare alike."""
     conditions = [_cohort.project_id == project_id, _cohort.deleted.is_(False)]
     if query.is_static is not None:
         conditions.append(_cohort.is_static.is_(query.is_static))
@@ -257,7 +281,7 @@ def all_criteria(connection: Connection, project_id: int) -> Mapping[int, Criter
 
 
 def live_criteria(connection: Connection, project_id: int) -> Sequence[Criteria]:
-    """Of the cohorts that are not deleted, by id."""
+    """Return the criteria of the project's cohorts that are not deleted, ordered by id."""
     rows = connection.execute(
         select(*CRITERIA)
         .where(_cohort.project_id == project_id, _cohort.deleted.is_(False))
@@ -273,7 +297,10 @@ def create_cohort(
     members: MembersImport | None = None,
     is_recorded: bool = True,
 ) -> StoredCohort:
-    """Like CohortStore.create, in the caller's transaction."""
+    """Create a cohort in the caller's transaction.
+
+    The arguments are those of `CohortStore.create`.
+    """
     project_id = author.project_id
     statement = insert(cohorts).values(
         project_id=project_id, created_by_id=author.user_id, created_at=author.now, **values
@@ -296,7 +323,10 @@ def change_cohort(
     decide: Decide,
     members: MembersImport | None = None,
 ) -> StoredCohort | None:
-    """Like CohortStore.change, in the caller's transaction."""
+    """Change a cohort in the caller's transaction, without checking the flags that use it.
+
+    The other arguments are those of `CohortStore.change`.
+    """
     project_id = author.project_id
     connection.execute(select(_cohort.id).where(_cohort.id == cohort_id).with_for_update())
     before = get_cohort(connection, project_id, cohort_id)
@@ -349,7 +379,11 @@ def record_activity(
     activity: str,
     differing: Sequence[Change] | None = None,
 ) -> None:
-    """For the activity log and for webhooks. differing: None where there is nothing to compare"""
+    """Record an activity of a cohort for the activity log and for webhooks.
+
+    Args:
+        differing: The changed fields; None where there is nothing to compare.
+    """
     entry = ActivityRecord(
         author=author,
         scope="Cohort",

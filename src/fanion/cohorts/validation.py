@@ -1,7 +1,8 @@
-"""Validation of a new or changed cohort and of the query for the members of a static one, and the
-columns that they set.
+"""Validation of cohort requests, and the columns that the requests set.
 
-source: cohorts.md sections 10 to 12
+It covers new and changed cohorts, and the query for the members of a static cohort.
+
+Source: cohorts.md sections 10 to 12.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -34,14 +35,17 @@ _COPY = " (static copy)"
 
 
 def copy_name(name: str | None) -> str:
-    """Of a static copy, no longer than a name may be. source: cohorts.md section 15"""
+    """Return the name of a static copy, cut to the maximum length of a name.
+
+    Source: cohorts.md section 15.
+    """
     return ((name or "")[: NAME_CHARS_MAX - len(_COPY)] + _COPY).strip()
 
 
 def has_criteria_to_evaluate(sent: Mapping[str, Any]) -> bool:
-    """Whether the members of a new static cohort are found by its criteria.
+    """Return whether the members of a new static cohort are found by its criteria.
 
-    source: cohorts.md section 17
+    Source: cohorts.md section 17.
     """
     filters = sent.get("filters")
     if not sent.get("is_static") or not isinstance(filters, dict):
@@ -50,10 +54,12 @@ def has_criteria_to_evaluate(sent: Mapping[str, Any]) -> bool:
 
 
 def check_created(sent: Mapping[str, Any], *, with_file: bool) -> None:
-    """Names and values in the criteria of a new cohort; those of a static one are not checked,
-    unless they are evaluated.
+    """Check the names and values in the criteria of a new cohort.
 
-    raises: Invalid
+    The criteria of a static cohort are checked only if they are evaluated.
+
+    Raises:
+        Invalid: The criteria are wrong, or a cohort that is not static has a file of members.
     """
     if sent.get("is_static"):
         if not with_file and has_criteria_to_evaluate(sent):
@@ -67,7 +73,13 @@ def check_created(sent: Mapping[str, Any], *, with_file: bool) -> None:
 
 
 def check_changed(sent: Mapping[str, Any], before: Criteria) -> None:
-    """The same for a change. raises: Invalid"""
+    """Check the names and values in the changed criteria of a cohort.
+
+    Criteria that equal the stored ones are accepted unchecked.
+
+    Raises:
+        Invalid: The criteria are wrong.
+    """
     if sent.get("is_static", before.is_static):
         return
     # The criteria of a static cohort have never been checked.
@@ -79,11 +91,15 @@ def check_changed(sent: Mapping[str, Any], before: Criteria) -> None:
 
 
 def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> dict[str, Any]:
-    """Columns of a new cohort.
+    """Return the columns of a new cohort.
 
-    sent:      name, description, groups, filters, deleted, is_static; what is absent was not sent
-    imports:   whether the request has members, which are filled in in the background
-    raises:    Invalid
+    Args:
+        sent: Fields of the request: name, description, groups, filters, deleted, is_static.
+            Fields that were not sent are absent.
+        imports: Whether the request has members, which are imported in the background.
+
+    Raises:
+        Invalid: `filters` or `groups` are malformed.
     """
     filters = sent.get("filters")
     if filters is not None:
@@ -115,10 +131,14 @@ def changed_values(
     *,
     imports: bool,
 ) -> dict[str, Any]:
-    """Columns to set.
+    """Return the columns to set for a change.
 
-    others: all cohorts of the project by id, deleted ones included
-    raises: Invalid
+    Args:
+        others: All cohorts of the project by id, including deleted ones.
+
+    Raises:
+        Invalid: The criteria are malformed, refer to missing cohorts or form a loop; the criteria
+            of a static cohort differ; or a cohort that is not static gets a file.
     """
     known = before.criteria
     values = dict(sent)
@@ -143,7 +163,7 @@ def changed_values(
 def begun_work(
     sent: Mapping[str, Any], before: CohortState, now: datetime, *, imports: bool
 ) -> dict[str, Any]:
-    """Columns that schedule the work after such a change."""
+    """Return the columns that schedule the work that follows a change."""
     work = _work(sent, before, now, imports)
     if "due_at" in work:
         work["requested"] = before.requested + 1
@@ -153,7 +173,10 @@ def begun_work(
 def check_nested(
     before: Criteria, filters: Mapping[str, Any], others: Mapping[int, Criteria]
 ) -> None:
-    """raises: Invalid for cohorts that do not exist and for loops, unless they are stored"""
+    """Raise Invalid if `filters` refer to cohorts that do not exist, or form a loop.
+
+    Cohorts to which the stored criteria refer are not checked again.
+    """
     stored = () if before.is_static else before.nested_ids()
     nested = [one for one in nested_ids(filters) if one not in stored]
     if before.id in nested or reaches(nested, before.id, others):
@@ -162,14 +185,17 @@ def check_nested(
 
 
 def require_cohorts(nested: Iterable[int], others: Container[int]) -> None:
-    """Refuse the first that is not in the project. raises: Invalid"""
+    """Raise Invalid for the first nested cohort that is not in the project."""
     for cohort_id in nested:
         if cohort_id not in others:
             raise Invalid(f"Invalid Cohort ID in filter: {cohort_id}")
 
 
 def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None:
-    """raises: Invalid for more than one source of members, or for a cohort that is not static"""
+    """Raise Invalid if the members cannot be taken from the insight or the query of a request.
+
+    Either needs a static cohort and excludes every other source of members.
+    """
     query = sent.get("query") is not None
     attr = "query" if query else "insight"
     if not insight and not query:
@@ -186,10 +212,13 @@ def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None
 
 
 def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
-    """The text that `query_criteria` reads.
+    """Return an ActorsQuery as the text that `query_criteria` parses.
 
-    others: the cohorts of the project by id
-    raises: Invalid
+    Args:
+        others: The cohorts of the project by id.
+
+    Raises:
+        Invalid: The query is malformed, uses what is not supported, or cannot be calculated.
     """
     if not isinstance(query, dict):
         raise Invalid("query must be an object.", attr="query")
@@ -219,20 +248,22 @@ def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
 
 
 def filters_query_text(filters: Mapping[str, Any]) -> str:
-    """The text that `query_criteria` reads, of the criteria of a static cohort."""
+    """Return the criteria of a static cohort as the text that `query_criteria` parses."""
     return msgspec.json.encode(filters["properties"]).decode()
 
 
 def query_criteria(text: str) -> Criteria:
-    """Criteria of a list of conditions, combined by AND."""
+    """Return the criteria whose `properties` are this JSON; a list is combined by AND."""
     return Criteria(UNSAVED, None, False, {"properties": msgspec.json.decode(text)}, ())
 
 
 def _require_same_criteria(values: dict[str, Any], before: Criteria) -> None:
-    """Those of a static cohort are never evaluated again. Empty criteria equal each other.
+    """Raise Invalid if a change sends other criteria for a static cohort.
 
-    values: equal criteria are removed from it
-    raises: Invalid
+    The criteria of a static cohort are never evaluated again. Empty criteria equal each other.
+
+    Args:
+        values: Criteria that equal the stored ones are removed from it.
     """
     for name, stored in (("filters", before.effective_filters), ("groups", list(before.groups))):
         if name not in values:
@@ -245,7 +276,7 @@ def _require_same_criteria(values: dict[str, Any], before: Criteria) -> None:
 
 
 def _has_conditions(criteria: object) -> bool:
-    """criteria: `filters` or `groups`"""
+    """Return whether there is any condition in `filters` or `groups`."""
     if isinstance(criteria, Mapping):
         return any(leaves_of(criteria.get("properties")))
     return bool(criteria)
@@ -256,7 +287,7 @@ def _takes_no_file() -> Invalid:
 
 
 def _sends_filters_of_groups(values: Mapping[str, Any], before: Criteria) -> bool:
-    """Whether `filters` equals what the API answers for the stored `groups`."""
+    """Return whether `filters` equals what the API returns for the stored `groups`."""
     if "filters" not in values or before.filters:
         return False
     groups = values.get("groups", before.groups)
@@ -266,10 +297,11 @@ def _sends_filters_of_groups(values: Mapping[str, Any], before: Criteria) -> boo
 
 
 def changes_audience(values: Mapping[str, Any], before: CohortState, *, imports: bool) -> bool:
-    """Whether such a change may change the members.
+    """Return whether a change may change the members.
 
-    values:  the columns to set
-    imports: whether the request has members
+    Args:
+        values: The columns to set.
+        imports: Whether the request has members.
     """
     known = before.criteria
     is_static = values.get("is_static", known.is_static)
@@ -285,7 +317,7 @@ def changes_audience(values: Mapping[str, Any], before: CohortState, *, imports:
 
 
 def _effective_filters(values: Mapping[str, Any], before: Criteria) -> dict[str, Any]:
-    """The criteria after the change, as `filters`."""
+    """Return the criteria after the change in the form of `filters`."""
     filters = values.get("filters", before.filters)
     return filters or filters_of_groups(_objects(values.get("groups", before.groups)))
 
@@ -299,7 +331,6 @@ def _objects(groups: Sequence[object]) -> list[Mapping[str, Any]]:
 def _work(
     sent: Mapping[str, Any], before: CohortState, now: datetime, imports: bool
 ) -> dict[str, Any]:
-    """What follows the change: a calculation, an import, or nothing."""
     if sent.get("deleted") is True:
         return {} if before.deleted else {"due_at": None, "is_calculating": False}
     if sent.get("is_static", before.criteria.is_static):
@@ -316,7 +347,7 @@ def _work(
 
 
 def _deletion(deleted: bool, before: bool, now: datetime) -> dict[str, Any]:
-    """Deleting it again keeps the time of the first deletion."""
+    """Return the columns of a deletion; deleting again keeps the time of the first deletion."""
     if deleted and before:
         return {"deleted": True}
     return {"deleted": deleted, "deleted_at": now if deleted else None}

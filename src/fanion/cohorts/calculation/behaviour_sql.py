@@ -1,10 +1,10 @@
-"""Compiles one condition on events to a ClickHouse query for the persons who meet it.
+"""The ClickHouse query for the persons who meet one condition on events.
 
 An event may be stored more than once under one uuid. Where the number of events matters, uuids are
 counted, no further than necessary (`uniqUpTo`). Events are aggregated per person_id before they are
 assigned to the person it was merged into, so that the join reads persons, not events.
 
-source: cohorts.md section 6
+Source: cohorts.md section 6.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from fanion.properties.bindings import MICROSECOND, Bindings, micros
 from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import Property
 
-# What `uniqUpTo` can count to; larger numbers are counted exactly, which takes more memory.
+# The limit of `uniqUpTo`; larger numbers are counted exactly, which takes more memory.
 UNIQUE_MAX = 100
 _MICROS = "toUnixTimestamp64Micro(timestamp)"
 _SURVIVOR = f"if(moved.new_person = {NO_PERSON}, found.person_id, moved.new_person)"
@@ -39,11 +39,14 @@ _SURVIVOR = f"if(moved.new_person = {NO_PERSON}, found.person_id, moved.new_pers
 
 @dataclass(frozen=True, slots=True)
 class _BehaviourParts:
-    """where:  selects the events
-    gather: the aggregate per person_id
-    passes: the condition on the merged aggregates of each surviving person
-    period: a further grouping key; then `passes` is the condition on one period, and
-            `periods_pass` the one on the number of periods that `passed`
+    """The parts of the query for one condition on events.
+
+    Attributes:
+        where: The conditions that select the events.
+        gather: The aggregate per person_id.
+        passes: The condition on the merged aggregates of each surviving person.
+        period: A further grouping key; then `passes` is the condition on one period.
+        periods_pass: With `period`, the condition on the number of periods that `passed`.
     """
 
     where: tuple[str, ...]
@@ -56,12 +59,15 @@ class _BehaviourParts:
 def behaviour_query(
     behaviour: Behaviour, bindings: Bindings, now: datetime, zone: ZoneInfo, project: str, bits: str
 ) -> str:
-    """A SELECT of `person`, each once, and `bits`. Persons that do not exist are among them.
+    """Return a SELECT of `person`, each once, and `bits`.
 
-    now:     aware, UTC
-    zone:    for bounds that are written without one
-    project: the condition on the project
-    bits:    the second column
+    Persons that do not exist are among the rows.
+
+    Args:
+        now: An aware time in UTC.
+        zone: The time zone of bounds that are written without one.
+        project: The condition on the project, as SQL.
+        bits: The second column, as SQL.
     """
     parts = _BUILDERS[type(behaviour)](behaviour, _BehaviourBuilder(bindings, now, zone, project))
     if parts.period:
@@ -188,14 +194,14 @@ def _regularly(one: PerformedRegularly, b: _BehaviourBuilder) -> _BehaviourParts
         return _BehaviourParts(where, gather, f"{merge}(periods) >= {wanted}")
     state, merge = _counter(one.times)
     passes = f"{merge}(uuids) {COMPARISONS[one.comparison]} {b.number(one.times)}"
-    # Periods without an event are not seen here; with `lt` and `lte` they pass.
+    # Periods without an event have no rows here; with `lt` and `lte` they pass.
     empty = f"{b.number(one.periods)} - count()" if one.comparison in ("lt", "lte") else "0"
     enough = f"countIf(passed) + {empty} >= {wanted}"
     return _BehaviourParts(where, f"{state}(uuid) AS uuids", passes, _period(one, b), enough)
 
 
 def _period(one: PerformedRegularly, b: _BehaviourBuilder) -> str:
-    """The number of the period that an event lies in, the newest being 0."""
+    """Return SQL for the number of the period that an event lies in, the newest being 0."""
     add = b.bindings.add
     if not one.period.is_calendar:
         now, length = add(micros(b.now), "Int64"), add(one.period.length // MICROSECOND, "Int64")
@@ -205,8 +211,12 @@ def _period(one: PerformedRegularly, b: _BehaviourBuilder) -> str:
 
 
 def _sequence(one: PerformedSequence, b: _BehaviourBuilder) -> _BehaviourParts:
-    """Each event is its time, doubled, plus 1 when it may begin the sequence. Sorted, an end
-    follows its nearest beginning at once, and one of the same instant comes before it."""
+    """Compile a sequence of two events.
+
+    Each event is encoded as its time, doubled, plus 1 if it may begin the sequence. In sorted
+    order an end directly follows its nearest beginning, and an end of the same instant comes
+    before that beginning.
+    """
     names = b.bindings.texts(sorted({one.event, one.then}))
     where = (f"event IN {names}", b.after(b.start(one.window)), b.upto(b.now))
     if one.event == one.then:
@@ -233,9 +243,9 @@ _BUILDERS: dict[type, Callable[[Any, _BehaviourBuilder], _BehaviourParts]] = {
 
 
 def _counter(number: int) -> tuple[str, str]:
-    """Aggregate functions that count distinct values up to `number`: the state, and its merge.
+    """Return the state and merge functions that count distinct values up to `number`.
 
-    A parameter of an aggregate function cannot be bound; it is a number that was parsed before.
+    A parameter of an aggregate function cannot be bound; `number` is a number that was parsed.
     """
     if number <= UNIQUE_MAX:
         return f"uniqUpToState({number:d})", f"uniqUpToMerge({number:d})"

@@ -23,9 +23,13 @@ class CohortInputs:
     async def put(
         self, run: UUID, project_id: int, cohort_ids: Collection[int], *, with_deleted: bool = False
     ) -> None:
-        """Members as of the last calculation, readable as the rows of `cohort_inputs` of this run.
+        """Copy members as of the last calculation into the rows of `cohort_inputs` for a run.
 
-        raises: RecordsUnavailable, EventStoreUnavailable
+        Deleted cohorts are skipped unless `with_deleted`.
+
+        Raises:
+            RecordsUnavailable: The members cannot be read.
+            EventStoreUnavailable: The members cannot be written.
         """
         if cohort_ids and not with_deleted:
             statement = select(_cohort.id).where(

@@ -63,12 +63,19 @@ ERROR_CHARS_MAX = 1_000
 
 
 class LeaseLost(Exception):
-    """Another server calculates the cohort now, or it need not be calculated any more."""
+    """The loss of a lease.
+
+    Another server calculates the cohort now, or it need not be calculated any more.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class CohortClaim(NextVersion):
-    """A cohort to be calculated. lease: names the holder"""
+    """A cohort that was claimed to be calculated.
+
+    Attributes:
+        lease: Names the holder.
+    """
 
     criteria: Criteria
     deleted: bool
@@ -82,18 +89,26 @@ class CohortLeaseStore:
     lease_s: float
 
     async def claim(self, now: datetime, lease: str) -> CohortClaim | None:
-        """Claim the cohort that is due longest. What an interrupted calculation wrote is undone."""
+        """Claim the cohort that has been due longest, or return None if none is due.
+
+        What an interrupted calculation of the cohort wrote is undone.
+        """
         if not await self.records.fetch(_due(now)):
-            return None  # without waiting for the one write transaction
+            return None  # without waiting for the only write transaction
         async with self.records.write() as connection:
             return await connection.run_sync(_claim, now, lease, self._until(now))
 
     async def change_members(
         self, claim: CohortClaim, removed: Sequence[int], added: Sequence[UUID], now: datetime
     ) -> None:
-        """removed: ids of persons; added: UUIDs, of which those without a person are skipped
+        """Write removed and added members under the next version, at most MEMBERS_MAX together.
 
-        At most MEMBERS_MAX together. raises: LeaseLost
+        Args:
+            removed: Ids of persons.
+            added: UUIDs of persons; those without a person are skipped.
+
+        Raises:
+            LeaseLost: The claim does not hold any more.
         """
         who = ids_by_uuid(claim.project_id, added)
         async with self._holding(claim, now) as connection:
@@ -105,7 +120,11 @@ class CohortLeaseStore:
     async def add(
         self, claim: CohortClaim, wanted: PersonLookup, now: datetime
     ) -> Collection[str | UUID]:
-        """At most MEMBERS_MAX. Returns the ids without a person. raises: LeaseLost"""
+        """Add the persons of a lookup, at most MEMBERS_MAX, and return the ids without a person.
+
+        Raises:
+            LeaseLost: The claim does not hold any more.
+        """
         async with self._holding(claim, now) as connection:
             added = await connection.run_sync(add_persons, claim, wanted.persons)
             if wanted.is_unique and added == len(wanted.ids):
@@ -118,13 +137,23 @@ class CohortLeaseStore:
     async def copy(
         self, claim: CohortClaim, source: PendingImport, after: int, now: datetime
     ) -> int | None:
-        """Members of another cohort behind the person `after`; returns the last one copied,
-        None when there are no more. raises: LeaseLost"""
+        """Copy the next members of another cohort, those after the person `after`.
+
+        Returns:
+            The last person that was copied, or None when there are no more.
+
+        Raises:
+            LeaseLost: The claim does not hold any more.
+        """
         async with self._holding(claim, now) as connection:
             return await connection.run_sync(_copy, claim, source, after)
 
     async def renew(self, claim: CohortClaim, now: datetime) -> None:
-        """raises: LeaseLost"""
+        """Renew the lease.
+
+        Raises:
+            LeaseLost: The claim does not hold any more.
+        """
         async with self._holding(claim, now):
             pass
 
@@ -136,11 +165,15 @@ class CohortLeaseStore:
         run: CalculationRun,
         imports: Sequence[int] = (),
     ) -> int:
-        """Make the version current; returns its number of members. imports: those that are done
+        """Make the calculated version current and return its number of members.
 
-        run:      without the number of members
-        again_at: when the cohort is due again, unless a calculation was requested meanwhile
-        raises:   LeaseLost
+        Args:
+            again_at: When the cohort is due again, unless a calculation was requested meanwhile.
+            run: The run without the number of members.
+            imports: Ids of the imports that are done.
+
+        Raises:
+            LeaseLost: The claim does not hold any more.
         """
         async with self._holding(claim, now) as connection:
             return await connection.run_sync(_finish, claim, now, again_at, run, imports)
@@ -160,7 +193,7 @@ class CohortLeaseStore:
             )
 
     async def put_off(self, claim: CohortClaim, until: datetime) -> None:
-        """Release the lease and postpone the work during a store's outage, which is no failure."""
+        """Release the lease and postpone the work while a store is down, which is not a failure."""
         due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
         async with self.records.write() as connection:
             await connection.execute(
@@ -168,8 +201,11 @@ class CohortLeaseStore:
             )
 
     async def sweep(self, cohort_id: int) -> bool:
-        """Delete some rows that belong to no current version and to no pending copy; True when
-        there may be more."""
+        """Delete some rows that belong to no current version and to no pending copy.
+
+        Returns:
+            Whether there may be more.
+        """
         gone = (
             select(_member.person_id)
             .join(cohorts, _cohort.id == _member.cohort_id)
@@ -187,7 +223,11 @@ class CohortLeaseStore:
 
     @asynccontextmanager
     async def _holding(self, claim: CohortClaim, now: datetime) -> AsyncGenerator[AsyncConnection]:
-        """A transaction that has renewed the lease. raises: LeaseLost"""
+        """Open a transaction that has renewed the lease.
+
+        Raises:
+            LeaseLost: The claim does not hold any more.
+        """
         renewed = update(cohorts).where(_holds(claim)).values(**_LEASE.taken(self._until(now)))
         async with self.records.write() as connection:
             done = await connection.execute(renewed)
@@ -200,7 +240,7 @@ class CohortLeaseStore:
 
 
 def _waiting_copies(*conditions: ColumnElement[bool]) -> Exists:
-    """Whether there is a pending import of this cohort's members into another one."""
+    """Return the condition that another cohort has a pending import of this cohort's members."""
     copies = select(_import.id).where(_import.source_id == _cohort.id)
     return copies.where(_import.cohort_id.is_not(None), *conditions).exists()
 
@@ -328,12 +368,12 @@ def _history_with(
 
 
 def _storable(message: str) -> str:
-    """Without NUL and lone surrogates, which criteria may contain and PostgreSQL refuses."""
+    """Remove NUL and lone surrogates, which criteria may contain and PostgreSQL refuses."""
     return message.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _released(claim: CohortClaim, again_at: datetime | None) -> dict[str, Any]:
-    """A cohort that was changed meanwhile stays due."""
+    """Return the columns that release the lease; a cohort that was changed meanwhile stays due."""
     unchanged = _cohort.requested == claim.version
     return {
         **_LEASE.released(),

@@ -1,10 +1,10 @@
-"""Compiles criteria to one ClickHouse statement that lists the members.
+"""The ClickHouse statement that lists the members who meet criteria.
 
 Each condition on events is one scan of that event in its time window; all conditions on properties
 together are one scan of the persons. Each scan returns (person, bit); the bits of a person are
 combined by OR, and the tree is evaluated once per person.
 
-source: cohorts.md sections 5 to 8
+Source: cohorts.md sections 5 to 8.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from fanion.properties.bindings import Bindings
 from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import Property
 
-# One bit each in a 64-bit number.
+# Each condition has one bit of a 64-bit number.
 BITS_MAX = 64
 
 _PERSONS = "  SELECT person_id AS person, {bits} AS bits\n  FROM persons FINAL\n  WHERE {project}"
@@ -40,16 +40,20 @@ _MEMBERS = (
 )
 # Members as sixteen bytes, sorted, so that they can be compared in one pass.
 _LIST = "SELECT UUIDStringToNum(toString(person)) AS member\nFROM (\n{found}\n)\nORDER BY member"
-# Not all events have one: those without a profile, and those of a person that was deleted alone.
+# Some events have no person: those without a profile, and those whose person was deleted without
+# them.
 _EXISTING = "person IN (SELECT person_id FROM persons FINAL WHERE {project})"
 _COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """The inputs of a calculation. now: aware, UTC; zone: the project's
+    """The inputs of a calculation.
 
-    run: identifies this calculation; members of static cohorts are inserted under it
+    Attributes:
+        now: An aware time in UTC.
+        zone: The project's time zone.
+        run: Identifies this calculation; members of static cohorts are inserted under it.
     """
 
     project_id: int
@@ -60,9 +64,12 @@ class PlanContext:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """found: a SELECT of the members as `person`, each once; parameters: what it binds
+    """The SQL for the members of a cohort.
 
-    inputs: static cohorts whose members must be in `cohort_inputs` when it runs
+    Attributes:
+        found: A SELECT of the members as `person`, each once.
+        parameters: The values that the SQL binds.
+        inputs: Static cohorts whose members must be in `cohort_inputs` when the statement runs.
     """
 
     found: str
@@ -71,17 +78,23 @@ class QueryPlan:
 
     @property
     def members(self) -> str:
-        """One row for each: sixteen bytes, ascending. Some may have been deleted since, which only
-        the records store can tell."""
+        """The statement that lists the members, sixteen bytes each, ascending.
+
+        Some may have been deleted since, which only the records store can tell.
+        """
         return _LIST.format(found=indent(self.found, "  "))
 
     def count(self, sample: int) -> str:
-        """One row: the number of members, and some of them."""
+        """Return the statement for one row: the number of members, and some of them."""
         return _COUNT.format(sample=sample, found=indent(self.found, "  "))
 
 
 def compile_plan(tree: Tree, moment: PlanContext) -> QueryPlan:
-    """raises: CriteriaError for more conditions than one statement can hold"""
+    """Compile resolved criteria.
+
+    Raises:
+        CriteriaError: There are more conditions than one statement can hold.
+    """
     compiler = _PlanCompiler(moment)
     found = compiler.persons_where(tree) if _is_on_properties(tree) else compiler.combined(tree)
     return QueryPlan(found, compiler.bindings.values, tuple(compiler.inputs))
@@ -107,7 +120,7 @@ class _PlanCompiler:
     def combined(self, tree: Tree) -> str:
         test = self._test(tree)
         if self._on_persons or any(leaf.negation for leaf in leaves(tree)):
-            # All persons: one without any event may be a member too.
+            # Read all persons: one without any event may be a member too.
             self._passes.insert(0, self._persons_pass())
         passes = "\n  UNION ALL\n".join(self._passes)
         existing = _EXISTING.format(project=self.project)

@@ -1,11 +1,11 @@
 """Background worker that calculates cohorts, one after another.
 
-It takes what is due: dynamic cohorts that were changed or are old, and static ones with pending
+It claims what is due: dynamic cohorts that were changed or are old, and static ones with pending
 imports. The event store finds the members in a thread; the difference to the stored members is
 written in small transactions and becomes visible in one step. When nothing is due, rows of deleted
 cohorts and of finished uploads are removed.
 
-source: cohorts.md section 11
+Source: cohorts.md section 11.
 """
 
 import asyncio
@@ -50,16 +50,16 @@ from fanion.runtime.background import run_loop
 
 T = TypeVar("T")
 
-# How often changes made on other servers are looked for; a local change wakes the worker.
+# The interval of the search for changes made on other servers; a local change wakes the worker.
 POLL_INTERVAL_S = 5.0
-# After so many failures in a row a cohort is not calculated until it is changed.
+# A cohort that failed so many times in a row is not calculated until it is changed.
 ERRORS_MAX = 20
 # Wait after the first failure; doubled with each further one.
 BACKOFF_FIRST_S = 60.0
 BACKOFF_MAX_S = 24 * 3600.0
-# Backoff while a store is down, which is no failure of the cohort.
+# Backoff while a store is down, which is not a failure of the cohort.
 OUTAGE_BACKOFF_S = 30.0
-# A statement may take minutes: the lease is renewed meanwhile.
+# A statement may take minutes, so the lease is renewed this often in its duration.
 RENEWALS_A_LEASE = 3
 
 _INTERNAL = "The calculation failed because of a server error; it will be retried."
@@ -67,23 +67,30 @@ _INTERNAL = "The calculation failed because of a server error; it will be retrie
 
 @dataclass(frozen=True, slots=True)
 class FoundMembers:
-    """found: UUIDs as bytes, ascending"""
+    """The members that a statement found.
+
+    Attributes:
+        found: UUIDs as bytes, ascending.
+    """
 
     found: Sequence[bytes]
     rows_read: int
 
 
-# From a project and the text of a query to persons, at most MEMBERS_MAX in a page. Raises
+# Finds persons for a project and the text of a query, at most MEMBERS_MAX in a page. Raises
 # CriteriaError for a query that cannot be evaluated.
 FindPersons = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
 NO_FINDERS: Mapping[ImportQueryKind, FindPersons] = {}
-# Asks the event store a statement of a project, with its parameters, when it is its turn.
+# Runs a statement of a project, with its parameters, on the event store when its turn comes.
 AskMembers = Callable[[int, str, Mapping[str, Any]], Awaitable[Found]]
 
 
 class Calculator:
-    """ask: in turn with other work
-    finders: by kind of import query; `query` is added here
+    """The background worker that calculates cohorts and imports members.
+
+    Args:
+        ask: Runs a statement, in turn with other work.
+        finders: By kind of import query; `query` is added here.
     """
 
     def __init__(
@@ -126,10 +133,16 @@ class Calculator:
         await run_loop(self.work_once, POLL_INTERVAL_S, "cohorts_wait", failures, wake=self._wake)
 
     async def work_once(self) -> bool:
-        """Calculate the cohort that has been due longest, else delete some rows; False when idle.
+        """Calculate the cohort that has been due longest, or else delete some rows.
 
-        A static cohort that has lost members is counted before.
-        raises: RecordsUnavailable, EventStoreUnavailable
+        Static cohorts that have lost members are counted first.
+
+        Returns:
+            False when there was nothing to do.
+
+        Raises:
+            RecordsUnavailable: The work is postponed until the store is back.
+            EventStoreUnavailable: The work is postponed until the store is back.
         """
         await self._recounts.recount()
         now = self._now()
@@ -154,10 +167,7 @@ class Calculator:
         return True
 
     async def _process(self, claim: CohortClaim, started: datetime) -> None:
-        """An error that the cohort causes is stored with it, and the next cohort is calculated.
-
-        raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
-        """
+        """Calculate a cohort, and store an error that the cohort causes with it."""
         began = perf_counter()
         imports: list[PendingImport] = []
         rows = RowCounter()
@@ -211,7 +221,6 @@ class Calculator:
         await self._work.fail(claim, message, self._next_due(claim, self._now(), failed=True), run)
 
     async def _calculate(self, claim: CohortClaim, now: datetime) -> int:
-        """raises: CriteriaError, LeaseLost, whatever the stores raise"""
         members = await self._find_members(claim.criteria, claim.project_id, now)
         await self._replace(claim, members.found)
         return members.rows_read
@@ -219,7 +228,6 @@ class Calculator:
     async def _find_members(
         self, criteria: Criteria, project_id: int, now: datetime
     ) -> FoundMembers:
-        """raises: CriteriaError, whatever the stores raise"""
         others = await self._cohorts.criteria(project_id) if criteria.nested_ids() else {}
         tree = resolve(criteria, others)
         context = PlanContext(project_id, now, await self._projects.zone_of(project_id), uuid4())
@@ -257,8 +265,9 @@ class Calculator:
     ) -> int:
         """Add the members of pending imports; existing members stay.
 
-        imports: those that were read are appended
-        rows:   counts the rows of files
+        Args:
+            imports: Pending imports are appended before they are read.
+            rows: Counts the rows of files.
         """
         for one in await self._imports.pending(claim.cohort_id):
             imports.append(one)
@@ -274,7 +283,6 @@ class Calculator:
             last = await self._work.copy(claim, one, last, self._now())
 
     async def _read(self, claim: CohortClaim, one: PendingImport, rows: RowCounter) -> None:
-        """raises: CriteriaError for a query that cannot be evaluated"""
         async for some in self._imports.ids(one.id):
             if find := self._finders.get(one.kind or ""):
                 async for found in find(claim.project_id, some[0]):
@@ -286,7 +294,7 @@ class Calculator:
     async def _add_rows(
         self, claim: CohortClaim, kind: str, rows: Sequence[str]
     ) -> Collection[str]:
-        """Some rows of a file. Returns those without a person."""
+        """Add the persons of some rows of a file, and return the rows without a person."""
         ids = ids_of_rows(kind, rows)
         unmatched: Collection[str | UUID] = ()
         if ids:
@@ -295,13 +303,13 @@ class Calculator:
         return {row for row in rows if row not in ids or ids[row] in unmatched}
 
     async def _find_by_query(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
-        """The persons who match a query now. raises: CriteriaError"""
+        """Yield the persons who match a query now."""
         members = await self._find_members(query_criteria(text), project_id, self._now())
         for some in _chunks(members.found):
             yield [UUID(bytes=member) for member in some]
 
     def _next_due(self, claim: CohortClaim, now: datetime, *, failed: bool) -> datetime | None:
-        """When the cohort is due next unless it is changed."""
+        """Return when the cohort is due next unless it is changed, or None if it is not."""
         wait_s, is_static = self._every_s, claim.criteria.is_static
         if claim.deleted:
             return None
@@ -332,10 +340,11 @@ class Calculator:
 
 @dataclass(slots=True)
 class MemberDiff:
-    """Compares the stored members with the new ones, two sorted lists, in one pass.
+    """The difference between the stored and the new members, two sorted lists, found in one pass.
 
-    wanted: all members from now on, as UUID bytes, ascending
-    added:  those of them that are not stored, as far as the lists were compared
+    Attributes:
+        wanted: All members from now on, as UUID bytes, ascending.
+        added: Members in `wanted` that are not stored, as far as the lists were compared.
     """
 
     wanted: Sequence[bytes]
@@ -343,9 +352,10 @@ class MemberDiff:
     _index: int = 0
 
     def walk(self, held: Iterable[tuple[bytes, int]]) -> list[int]:
-        """Compare the next batch of stored members; returns the ids of those to be removed.
+        """Compare the next batch of stored members and return the ids of those to be removed.
 
-        held: (UUID as bytes, id of the person), ascending over all batches
+        Args:
+            held: (UUID as bytes, id of the person), ascending over all batches.
         """
         wanted, index, end = self.wanted, self._index, len(self.wanted)
         removed: list[int] = []
@@ -361,13 +371,13 @@ class MemberDiff:
         return removed
 
     def finish(self) -> None:
-        """After the last batch: what was not met is new."""
+        """Count the rest of the new members as added, after the last batch."""
         self.added.extend(self.wanted[self._index :])
         self._index = len(self.wanted)
 
 
 def _message_of(error: CriteriaError | EventRejected | StatementFailed) -> str:
-    """The error message that is stored with the cohort."""
+    """Return the error message that is stored with the cohort."""
     if isinstance(error, EventRejected):
         return f"A condition compares a property with a value of another type: {error}"
     if isinstance(error, StatementFailed):

@@ -1,6 +1,6 @@
 """Conditions on what a person did, parsed from their JSON.
 
-source: cohorts.md section 6
+Source: cohorts.md section 6.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,10 @@ COMPARISONS = {"gte": ">=", "lte": "<=", "gt": ">", "lt": "<", "eq": "=", "exact
 
 
 class CriteriaError(ValueError):
-    """The criteria cannot be calculated. The text is stored with the cohort, for its authors."""
+    """An error in criteria that makes the cohort impossible to calculate.
+
+    The message is stored with the cohort, for its authors.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,11 @@ class Performed:
 
 @dataclass(frozen=True, slots=True)
 class PerformedMultiple:
-    """comparison: a key of COMPARISONS"""
+    """An event performed a number of times within the window.
+
+    Attributes:
+        comparison: A key of COMPARISONS.
+    """
 
     event: str
     window: TimeWindow | StartBound
@@ -47,7 +54,7 @@ class PerformedFirstTime:
 
 @dataclass(frozen=True, slots=True)
 class PerformedSequence:
-    """`then` after `event`, both within the window, at most `gap` apart."""
+    """The event `then` after `event`, both within the window and at most `gap` apart."""
 
     event: str
     then: str
@@ -57,7 +64,7 @@ class PerformedSequence:
 
 @dataclass(frozen=True, slots=True)
 class PerformedRegularly:
-    """In at least `periods_min` of the last `periods` periods, each of the same length."""
+    """An event performed in at least `periods_min` of the last `periods` equal periods."""
 
     event: str
     period: TimeWindow
@@ -93,7 +100,11 @@ Behaviour = (
 
 
 def parse_behaviour(spec: Mapping[str, Any]) -> Behaviour:
-    """raises: CriteriaError"""
+    """Parse a condition on events.
+
+    Raises:
+        CriteriaError: The condition is not valid.
+    """
     kind = spec.get("value")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -163,7 +174,7 @@ def _event(spec: Mapping[str, Any], key: str = "key", kind: str = "event_type") 
 
 
 def _window(spec: Mapping[str, Any]) -> TimeWindow | StartBound:
-    """`explicit_datetime` takes precedence over a length."""
+    """Return the window of a condition; `explicit_datetime` takes precedence over a length."""
     explicit = spec.get("explicit_datetime")
     if not explicit:
         return _span(spec)
@@ -199,7 +210,11 @@ def _comparison(spec: Mapping[str, Any]) -> str:
 
 
 def whole_number(spec: Mapping[str, Any], key: str) -> int:
-    """Above 0; a numeric string counts as its number."""
+    """Return a field as a whole number above 0; a numeric string counts as its number.
+
+    Raises:
+        CriteriaError: The field is missing or is not such a number.
+    """
     value = _required(spec, key)
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -1,6 +1,6 @@
 """The criteria of a cohort as clients write them: `filters`, the older `groups`, and their fields.
 
-source: cohorts.md sections 2, 3 and 9
+Source: cohorts.md sections 2, 3 and 9.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, ConditionGroup, parse_tree
 from fanion.rest.unknown_fields import shortened, suggestion
 
-# The fields of an entry of `groups`; on create all are stored, missing ones as null.
+# The fields of an entry of `groups`. A new cohort stores all of them, missing ones as null.
 GROUP_KEYS = (
     "properties",
     "action_id",
@@ -29,7 +29,8 @@ NAME_CHARS_MAX = 400
 UNSAVED = 0  # no stored cohort has this id
 
 # Field names that PostHog's API, clients and interface, of any version, write into a cohort, apart
-# from those that the structs of `cohorts.schemas` declare. source: its published schema and clients
+# from those that the structs of `cohorts.schemas` declare.
+# Source: PostHog's published schema and clients.
 
 # Read-only fields that clients send back with a cohort.
 _MAINTAINED = frozenset(
@@ -47,7 +48,7 @@ FIELDS_OF_COHORT = _MAINTAINED | _ACCOMPANYING
 FIELDS_OF_FILTERS = frozenset({"properties"})
 FIELDS_OF_GROUP = frozenset({"type", "values", "id", "sort_key"})
 
-# On every condition: fields of the interface, and what PostHog compiles.
+# Fields of every condition: those that the interface writes, and those that PostHog compiles.
 _FIELDS_OF_ANY = frozenset(
     {
         *("type", "key", "value", "negation", "id", "sort_key"),
@@ -63,7 +64,7 @@ FIELDS_OF_BEHAVIORAL = _FIELDS_OF_ANY | {
     *("seq_time_interval", "min_periods", "total_periods", "value_property", "group_type_index"),
 }
 
-# Of a query for a static cohort. The unsupported ones would change which persons are found.
+# Fields of a query for a static cohort. The unsupported ones would change which persons match.
 FIELDS_OF_QUERY = frozenset({"kind", "properties", "tags", "version", "response", "modifiers"})
 UNSUPPORTED_FIELDS_OF_QUERY = frozenset(
     {"source", "select", "search", "fixedProperties", "orderBy", "limit", "offset"}
@@ -72,7 +73,11 @@ UNSUPPORTED_FIELDS_OF_QUERY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """The criteria of one cohort as stored. filters: null when the cohort has only `groups`."""
+    """The criteria of one cohort as stored.
+
+    Attributes:
+        filters: None when the cohort has only `groups`.
+    """
 
     id: int
     name: str | None
@@ -82,27 +87,36 @@ class Criteria:
 
     @property
     def effective_filters(self) -> dict[str, Any]:
-        """`filters` as sent, or the equivalent of `groups`."""
+        """The `filters` as sent, or the equivalent of `groups`."""
         return dict(self.filters) if self.filters else filters_of_groups(self.groups)
 
     def nested_ids(self) -> list[int]:
-        """The cohorts that the criteria name directly."""
+        """Return the ids of the cohorts that the criteria name directly."""
         return nested_ids(self.effective_filters)
 
     def tree(self) -> ConditionGroup:
-        """raises: ValueError naming what cannot be read"""
+        """Parse the criteria.
+
+        Raises:
+            ValueError: The criteria cannot be parsed; the message names the part.
+        """
         return parse_tree(self.effective_filters.get("properties"))
 
 
 def check_filters(filters: object) -> None:
-    """source: cohorts.md section 12"""
+    """Raise Invalid unless `filters` is an object with the key `properties`.
+
+    Source: cohorts.md section 12.
+    """
     if not isinstance(filters, dict) or "properties" not in filters:
         raise Invalid("Filters must be a dictionary with a 'properties' key.", attr="filters")
 
 
 def nested_ids(filters: Mapping[str, Any]) -> list[int]:
-    """The cohorts that the criteria name directly, each once, in order; an id that is not a number
-    is skipped."""
+    """Return the ids of the cohorts that the criteria name directly, each once, in order.
+
+    Ids that are not numbers are skipped.
+    """
     found: dict[int, None] = {}
     for leaf in leaves_of(filters.get("properties")):
         kind = leaf.get("type")
@@ -114,7 +128,7 @@ def nested_ids(filters: Mapping[str, Any]) -> list[int]:
 
 
 def leaves_of(raw: object) -> Iterator[Mapping[str, Any]]:
-    """Every condition of a tree, from the outside in."""
+    """Yield every condition of a tree, those of outer groups first."""
     for values in _lists(raw):
         for leaf in values:
             if isinstance(leaf, dict) and "values" not in leaf:
@@ -122,7 +136,7 @@ def leaves_of(raw: object) -> Iterator[Mapping[str, Any]]:
 
 
 def behavioral(cohorts: Mapping[int, Criteria]) -> set[int]:
-    """Ids of those whose members depend on events, also through other cohorts. cohorts: by id"""
+    """Return the ids of the cohorts whose members depend on events, directly or through others."""
     outer: dict[int, list[int]] = {}
     waiting: list[int] = []
     for one in cohorts.values():
@@ -143,7 +157,7 @@ def behavioral(cohorts: Mapping[int, Criteria]) -> set[int]:
 
 
 def reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
-    """Whether one of the nested cohorts is the cohort or depends on it. others: by id"""
+    """Return whether one of the nested cohorts is the cohort or depends on it."""
     seen: set[int] = set()
     waiting = list(nested)
     while waiting:
@@ -157,9 +171,10 @@ def reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria
 
 
 def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
-    """The cohort and those whose members depend on it, at any depth.
+    """Return the ids of the cohort and of all whose members depend on it, at any depth.
 
-    cohorts: of the project that are not deleted
+    Args:
+        cohorts: The project's cohorts that are not deleted.
     """
     inside = {one.id: one.nested_ids() for one in cohorts if not one.is_static}
     found, waiting = {cohort_id}, [cohort_id]
@@ -172,21 +187,28 @@ def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
 
 
 def normal_groups(groups: object) -> list[dict[str, Any]]:
-    """`groups` of a new cohort with all their keys. raises: Invalid"""
+    """Return the `groups` of a new cohort with all their keys.
+
+    Raises:
+        Invalid: The groups are not a list, or an entry has an unknown field or no criteria.
+    """
     if not isinstance(groups, list):
         raise Invalid("Groups must be a list.", attr="groups")
     return [_normal_group(entry) for entry in groups]
 
 
 def filters_of_groups(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """source: cohorts.md section 9, "Mapping to filters" """
+    """Return the `filters` that are equivalent to `groups`.
+
+    Source: cohorts.md section 9, "Mapping to filters".
+    """
     if not groups:
         return {"properties": {}}
     return {"properties": {"type": "OR", "values": [_group_of(entry) for entry in groups]}}
 
 
 def _lists(raw: object) -> Iterator[list[Any]]:
-    """Every list of values, from the outside in."""
+    """Yield every list of values of a tree, outer lists first."""
     if isinstance(raw, dict):
         raw = raw.get("values")
     if isinstance(raw, list):
@@ -234,7 +256,7 @@ def _property_group(properties: object) -> dict[str, Any]:
     if isinstance(properties, dict):
         if "values" in properties:
             values = properties["values"]
-            if isinstance(values, list):  # else it is refused where the criteria are read
+            if isinstance(values, list):  # anything else is refused when the criteria are parsed
                 values = [_as_person(one) for one in values]
             return {"type": properties.get("type") or "AND", "values": values}
         properties = _exact_leaves(properties)
@@ -247,7 +269,7 @@ def _exact_leaves(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _as_person(leaf: object) -> object:
-    """Older conditions without a type, or of type `event`, are on the person."""
+    """Turn an older condition without a type, or of type `event`, into one on the person."""
     if not isinstance(leaf, dict):
         return leaf
     if "values" in leaf:

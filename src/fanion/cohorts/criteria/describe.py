@@ -1,4 +1,4 @@
-"""Criteria as an English sentence."""
+"""The criteria of a cohort as an English sentence."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -76,7 +76,11 @@ _COUNTS = {
 
 
 def describe_criteria(tree: Tree, names: Mapping[int, str | None]) -> str:
-    """names: of cohorts, by id"""
+    """Return criteria as an English sentence.
+
+    Args:
+        names: The names of cohorts by id.
+    """
     return f"Persons {_Sentence(names).of(tree, outermost=True)}."
 
 
@@ -109,7 +113,7 @@ def describe_property(leaf: Property) -> str:
 
 
 def _negated(operator: str, comparison: str) -> str:
-    """Return the words for all that an operator does not match, also without the property."""
+    """Return the words for the negation of an operator, which also matches a missing property."""
     opposite = operator.removeprefix("not_") if operator.startswith("not_") else f"not_{operator}"
     opposite = _OPPOSITES.get(operator, opposite)
     if opposite in _OPERATORS:

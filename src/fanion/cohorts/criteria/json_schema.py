@@ -1,10 +1,10 @@
 """JSON Schema of a cohort's criteria, built from the tables that validation reads.
 
 Validation also refuses what the schema cannot express: cohorts that do not exist or refer
-to each other in a loop, texts that are no date or regular expression, and recent windows that are
-longer than the whole one.
+to each other in a loop, texts that are not dates or regular expressions, and recent windows that
+are longer than the whole one.
 
-source: cohorts.md sections 3 to 6 and 9
+Source: cohorts.md sections 3 to 6 and 9.
 """
 
 from collections.abc import Mapping
@@ -109,7 +109,7 @@ _FILTERED = {
         "description": "Conditions on the event, combined by AND.",
     }
 }
-# What each kind of condition on events reads besides its window.
+# The fields that each kind of condition on events reads besides its window.
 _FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
     "performed_event": _FILTERED,
     "performed_event_multiple": {**_TIMES, **_FILTERED},
@@ -119,7 +119,7 @@ _FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
     "stopped_performing_event": _RECENT,
     "restarted_performing_event": _RECENT,
 }
-# Refused where they would be ignored, except for empty values.
+# Fields that are refused where they would be ignored, unless they are empty.
 _READ_BY_SOME = ("operator_value", "event_filters", "explicit_datetime")
 _NOTHING: JsonSchema = {"enum": [None, "", 0, []]}
 _BOUNDED = ("performed_event", "performed_event_multiple")
@@ -127,7 +127,7 @@ _OPTIONAL = frozenset({"operator", "event_filters"})
 
 
 def cohort_schemas() -> dict[str, JsonSchema]:
-    """Components by name."""
+    """Return the schemas of cohort criteria by the name of their component."""
     groups = {"type": "array", "items": reference(GROUP)}
     conditions = {"type": "array", "items": reference(CONDITION)}
     return {

@@ -1,6 +1,6 @@
 """Criteria with nested cohorts expanded and conditions parsed, ready to be compiled.
 
-source: cohorts.md sections 3, 4, 7 and 8
+Source: cohorts.md sections 3, 4, 7 and 8.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,9 +11,9 @@ from fanion.cohorts.criteria.behaviour import Behaviour, CriteriaError, parse_be
 from fanion.cohorts.criteria.definition import MIXED, Criteria
 from fanion.properties.filters import Behavioral, ConditionGroup, FlagIs, InCohort, Node, Property
 
-# Cohorts inside cohorts, as for flags.
+# The depth of cohorts inside cohorts; flags have the same limit.
 COHORT_DEPTH_MAX = 50
-# Two paths to one cohort expand it twice: this bounds the growth by many diamonds.
+# A cohort that two paths lead to is expanded twice: this bounds the growth by many diamonds.
 LEAVES_MAX = 2_000
 
 
@@ -33,14 +33,17 @@ class StaticMembership:
 
 @dataclass(frozen=True, slots=True)
 class NoPerson:
-    """Matches no person, also when negated: a cohort that does not exist, or empty criteria."""
+    """A condition that matches no person, even when negated.
+
+    It stands for a cohort that does not exist, and for empty criteria.
+    """
 
     negation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """AND or OR of at least one child."""
+    """The AND or OR of at least one child."""
 
     type: Literal["AND", "OR"]
     children: "tuple[Tree, ...]"
@@ -51,9 +54,13 @@ Tree = Combination | Leaf
 
 
 def resolve(criteria: Criteria, others: Mapping[int, Criteria]) -> Tree:
-    """others: the cohorts of the project by id, deleted ones included
+    """Expand the nested cohorts of criteria and parse all conditions.
 
-    raises: CriteriaError when the cohort cannot be calculated
+    Args:
+        others: The cohorts of the project by id, including deleted ones.
+
+    Raises:
+        CriteriaError: The cohort cannot be calculated.
     """
     resolver = _CriteriaResolver(others)
     tree = resolver.cohort(criteria, negated=False, path=())
@@ -105,7 +112,7 @@ class _CriteriaResolver:
         return replace(node, negation=node.negation is not negated)
 
     def _group(self, group: ConditionGroup, negated: bool, path: tuple[int, ...]) -> Tree:
-        """De Morgan: a negated group has the other type and every child negated."""
+        """Apply De Morgan's laws: a negated group has the other type and every child negated."""
         if not group.children:
             return NoPerson()
         inner = [isinstance(child, ConditionGroup) for child in group.children]
@@ -126,9 +133,9 @@ class _CriteriaResolver:
 
 
 def _pending(tree: Tree) -> tuple[bool, bool]:
-    """Whether a negation is still unpaired, and whether there is a positive condition.
+    """Return whether a negation is still unpaired, and whether there is a positive condition.
 
-    source: cohorts.md section 7, "Pairing rule"
+    Source: cohorts.md section 7, "Pairing rule".
     """
     if not isinstance(tree, Combination):
         return tree.negation, not tree.negation

@@ -1,6 +1,6 @@
 """The time windows of conditions on events.
 
-source: cohorts.md section 6
+Source: cohorts.md section 6.
 """
 
 import re
@@ -25,7 +25,7 @@ _FIXED = {
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
     "week": timedelta(weeks=1),
-    # Only where two windows are compared; counted back from now they follow the calendar.
+    # Used only to compare two windows; a window counted back from now follows the calendar.
     "month": timedelta(days=30),
     "year": timedelta(days=365),
 }
@@ -43,14 +43,18 @@ _LETTERS: dict[str, tuple[Unit, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """A length of time: `count` units, at least 1."""
+    """A length of time in units of a clock or of the calendar.
+
+    Attributes:
+        count: The number of units, at least 1.
+    """
 
     count: int
     unit: Unit
 
     @property
     def length(self) -> timedelta:
-        """With months of 30 and years of 365 days, 400 years at most."""
+        """The length, with months of 30 and years of 365 days; at most 400 years."""
         try:
             return min(self.count * _FIXED[self.unit], _HISTORY)
         except OverflowError:
@@ -61,7 +65,11 @@ class TimeWindow:
         return self.unit in _MONTHS
 
     def before(self, now: datetime, times: int = 1) -> datetime:
-        """The start of `times` such windows that end now. now: aware, UTC"""
+        """Return the start of `times` windows in a row that end now, not before EARLIEST.
+
+        Args:
+            now: An aware time in UTC.
+        """
         try:
             if self.unit in _MONTHS:
                 months = self.count * times * _MONTHS[self.unit]
@@ -73,10 +81,11 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True)
 class StartBound:
-    """An explicit lower bound: a date, or `-7d`, `-1mStart`, `dStart`.
+    """An explicit lower bound: a date, or a relative time such as `-7d`, `-1mStart` or `dStart`.
 
-    date:  without a time zone it is in that of the project
-    snap:  the unit to whose start the bound is rounded down
+    Attributes:
+        date: Without a time zone it is in the project's.
+        snap: The unit to whose start the bound is rounded down.
     """
 
     text: str
@@ -85,7 +94,12 @@ class StartBound:
     snap: str | None = None
 
     def moment(self, now: datetime, zone: ZoneInfo) -> datetime:
-        """now: aware"""
+        """Return the time of the bound, not before EARLIEST.
+
+        Args:
+            now: An aware time in UTC.
+            zone: The time zone of the project.
+        """
         if self.date is not None:
             date = self.date if self.date.tzinfo else self.date.replace(tzinfo=zone)
             return max(date.astimezone(UTC), EARLIEST)
@@ -94,7 +108,13 @@ class StartBound:
 
 
 def parse_start_bound(text: object) -> StartBound:
-    """raises: ValueError. source: cohorts.md section 6, `explicit_datetime`"""
+    """Parse the `explicit_datetime` of a condition.
+
+    Raises:
+        ValueError: The value is neither a date nor a relative time.
+
+    Source: cohorts.md section 6, `explicit_datetime`.
+    """
     if not isinstance(text, str):
         raise ValueError("explicit_datetime must be text")
     match = _RELATIVE.fullmatch(text.strip())

@@ -3,7 +3,7 @@
 Errors that only a calculation can find, such as negations without a positive condition, are stored
 with the cohort.
 
-source: cohorts.md sections 3 to 6 and 17, "Strictness"
+Source: cohorts.md sections 3 to 6 and 17, "Strictness".
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -64,12 +64,17 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 def check_criteria(
     filters: object, stored: Mapping[str, Any] | None = None, *, complete: bool = True
 ) -> None:
-    """Nodes that equal a stored node are accepted unchecked.
+    """Check the names and values in criteria.
 
-    stored:   the current criteria of the cohort
-    complete: whether conditions on cohorts have to name their key, which older clients left out
+    Nodes that equal a stored node are accepted unchecked.
 
-    raises: Invalid; its detail names the place where there are several conditions
+    Args:
+        stored: The current criteria of the cohort.
+        complete: Whether conditions on cohorts must name their key, which older clients left out.
+
+    Raises:
+        Invalid: The criteria are wrong. The detail names the position if there are several
+            conditions.
     """
     check_filters(filters)
     assert isinstance(filters, dict)
@@ -83,12 +88,18 @@ def check_criteria(
 
 
 def check_conditions(leaves: Sequence[object], attr: str) -> None:
-    """Conditions combined by AND, as older clients write them. raises: Invalid"""
+    """Raise Invalid unless the conditions are valid, which are combined by AND.
+
+    Conditions on cohorts may leave out their key, as older clients do.
+    """
     _check_tree(_Rules(_StoredNodes(None), False), leaves, attr, "properties")
 
 
 def check_groups(groups: Sequence[object], stored: Sequence[object] = ()) -> None:
-    """The older criteria; entries that equal a stored one are accepted. raises: Invalid"""
+    """Raise Invalid unless the entries of the older criteria are valid.
+
+    Entries that equal a stored one are accepted unchecked.
+    """
     known = {_encode(entry) for entry in stored}
     for place, entry in enumerate(groups):
         if _encode(entry) not in known:
@@ -116,7 +127,11 @@ def _check_entry(entry: object, at: str) -> None:
 
 
 def _check_tree(rules: "_Rules", raw: object, attr: str, at: str) -> None:
-    """raw: a group, a list of conditions combined by AND, or {} for no person"""
+    """Check all conditions of a tree.
+
+    Args:
+        raw: A group, a list of conditions combined by AND, or {} for no person.
+    """
     count = sum(1 for _ in _conditions(raw))
     if count > LEAVES_MAX:
         raise Invalid(f"There are more than {LEAVES_MAX} conditions.", attr=attr)
@@ -127,9 +142,9 @@ def _check_tree(rules: "_Rules", raw: object, attr: str, at: str) -> None:
 
 
 class _StoredNodes:
-    """The stored groups and conditions, at any place of the tree.
+    """The stored groups and conditions, wherever they are in the tree.
 
-    Each has a number, and a group is identified by its own fields and the numbers of its children
+    Each node has a number. A group is identified by its own fields and the numbers of its children
     (hash consing), so that nothing is compared twice.
     """
 
@@ -169,7 +184,7 @@ def _inside(node: object) -> list[Any]:
 
 
 def _conditions(raw: object) -> Iterator[object]:
-    """All conditions of a tree, those in `event_filters` included."""
+    """Yield all conditions of a tree, including those in `event_filters`."""
     inner = _inside(raw)
     if not inner and isinstance(raw, dict) and raw and "values" not in raw:
         yield raw
@@ -180,7 +195,10 @@ def _conditions(raw: object) -> Iterator[object]:
 
 
 class _Rules:
-    """raises (every check): Invalid whose `attr` is the place"""
+    """The checks of groups and conditions.
+
+    Every check raises Invalid with the position as its `attr`.
+    """
 
     def __init__(self, stored: _StoredNodes, complete: bool) -> None:
         self._stored = stored
@@ -215,7 +233,7 @@ class _Rules:
             raise Invalid(f"Groups are nested deeper than {GROUP_DEPTH_MAX}.", attr=at)
         groups = sum(_is_group(one) for one in values)
         if 0 < groups < len(values):
-            raise Invalid(MIXED)  # PostHog's text, without the place
+            raise Invalid(MIXED)  # PostHog's text, without the position
         for place, one in enumerate(values):
             self._check_node(one, f"{at}.values[{place}]", depth + 1)
 
@@ -271,14 +289,18 @@ class _Rules:
 
 
 def _is_group(raw: object) -> bool:
-    """The same rule as of the parser."""
+    """Return whether a node is a group, by the same rule as the parser."""
     return isinstance(raw, dict) and (
         "values" in raw or str(raw.get("type")).upper() in ("AND", "OR")
     )
 
 
 def _check_comparison(raw: Mapping[str, Any], kind: str, at: str) -> None:
-    """kind: a key of CRITERIA_OPERATORS"""
+    """Check the operator and the value of a condition.
+
+    Args:
+        kind: A key of CRITERIA_OPERATORS.
+    """
     _check_negation(raw, at)
     if not isinstance(raw.get("key", ""), str):
         raise Invalid("The key of a condition must be the name of a property.", attr=at)
@@ -325,7 +347,7 @@ def _require(raw: Mapping[str, Any], kind: str, names: Collection[str], at: str)
 
 @contextmanager
 def _report_as(attr: str, *, places: bool = False) -> Iterator[None]:
-    """Report errors with this `attr`; with `places` the detail names the place."""
+    """Report errors with this `attr`; with `places` the detail names the position."""
     try:
         yield
     except Invalid as problem:
