@@ -77,7 +77,7 @@ async def memberships(
     """Return the cohorts that had each person at their last calculation.
 
     Args:
-        keys: (project id, distinct id)
+        keys: Pairs of (project id, distinct id).
 
     Returns:
         Cohort ids by key. Persons in no cohort and distinct ids without a person are absent.
@@ -99,7 +99,7 @@ async def stream_members(
     """Yield the current members of a cohort in batches, ordered by UUID.
 
     Yields:
-        (UUID as bytes, id of the person)
+        Lists of (UUID as bytes, id of the person).
     """
     statement = (
         select(_key.uuid, _key.person_id)

@@ -1,4 +1,7 @@
-"""Groups and their types over HTTP. The paths and names are PostHog's."""
+"""API of groups and their types.
+
+The paths and names are PostHog's.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -49,7 +52,10 @@ class GroupsApi(Controller):
         group_type_index: FromQuery[str | None] = None,
         search: FromQuery[str | None] = None,
     ) -> Paged[GroupBody]:
-        """The newest first. `search` is part of the key or of the properties."""
+        """Return the groups of a type, newest first.
+
+        `search` is part of the key or of the properties.
+        """
         page = request.page
         query = GroupQuery(_index(group_type_index), search or "", page.limit, page.offset)
         async with turns.turn(request.project.id):
@@ -82,12 +88,14 @@ class GroupsApi(Controller):
         key: FromQuery[str | None] = None,
         value: FromQuery[str | None] = None,
     ) -> list[PropertyValue]:
-        """The 20 most frequent ones, to choose from, with the number of groups that have them.
+        """Return the 20 most frequent values, with the number of groups that have them.
+
         `value` is a part of the value, in any case.
 
-        Of the first 20,000 groups of the type by their keys, and 64 MiB of their properties. Each
-        of the first 100 members of a list counts as a value. A value with more than 400 characters
-        is cut, and ends with `…`."""
+        The values are counted of the first 20,000 groups of the type by their keys, and of 64 MiB
+        of their properties. Each of the first 100 members of a list counts as a value. A value with
+        more than 400 characters is cut, and ends with `…`.
+        """
         index, search = _index(group_type_index), read_value_search(key, value)
         async with turns.turn(request.project.id):
             return await group_values(records, request.project.id, index, search)
@@ -102,7 +110,7 @@ class GroupTypesApi(Controller):
     async def types(
         self, request: ManagementRequest, records: NamedDependency[Records]
     ) -> list[GroupTypeBody]:
-        """By index; a project has five at most."""
+        """Return the group types by index; a project has five at most."""
         return [
             GroupTypeBody(
                 group_type=name, group_type_index=index, name_singular=None, name_plural=None
@@ -112,7 +120,6 @@ class GroupTypesApi(Controller):
 
 
 def _index(text: str | None) -> int:
-    """raises: Invalid"""
     if text is None:
         raise _missing("group_type_index")
     if not (text.isascii() and text.isdigit() and len(text) < 10):

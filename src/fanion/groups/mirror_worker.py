@@ -1,8 +1,9 @@
-"""Completes the mirror of groups in the event store: with those that were stored before there was
-one, and with what a program that knows no mirror has written since.
+"""Completion of the mirror of groups in the event store.
 
-Ingestion mirrors what it changes. The rows of both stores are compared by number and versions, and
-only those that the mirror lacks are sent, so that an interrupted run goes on where it was.
+It sends groups that were stored before there was a mirror, and groups that a program without a
+mirror has written since. Ingestion mirrors what it changes. The rows of both stores are compared by
+number and versions, and only those that the mirror lacks are sent, so that an interrupted run goes
+on where it was.
 """
 
 import asyncio
@@ -25,9 +26,9 @@ from fanion.runtime.background import run_loop
 
 # Other programs may write between two rounds; a round that finds nothing takes milliseconds.
 EVERY_S: Final = 3600.0
-# Until ingestion has begun here, or on another server.
+# The interval of checks until ingestion has begun here, or on another server.
 LOOK_S: Final = 5.0
-# Compared at a time, and sent at a time.
+# Groups compared at a time, and bytes sent at a time.
 KEYS_MAX: Final = 2_000
 BYTES_MAX: Final = 32 * 2**20
 
@@ -59,7 +60,11 @@ GROUP BY group_key
 
 @dataclass(slots=True)
 class GroupMirror:
-    """is_leading: whether this server is the one, of several that ingest, which does this"""
+    """The background loop that completes the mirror.
+
+    Attributes:
+        is_leading: Whether this server is the one, of several that ingest, that does this.
+    """
 
     records: Records
     events: EventStore
@@ -67,7 +72,7 @@ class GroupMirror:
     _completed: float = -inf
 
     async def run(self) -> Never:
-        """Until cancelled."""
+        """Complete the mirror at regular intervals, until cancelled."""
         failures = RecordsUnavailable, EventStoreUnavailable
         await run_loop(self._complete_and_log, LOOK_S, "groups_not_mirrored", failures)
 
@@ -79,9 +84,13 @@ class GroupMirror:
         self._completed = monotonic()
 
     async def complete(self) -> int:
-        """The number of groups that were sent. May be interrupted and repeated at any point.
+        """Send the groups that the mirror lacks, and return their number.
 
-        raises: RecordsUnavailable, EventStoreUnavailable
+        It may be interrupted and repeated at any point.
+
+        Raises:
+            RecordsUnavailable: The groups cannot be read.
+            EventStoreUnavailable: The mirror cannot be read or written.
         """
         rows = await self.records.fetch(_SUMS)
         stored = {(one.project_id, one.group_type_index): _sums(one) for one in rows}

@@ -24,7 +24,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class GroupIdentify(msgspec.Struct, frozen=True):
-    """A `$groupidentify`: `properties` are merged over the stored ones; timestamp: aware, UTC."""
+    """A `$groupidentify` event.
+
+    Attributes:
+        properties: Merged over the stored ones.
+        timestamp: An aware time in UTC.
+    """
 
     group_type: str
     group_key: str
@@ -34,7 +39,11 @@ class GroupIdentify(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class GroupState(SizedProperties):
-    """A group in memory. version: as stored, 0 for a new one"""
+    """A group in memory.
+
+    Attributes:
+        version: The stored version; 0 for a new group.
+    """
 
     properties: dict[str, Any]
     created_at: datetime
@@ -43,9 +52,9 @@ class GroupState(SizedProperties):
 
 
 def read_groups(value: object) -> Mapping[str, str]:
-    """`properties.$groups`, type to key; invalid entries are left out.
+    """Return the keys in `properties.$groups` by type; invalid entries are left out.
 
-    source: capture.md section 5
+    Source: capture.md section 5.
     """
     if not isinstance(value, dict):
         return {}
@@ -58,7 +67,7 @@ def read_groups(value: object) -> Mapping[str, str]:
 
 
 def read_group_identify(properties: Mapping[str, Any], timestamp: datetime) -> GroupIdentify | None:
-    """None if the type or the key is missing."""
+    """Return the `$groupidentify` of an event; None if its type or key is missing or too long."""
     group_type = text_of(properties.get("$group_type") or None)
     group_key = text_of(properties.get("$group_key") or None)
     if not (0 < len(group_type) <= GROUP_TEXT_MAX and 0 < len(group_key) <= GROUP_TEXT_MAX):
@@ -69,7 +78,7 @@ def read_group_identify(properties: Mapping[str, Any], timestamp: datetime) -> G
 
 
 def new_types(known: Mapping[str, int], named: Iterable[str]) -> dict[str, int]:
-    """Indexes of group types that are seen for the first time, in the order seen.
+    """Return the indexes of group types that are seen for the first time, in the order seen.
 
     Each is given the next free index from 0 to 4; a sixth type is given none.
     """
@@ -79,12 +88,15 @@ def new_types(known: Mapping[str, int], named: Iterable[str]) -> dict[str, int]:
 
 
 def group_columns(groups: Mapping[str, str], types: Mapping[str, int]) -> dict[str, str]:
-    """`$group_<index>` with the key, for every group of a known type."""
+    """Return the key of every group of a known type, by the name `$group_<index>`."""
     return {f"$group_{types[name]}": key for name, key in groups.items() if name in types}
 
 
 class GroupChange(Enum):
-    """The effect of an identify. TOO_LARGE: none, because the properties would exceed the limit"""
+    """The effect of an identify.
+
+    TOO_LARGE means none, because the properties would exceed the limit.
+    """
 
     NONE = auto()
     MADE = auto()
@@ -94,8 +106,12 @@ class GroupChange(Enum):
 def merge_group(
     group: GroupState, identify: GroupIdentify, bytes_max: int = PROPERTIES_BYTES_MAX
 ) -> GroupChange:
-    """Change a group as an identify says. Per key the last one processed wins, timestamps do not
-    matter. source: capture.md section 5"""
+    """Change a group as an identify says.
+
+    For each property the last one processed wins; timestamps do not matter.
+
+    Source: capture.md section 5.
+    """
     put = differing(group.properties, identify.properties)
     if not put:
         return GroupChange.NONE
@@ -108,12 +124,12 @@ def merge_group(
 
 
 def new_group(identify: GroupIdentify) -> GroupState:
-    """Without properties, created at the time of the event."""
+    """Return a group without properties, created at the time of the event."""
     return GroupState({}, identify.timestamp, 0)
 
 
 def group_row(project_id: int, index: int, key: str, group: GroupState) -> GroupRow:
-    """As the event store mirrors it."""
+    """Return the row of a group as the event store mirrors it."""
     return GroupRow(
         project_id,
         index,
@@ -126,7 +142,7 @@ def group_row(project_id: int, index: int, key: str, group: GroupState) -> Group
 
 
 def text_of(value: object) -> str:
-    """A type or key as text: "" for null, false and empty values."""
+    """Return a type or key as text: "" for null, false and empty values."""
     if type(value) is str:
         return value.replace("\0", "\ufffd")
     if not value and (value is False or not isinstance(value, int | float)):

@@ -27,7 +27,7 @@ from fanion.db.schema.tables import group_types, groups
 from fanion.groups.model import GroupState
 from fanion.properties.size import ByteBudget, text_bytes
 
-PORTION_KEYS = 128  # read at a time; 64 MB of the largest groups
+PORTION_KEYS = 128  # groups read at a time; 64 MB of the largest ones
 KEYS_LOCKED = 1_000  # by one statement
 PAGE_BYTES_MAX = 64 * 2**20  # of properties that a page holds in memory as text
 
@@ -69,7 +69,14 @@ _TYPES = select(_type.group_type, _type.group_type_index).where(
 async def stored_group_properties(
     records: Records, keys: Sequence[tuple[int, int, str]]
 ) -> Mapping[tuple[int, int, str], Mapping[str, Any]]:
-    """(project id, group type index, group key) → properties; unknown groups are absent."""
+    """Return the properties of groups.
+
+    Args:
+        keys: Triples of (project id, group type index, group key).
+
+    Returns:
+        Properties by key; unknown groups are absent.
+    """
     by_type: dict[tuple[int, int], list[str]] = {}
     for project_id, index, key in keys:
         by_type.setdefault((project_id, index), []).append(key)
@@ -83,7 +90,7 @@ async def stored_group_properties(
 
 
 def load_types(connection: Connection, project_id: int) -> dict[str, int]:
-    """Type → index."""
+    """Return the indexes of the project's group types by name."""
     rows = connection.execute(_TYPES, {"project_id": project_id})
     return {row.group_type: row.group_type_index for row in rows}
 
@@ -94,7 +101,11 @@ def load_groups(
     keys: Iterable[tuple[int, str]],
     allowance: ByteBudget,
 ) -> dict[tuple[int, str], GroupState]:
-    """(index, key) → the stored group, for those that exist. raises: ByteBudgetExceeded"""
+    """Return the stored groups by (index, key), for those that exist.
+
+    Raises:
+        ByteBudgetExceeded: The properties exceed the allowance.
+    """
     by_index: dict[int, list[str]] = {}
     for index, key in keys:
         by_index.setdefault(index, []).append(key)
@@ -114,7 +125,11 @@ def load_groups(
 
 
 def write_types(connection: Connection, project_id: int, types: Mapping[str, int]) -> None:
-    """types: those seen for the first time. raises: IntegrityError if another writer was first"""
+    """Store group types that are seen for the first time.
+
+    Raises:
+        IntegrityError: Another writer was first.
+    """
     if types:
         rows = [
             {"project_id": project_id, "group_type": name, "group_type_index": index}
@@ -129,12 +144,17 @@ def write_groups(
     changed: Mapping[tuple[int, str], GroupState],
     expected: Mapping[tuple[int, str], int],
 ) -> bool:
-    """Write groups with their new versions, unless others have changed what this is based on.
+    """Write groups with their new versions, unless others have changed what they are based on.
 
-    changed:  by index and key
-    expected: the versions of all stored groups that were read
-    returns:  whether they were unchanged
-    raises:   IntegrityError if another writer has created one of them
+    Args:
+        changed: By index and key.
+        expected: The versions of all stored groups that were read.
+
+    Returns:
+        Whether the stored groups were unchanged.
+
+    Raises:
+        IntegrityError: Another writer has created one of the groups.
     """
     if not _are_unchanged(connection, project_id, expected):
         return False
@@ -157,7 +177,7 @@ def write_groups(
 def _are_unchanged(
     connection: Connection, project_id: int, expected: Mapping[tuple[int, str], int]
 ) -> bool:
-    """They stay locked until the transaction ends."""
+    """Return whether the groups have the expected versions; they stay locked in the transaction."""
     by_index: dict[int, list[str]] = {}
     for index, key in sorted(expected):
         by_index.setdefault(index, []).append(key)
@@ -195,7 +215,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class GroupQuery:
-    """search: part of the key or of the properties' JSON, in any case of ASCII letters"""
+    """The groups of a type that are searched, and the page to return.
+
+    Attributes:
+        search: Part of the key or of the properties' JSON, in any case of ASCII letters.
+    """
 
     index: int
     search: str = ""
@@ -214,8 +238,10 @@ _PAGE: Select[Any] = select(
 async def find_groups(
     records: Records, project_id: int, query: GroupQuery, bytes_max: int = PAGE_BYTES_MAX
 ) -> tuple[list[Group], int]:
-    """One page, newest first, and the total number. The page ends early, after a portion, when
-    the properties exceed `bytes_max`."""
+    """Return one page of groups, newest first, and the total number.
+
+    The page ends early, after a portion, when the properties exceed `bytes_max`.
+    """
     wanted = [_group.project_id == project_id, _group.group_type_index == query.index]
     if query.search:
         wanted.append(_matches(query.search))
@@ -248,7 +274,10 @@ async def find_group(records: Records, project_id: int, index: int, key: str) ->
 async def groups_by_key(
     records: Records, project_id: int, index: int, keys: Sequence[str]
 ) -> AsyncGenerator[dict[str, Group]]:
-    """Those that exist, by key, some at a time: in the order of the keys, PORTION_KEYS of them."""
+    """Yield the groups that exist, by key, in the order of the keys.
+
+    Each dict has the groups of PORTION_KEYS keys.
+    """
     for start in range(0, len(keys), PORTION_KEYS):
         wanted = (
             _group.project_id == project_id,
@@ -261,7 +290,7 @@ async def groups_by_key(
 
 
 async def types_of(records: Records, project_id: int) -> list[tuple[str, int]]:
-    """Types with their indexes, in the order of the indexes."""
+    """Return the group types with their indexes, ordered by index."""
     rows = await records.fetch(_TYPES.order_by(_type.group_type_index), {"project_id": project_id})
     return [(row.group_type, row.group_type_index) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Values of a property of groups with how often they occur."""
+"""The values of a property of groups, with how often they occur."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from fanion.db.schema.tables import groups
 from fanion.groups.store import PORTION_KEYS
 from fanion.properties.value_counts import PropertyValue, ValueCounter, ValueSearch
 
-# In the order of their keys.
+# Groups that are counted, in the order of their keys.
 GROUPS_MAX: Final = 20_000
 BYTES_MAX: Final = 64 * 2**20  # of their properties as JSON
 
@@ -21,7 +21,13 @@ _group = groups.c
 async def group_values(
     records: Records, project_id: int, index: int, search: ValueSearch
 ) -> list[PropertyValue]:
-    """index: of the group type. A portion of groups is in memory at a time."""
+    """Return the most frequent values of a property.
+
+    A portion of the groups is in memory at a time.
+
+    Args:
+        index: The index of the group type.
+    """
     counter = ValueCounter(search)
     page = (
         select(_group.group_key, type_coerce(_group.properties, Text).label("text"))

@@ -1,6 +1,6 @@
-"""Persons over HTTP.
+"""API of persons.
 
-source: capture.md section 8
+Source: capture.md section 8.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from fanion.rest.posthog_fields import (
 )
 from fanion.rest.validation import object_id
 
-# What a person is called by, the first that is set. source: capture.md section 8
+# Properties of which the first that is set names the person. Source: capture.md section 8.
 _SHOWN = ("email", "name", "username")
 _PLACES = frozenset({"limit", "offset", "after"})
 
@@ -83,7 +83,7 @@ class Unset(Struct, kw_only=True):
 async def persons_of_events(
     records: Records, project_id: int, distinct_ids: Iterable[str]
 ) -> dict[str, PersonOfEvent]:
-    """The little that a list of events says of each event's person, by distinct id."""
+    """Return the little that a list of events says about each event's person, by distinct id."""
     found = await persons_of(records, project_id, distinct_ids, _SHOWN)
     return {
         distinct_id: PersonOfEvent(
@@ -111,9 +111,12 @@ class PersonsApi(Controller):
         properties: FromQuery[str | None] = None,
         after: FromQuery[UUID | None] = None,
     ) -> PersonPage:
-        """The newest first. `search` is a part of the name or the e-mail address, a whole
-        distinct id, or the UUID; `properties` is a JSON list of conditions, compared as everywhere.
-        `after` is a part of `next`, so that rows are not counted up to the offset."""
+        """Return the project's persons, newest first.
+
+        `search` is a part of the name or the e-mail address, a whole distinct id, or the UUID;
+        `properties` is a JSON list of conditions, compared as everywhere. `after` is a part of
+        `next`, so that rows are not counted up to the offset.
+        """
         page, project_id = request.page, request.project.id
         conditions, now = read_conditions(properties, "persons"), request.app.state.now()
         chosen = having(conditions, persons.events, project_id, now) if conditions else None
@@ -134,7 +137,10 @@ class PersonsApi(Controller):
         person_id: FromPath[str],
         persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
-        """By UUID or numeric id. A merged person resolves to the one it was merged into."""
+        """Return a person by UUID or numeric id.
+
+        A merged person resolves to the one it was merged into.
+        """
         return person_body(await _person(request, persons, person_id))
 
     @patch("/{person_id:str}", summary="Set properties of a person")
@@ -145,8 +151,11 @@ class PersonsApi(Controller):
         data: RequestBody[PersonProperties],
         persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
-        """As a `$set` of an event. `delete_property` removes one. The properties of a person may
-        have 512 KB; a change that makes a larger value smaller is accepted."""
+        """Set properties of a person, as a `$set` of an event does.
+
+        `delete_property` removes a property. The properties of a person may have 512 KB; a change
+        that makes larger properties smaller is accepted.
+        """
         return await _set(request, persons, person_id, data.properties)
 
     @put("/{person_id:str}", summary="Set properties of a person, as PATCH")
@@ -181,7 +190,10 @@ class PersonsApi(Controller):
         data: RequestBody[UnsetProperty],
         persons: NamedDependency[PersonChanges],
     ) -> Unset:
-        """As an `$unset` of an event; one that the person does not have is no error."""
+        """Delete a property of a person, as an `$unset` of an event does.
+
+        A property that the person does not have is not an error.
+        """
         update = PersonUpdate({}, {}, (data.unset,))
         await persons.update(request.author, read_person_id(person_id), update)
         return Unset(success=True)
@@ -201,11 +213,13 @@ class PersonsApi(Controller):
         persons: NamedDependency[PersonChanges],
         delete_events: FromQuery[bool] = False,
     ) -> ASGIResponse:
-        """Permanently, with its distinct ids, and with `delete_events=true` its events, including
-        those accepted but not ingested yet.
+        """Delete a person permanently, with its distinct ids.
 
-        204: everything is deleted. 202: the person is deleted; the rest follows in the background,
-        also after a restart. A later event with one of its distinct ids creates a new person.
+        `delete_events=true` also deletes its events, including those accepted but not ingested yet.
+
+        The response is 204 when everything is deleted. It is 202 when the person is deleted and
+        the rest follows in the background, also after a restart. A later event with one of the
+        distinct ids creates a new person.
         """
         author, person = request.author, read_person_id(person_id)
         done = await persons.erase(author, person, with_events=delete_events)
@@ -215,7 +229,10 @@ class PersonsApi(Controller):
     async def all_activity(
         self, request: ManagementRequest, persons: NamedDependency[PersonChanges]
     ) -> ActivityPage:
-        """Including deleted persons. Changed values are not recorded."""
+        """Return the activity of all persons, including deleted ones.
+
+        Changed values are not recorded.
+        """
         return await activity_page(request, persons.records, "Person")
 
     @get("/{person_id:str}/activity", summary="List a person's activity", scope="activity_log:read")
@@ -230,7 +247,6 @@ class PersonsApi(Controller):
 
 
 async def _person(request: ManagementRequest, persons: PersonChanges, person_id: str) -> Person:
-    """raises: NotFound, Invalid"""
     found = await get_person(persons.records, request.project.id, read_person_id(person_id))
     if found is None:
         raise NotFound
@@ -269,12 +285,19 @@ def name_of(properties: Mapping[str, Any], distinct_ids: Sequence[str]) -> str:
 
 
 def _looks_anonymous(distinct_id: str) -> bool:
-    """Clients give visitors that they do not know a UUID, or something as long with dashes."""
+    """Return whether a distinct id looks like those that clients give to unknown visitors.
+
+    These are UUIDs, or texts as long, with dashes.
+    """
     return len(distinct_id) > 16 and distinct_id.count("-") >= 4
 
 
 def read_person_id(text: str) -> UUID | int:
-    """raises: Invalid"""
+    """Parse the UUID or the numeric id of a person.
+
+    Raises:
+        Invalid: The text is neither.
+    """
     number = object_id(text)
     if number is not None:
         return number
@@ -288,7 +311,7 @@ def read_person_id(text: str) -> UUID | int:
 
 
 def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
-    """This request again at another offset; the first page needs none."""
+    """Return the URL of this request at another offset; the first page needs none."""
     page = request.page
     parameters = [(name, value) for name, value in page.query if name not in _PLACES]
     parameters.append(("limit", str(page.limit)))

@@ -1,6 +1,6 @@
 """Properties of a person that events set without a `$set`.
 
-source: capture.md section 3.3
+Source: capture.md section 3.3.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,12 @@ Properties = Mapping[str, Any]
 Changing = dict[str, Any]
 
 
-@lru_cache(256)  # GeoIP properties, for each event
+@lru_cache(256)  # called with GeoIP properties, for each event
 def initial_name(name: str) -> str:
-    """`$current_url` → `$initial_current_url`, `utm_source` → `$initial_utm_source`"""
+    """Return the name of the property that keeps the first value of another one.
+
+    It is `$initial_current_url` for `$current_url`, and `$initial_utm_source` for `utm_source`.
+    """
     return "$initial_" + name.removeprefix("$")
 
 
@@ -34,8 +37,10 @@ AUTOMATIC = frozenset(_INITIAL)
 
 
 def automatic_properties(event: str, properties: Properties) -> tuple[Changing, Changing]:
-    """Properties to set (latest values) and to set once (`$initial_…`), as new dicts; nulls are
-    left out."""
+    """Return the properties to set (latest values) and those to set once (`$initial_…`).
+
+    Both are new dicts; nulls are left out.
+    """
     if AUTOMATIC.isdisjoint(properties) or event in _SKIPPED_EVENTS:
         return {}, {}
     present = [name for name in _INITIAL if name in properties]

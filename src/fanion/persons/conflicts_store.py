@@ -1,4 +1,4 @@
-"""Finds out whether persons have changed since a batch or an edit has read them."""
+"""Checks of whether persons have changed since a batch or an edit has read them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.tables import persons
 
 _person = persons.c
-# Locked in the order in which the ids are given.
+# The rows are locked in the order in which the ids are given.
 _VERSIONS: Mapping[str, Executable] = {
     "postgresql": text(
         """
@@ -56,12 +56,18 @@ _CHANGED = text(
 
 
 class PersonsChanged(RecordsUnavailable):
-    """What a batch or an edit is based on was changed by another one since it was read: forget it,
-    read it again and retry."""
+    """A conflict: persons that a batch or an edit is based on were changed since they were read.
+
+    The caller must forget what it read, read it again and retry.
+    """
 
 
 def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
-    """Lock these persons, id → version, until the transaction ends. raises: PersonsChanged"""
+    """Lock persons until the transaction ends, and raise PersonsChanged if one has changed.
+
+    Args:
+        expected: The versions that were read, by id.
+    """
     for ids in in_chunks(sorted(expected)):
         rows = connection.execute(_VERSIONS[connection.dialect.name], {"persons": ids})
         if dict(rows.all()) != {one: expected[one] for one in ids}:
@@ -69,11 +75,13 @@ def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> No
 
 
 def require_current(connection: Connection, used: Mapping[int, int]) -> None:
-    """Check without locks that these persons still have their versions. They are not written, so
-    that later changes by others do not conflict: the order of the two is that of their commits.
+    """Raise PersonsChanged unless the persons still have their versions, without locking them.
 
-    used:   id → version
-    raises: PersonsChanged
+    The persons are not written, so that later changes by others do not conflict: the order of the
+    two is that of their commits.
+
+    Args:
+        used: The versions that were read, by id.
     """
     if used and not _are_as_used(connection, used, sum(used.values())):
         raise PersonsChanged("persons were changed since they were read")
@@ -82,8 +90,10 @@ def require_current(connection: Connection, used: Mapping[int, int]) -> None:
 def changed_persons(
     connection: Connection, used: Collection[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Those of (id, version) that have another version or are deleted. PostgreSQL only, which alone
-    is shared by servers."""
+    """Return those (id, version) whose person has another version or is deleted.
+
+    Only for PostgreSQL, which is the only engine that servers share.
+    """
     if not used:
         return set()
     distinct = {number for number, _ in used}
@@ -96,7 +106,12 @@ def changed_persons(
 
 
 def _are_as_used(connection: Connection, used: Collection[int], versions: int) -> bool:
-    """used: ids; versions: the sum of those that they had"""
+    """Return whether persons still have the versions with this sum.
+
+    Args:
+        used: Ids of persons.
+        versions: The sum of the versions that they had.
+    """
     ids: Any = list(used)
     if connection.dialect.name == "sqlite":
         ids = msgspec.json.encode(ids).decode()

@@ -26,7 +26,7 @@ from fanion.persons.store import Person
 from fanion.persons.versions_store import Versions
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
-TRIES_MAX = 10  # when another server changes the same person
+TRIES_MAX = 10  # attempts when another server changes the same person
 
 _person = persons.c
 _link = person_distinct_ids.c
@@ -36,7 +36,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PersonTooLarge(Invalid):
-    """attr: the field that holds the properties"""
+    """A change that would make a person's properties too large.
+
+    Args:
+        attr: The field of the request that holds the properties.
+    """
 
     def __init__(self, properties_bytes: int, attr: str = "properties") -> None:
         super().__init__(
@@ -49,9 +53,12 @@ class PersonTooLarge(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class PersonChanges:
-    """turn:     lock that is held while persons are changed in this process
-    changed:  called with the project, the person's number and its distinct ids
-    finished: called with an erasure that was begun; returns whether it is done everywhere
+    """The changes of persons through the API.
+
+    Attributes:
+        turn: A lock that is held while persons are changed in this process.
+        changed: Called with the project, the person's id and its distinct ids.
+        finished: Called with an erasure that was begun; returns whether it is done everywhere.
     """
 
     records: Records
@@ -62,7 +69,13 @@ class PersonChanges:
     versions: Versions
 
     async def update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
-        """raises: NotFound, PersonTooLarge; Unavailable, when nothing has been changed"""
+        """Change properties of a person and return the person.
+
+        Raises:
+            NotFound: The project has no such person.
+            PersonTooLarge: The properties would exceed the limit.
+            Unavailable: Others changed the person in every attempt; nothing has been changed.
+        """
         async with self.turn:
             for _ in range(TRIES_MAX):
                 with suppress(PersonsChanged):
@@ -70,10 +83,13 @@ class PersonChanges:
         raise Unavailable
 
     async def erase(self, author: Author, person: UUID | int, *, with_events: bool) -> bool:
-        """Delete a person permanently. What cannot be done at once is done in the background.
+        """Delete a person permanently; what cannot be done at once is done in the background.
 
-        returns: whether nothing of it is left
-        raises:  NotFound
+        Returns:
+            Whether nothing of the person is left.
+
+        Raises:
+            NotFound: The project has no such person.
         """
         async with self.turn:
             found, distinct_ids = await self._find(author.project_id, person)
@@ -91,7 +107,7 @@ class PersonChanges:
         project_id = author.project_id
         found, distinct_ids = await self._find(project_id, person)
         before = found.version
-        # Off the event loop: the body may bring megabytes.
+        # Run off the event loop, since the body may bring megabytes.
         edit = await asyncio.to_thread(edit_of, found, update, is_new=False)
         if edit is not None:
             if not edit.may_be_made(found):
@@ -112,7 +128,6 @@ class PersonChanges:
         )
 
     async def _find(self, project_id: int, person: UUID | int) -> tuple[PersonState, Sequence[str]]:
-        """raises: NotFound"""
         async with self.records.read() as connection:
             found = await connection.run_sync(_find, project_id, person)
         if found is None:
@@ -128,14 +143,13 @@ class PersonChanges:
             async with self.records.write() as connection:
                 await connection.run_sync(forget_mirrored, [person.version])
         except (EventStoreUnavailable, RecordsUnavailable) as error:
-            # The loop `mirror` sends it again.
+            # The loop `mirror` sends the person again.
             structlog.get_logger().warning("person_not_mirrored", reason=str(error))
 
 
 def _find(
     connection: Connection, project_id: int, person: UUID | int
 ) -> tuple[PersonState, Sequence[str]] | None:
-    """person: one that was merged away is the one it became"""
     wanted = _person.id == person
     if isinstance(person, UUID):
         became = connection.scalar(

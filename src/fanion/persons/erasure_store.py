@@ -1,5 +1,7 @@
-"""Deletes persons from the records store, and records erasures until all stores have completed
-them."""
+"""The deletion of persons from the records store.
+
+Erasures are recorded until all stores have completed them.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -18,7 +20,7 @@ from fanion.events.event import Erasure, Override
 from fanion.persons.merge_store import note_lost_members
 from fanion.persons.pending_identities_store import forget_waiting
 
-UUIDS_MAX = 1_000  # of one statement
+UUIDS_MAX = 1_000  # in one statement
 
 _person = persons.c
 _link = person_distinct_ids.c
@@ -32,8 +34,12 @@ def begin_erasure(
 ) -> Erasure | None:
     """Remove a person, its distinct ids and the overrides that lead to it.
 
-    version:  drawn for it: attempts at batches have mirrored the person with lower ones
-    returns: the erasure to complete; None if there is no such person
+    Args:
+        version: Drawn for the erasure: attempts at batches have mirrored the person with lower
+            ones.
+
+    Returns:
+        The erasure to complete; None if there is no such person.
     """
     project_id = author.project_id
     person = connection.execute(
@@ -62,14 +68,16 @@ def begin_erasure(
 
 
 def load_floors(connection: Connection, project_ids: Sequence[int]) -> dict[int, int]:
-    """The version above which new persons start, of projects with deleted persons. It rises with
-    every deletion."""
+    """Return the version above which new persons start, by project with deleted persons.
+
+    The version rises with every deletion.
+    """
     statement = select(_floor.project_id, _floor.version).where(_floor.project_id.in_(project_ids))
     return {row.project_id: row.version for row in connection.execute(statement)}
 
 
 def load_erasures(connection: Connection, project_ids: Sequence[int]) -> dict[int, list[Erasure]]:
-    """Erasures that ingestion must apply, by project."""
+    """Return the erasures that ingestion must apply, by project."""
     found: dict[int, list[Erasure]] = {}
     statement = _erasures().where(_erasure.project_id.in_(project_ids))
     for row in connection.execute(statement):
@@ -78,7 +86,7 @@ def load_erasures(connection: Connection, project_ids: Sequence[int]) -> dict[in
 
 
 def unfinished_erasures(connection: Connection) -> list[Erasure]:
-    """Of all projects, the oldest first."""
+    """Return the unfinished erasures of all projects, oldest first."""
     statement = _erasures().where(_erasure.finished_at.is_(None)).order_by(_erasure.id)
     return [_read(row) for row in connection.execute(statement)]
 
@@ -95,14 +103,14 @@ def finish_erasure(connection: Connection, erasure_id: int, now: datetime) -> No
 
 
 def forget_erasures(connection: Connection, finished_before: datetime) -> None:
-    """Delete their rows, which contain distinct ids."""
+    """Delete the records of finished erasures, because they contain distinct ids."""
     connection.execute(delete(person_erasures).where(_erasure.finished_at < finished_before))
 
 
 def current_overrides(
     connection: Connection, project_id: int, uuids: Sequence[UUID]
 ) -> list[Override]:
-    """Overrides of these persons that were created after their deletion, because they came back."""
+    """Return the overrides of deleted persons that were created later, because they came back."""
     found: list[Override] = []
     for start in range(0, len(uuids), UUIDS_MAX):
         some = uuids[start : start + UUIDS_MAX]
@@ -119,7 +127,7 @@ def _tuples(rows: Iterable[Row[Any]]) -> Iterable[tuple[UUID, UUID, int]]:
 
 
 def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID) -> None:
-    """Rows of other tables are deleted by cascade."""
+    """Delete the rows of a person; rows of other tables are deleted by cascade."""
     note_lost_members(connection, [person_id])
     connection.execute(delete(person_distinct_ids).where(_link.person_id == person_id))
     connection.execute(
@@ -132,12 +140,12 @@ def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID)
 
 
 def _forget_results(connection: Connection, project_id: int) -> None:
-    """Results calculated before may contain a property value of the person."""
+    """Delete the project's insight results, which may contain a property value of the person."""
     connection.execute(delete(insight_results).where(insight_results.c.project_id == project_id))
 
 
 def _raise_floor(connection: Connection, project_id: int, version: int) -> int:
-    """Raise it above `version` and above its former value."""
+    """Raise the project's floor above `version` and above its former value."""
     known = connection.scalar(
         select(_floor.version).where(_floor.project_id == project_id).with_for_update()
     )
@@ -186,7 +194,7 @@ def _remember(
 
 
 def _deleted(author: Author, uuid: UUID) -> ActivityRecord:
-    """Contains only the id: the entry outlives the person."""
+    """Return the activity of a deletion, with only the id: the entry outlives the person."""
     return ActivityRecord(
         author=author, scope="Person", item_id=str(uuid), activity="deleted", name=str(uuid)
     )

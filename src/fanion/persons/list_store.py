@@ -24,9 +24,9 @@ from fanion.properties.filters import Property
 
 # Persons read at a time when filtering by properties.
 SCAN_MAX = 1_000
-# Properties of a page in memory as text; 10,000 persons of 2 KB take a third of it.
+# Limit of a page's properties in memory as text; 10,000 persons of 2 KB take a third of it.
 PAGE_BYTES_MAX = 64 * 2**20
-# Read at a time, with a minimum number of persons: of the largest these are 50 MB.
+# Properties read at a time, but of at least PORTION_ROWS_MIN persons: 50 MB of the largest ones.
 PORTION_BYTES = 4 * 2**20
 PORTION_ROWS_MIN = 100
 
@@ -49,15 +49,18 @@ class PersonKey(Protocol):
 Choose = Callable[[Sequence[PersonKey]], Awaitable[Sequence[PersonKey]]]
 # The position of a person in a list: lists are ordered by it, the newest first.
 Place = tuple[datetime, int]
-# Reads up to a number of persons behind a position, or from the beginning.
+# Reads up to a number of persons after a position, or from the beginning.
 Read = Callable[[Place | None, int], Awaitable[Sequence[PersonKey]]]
 
 
 @dataclass(frozen=True, slots=True)
 class PersonsPage:
-    """seen:   number of rows of the list; persons deleted meanwhile are included
-    last:   the last of them
-    is_cut: whether the list continues
+    """A page of a list of persons.
+
+    Attributes:
+        seen: The number of rows of the list, including persons deleted meanwhile.
+        last: The last of these rows.
+        is_cut: Whether the list continues.
     """
 
     persons: list[Person]
@@ -68,10 +71,12 @@ class PersonsPage:
 
 @dataclass(frozen=True, slots=True)
 class PersonQuery:
-    """search: as of `is_found`
+    """Conditions on persons, combined by AND, and the page to return.
 
-    chosen: of those that are found, in their order; None for all of them
-    after:  the last person of the page before, from where `offset` need not be counted again
+    Attributes:
+        search: Read as by `is_found`.
+        chosen: Selects some of the persons found, in their order; None selects all of them.
+        after: The last person of the previous page, from where `offset` need not be counted again.
     """
 
     distinct_id: str | None = None
@@ -84,7 +89,7 @@ class PersonQuery:
 
 
 async def find_persons(records: Records, project_id: int, query: PersonQuery) -> PersonsPage:
-    """One page, newest first."""
+    """Return one page of persons, newest first."""
 
     async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
         statement = keys_of(project_id).where(*_conditions(project_id, query))
@@ -109,8 +114,10 @@ async def read_page(
     distinct_ids_max: int | None = None,
     bytes_max: int = PAGE_BYTES_MAX,
 ) -> PersonsPage:
-    """The persons of a page. It ends early, after a portion, when their properties exceed
-    `bytes_max`."""
+    """Return the persons of a page.
+
+    The page ends early, after a portion, when the properties exceed `bytes_max`.
+    """
     found: list[Person] = []
     seen = size = 0
     async with aclosing(in_portions(records, project_id, keys, distinct_ids_max)) as portions:
@@ -129,8 +136,13 @@ async def in_portions(
     keys: Sequence[PersonKey],
     distinct_ids_max: int | None = None,
 ) -> AsyncGenerator[tuple[list[Person], int]]:
-    """Persons in the order of their keys, without deleted ones, in portions of about PORTION_BYTES,
-    estimated from the previous portion; each with its number of keys."""
+    """Yield persons in the order of their keys, without deleted ones, in portions.
+
+    A portion has about PORTION_BYTES of properties, estimated from the previous portion.
+
+    Yields:
+        The persons, and the number of keys of the portion.
+    """
     start, rows = 0, PORTION_ROWS_MIN
     while start < len(keys):
         some = keys[start : start + rows]
@@ -153,7 +165,7 @@ def keys_of(project_id: int) -> Select[Any]:
 
 
 async def read_keys(records: Records, statement: Select[Any]) -> Sequence[PersonKey]:
-    """statement: of `keys_of`"""
+    """Return the rows of a statement that is based on `keys_of`."""
     async with records.read() as connection:
         keys: Sequence[PersonKey] = (await connection.execute(statement)).all()
     return keys
@@ -162,9 +174,10 @@ async def read_keys(records: Records, statement: Select[Any]) -> Sequence[Person
 def having(
     properties: Sequence[Property], events: EventStore, project_id: int, now: datetime
 ) -> Choose:
-    """Selects persons that have all of the properties, as the event store compares them.
+    """Return the choice of the persons that have all of the properties.
 
-    raises (the choice): Invalid, EventStoreUnavailable
+    The event store compares them. The choice raises Invalid when they cannot be compared, and
+    EventStoreUnavailable.
     """
 
     async def choose(keys: Sequence[PersonKey]) -> Sequence[PersonKey]:
@@ -189,7 +202,7 @@ def having(
 async def choose_page(
     read: Read, choose: Choose, place: Place | None, limit: int, offset: int
 ) -> list[PersonKey]:
-    """Read persons in portions until the page is full. Those before `offset` are only counted."""
+    """Read persons in portions until the page is full; those before `offset` are only counted."""
     found: list[PersonKey] = []
     before = offset
     while len(found) < limit:
@@ -204,7 +217,7 @@ async def choose_page(
 
 
 async def place_of(records: Records, project_id: int, person: UUID | None) -> Place | None:
-    """None if the person was deleted."""
+    """Return the position of a person in lists, or None if the person was deleted."""
     if person is None:
         return None
     statement = keys_of(project_id).where(_person.id.in_(ids_by_uuid(project_id, [person])))
@@ -214,7 +227,7 @@ async def place_of(records: Records, project_id: int, person: UUID | None) -> Pl
 
 
 def newest_first(statement: Select[Any], place: Place | None) -> Select[Any]:
-    """In the order of lists, behind a position."""
+    """Order a statement as lists are ordered, and begin after a position."""
     ordered = statement.order_by(_person.created_at.desc(), _person.id.desc())
     if place is None:
         return ordered

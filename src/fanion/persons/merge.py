@@ -2,10 +2,10 @@
 
 `Population` is a unit of work. It is loaded with the persons of the distinct ids in a batch,
 applies the batch's commands in order of arrival, and returns the changes to be written. It is
-deterministic, ids of new persons included.
+deterministic, including the ids of new persons.
 
-A person's properties are limited (`properties.size`). The update of one event is applied whole or
-not at all: not if the person would then exceed the limit and be larger than before. A merge is
+A person's properties are limited (`properties.size`). The update of one event is applied as a
+whole, or not at all if the person would then exceed the limit and be larger than before. A merge is
 always applied; properties of the merged person that do not fit are left out.
 """
 
@@ -31,7 +31,7 @@ from fanion.properties.size import (
 )
 
 PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
-# Version 5 and the variant. source: RFC 9562 section 5.5
+# The bits of version 5 and of the variant. Source: RFC 9562 section 5.5.
 _KIND = 5 << 76 | 2 << 62
 _WITHOUT_KIND = ~(15 << 76 | 3 << 62)
 
@@ -42,11 +42,14 @@ _ILLEGAL_IN_ANY_CASE = frozenset(
     ]
 )
 _ILLEGAL_AS_WRITTEN = frozenset(["[object Object]", "NaN", "None", "none", "null", "0"])
-NAMES_LISTED_MAX = 40  # of omitted properties
+NAMES_LISTED_MAX = 40  # names of omitted properties that are kept
 
 
 class PersonUpdate(msgspec.Struct, frozen=True, gc=False):
-    """Applied in the order set_once, set, unset. source: capture.md 3.2"""
+    """The update of a person by one event, applied in the order set_once, set, unset.
+
+    Source: capture.md 3.2.
+    """
 
     set: Mapping[str, Any]
     set_once: Mapping[str, Any]
@@ -60,7 +63,7 @@ class MergeKind(StrEnum):
 
 
 class Merge(msgspec.Struct, frozen=True, gc=False):
-    """Merge the person of `other_id` into that of the event's distinct id."""
+    """A merge of the person of `other_id` into the person of the event's distinct id."""
 
     kind: MergeKind
     other_id: str
@@ -69,8 +72,10 @@ class Merge(msgspec.Struct, frozen=True, gc=False):
 class PersonCommand(Protocol):
     """The effect of one event on persons.
 
-    timestamp:    aware, UTC; a person is as old as the earliest of its events
-    makes_person: False for events without a person profile, which neither create nor change one
+    Attributes:
+        timestamp: An aware time in UTC; a person is as old as the earliest of its events.
+        makes_person: False for events without a person profile, which neither create nor change
+            a person.
     """
 
     @property
@@ -89,8 +94,9 @@ class PersonCommand(Protocol):
 class PersonState(SizedProperties):
     """A person in memory, owned and changed by `Population`.
 
-    id:      in the records store; None until it is stored
-    version: as stored, 0 until it is stored
+    Attributes:
+        id: The id in the records store; None until the person is stored.
+        version: The stored version; 0 until the person is stored.
     """
 
     id: int | None
@@ -115,9 +121,11 @@ class Merged:
 class OmittedProperties:
     """Properties that were not set because the person would have become too large.
 
-    command:  of the event that would have set them
-    is_merge: they are those of a merged person; otherwise the event's own
-    count:    number of properties; names: the first NAMES_LISTED_MAX of them
+    Attributes:
+        command: The command of the event that would have set them.
+        is_merge: Whether they are those of a merged person; otherwise they are the event's own.
+        count: The number of properties.
+        names: The first NAMES_LISTED_MAX of them.
     """
 
     command: "PersonCommand"
@@ -129,15 +137,17 @@ class OmittedProperties:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes to write, in this order. Persons have the version that is stored until they are
-    given the one to write.
+    """The changes to write, in this order.
 
-    attached:  distinct ids seen for the first time, with their persons
-    overrides: merged person → surviving person, those included that this batch has created;
-               earlier overrides to a merged person must follow. Also, for each attached distinct
-               id, the person that its events without a profile have → the one that it belongs to
-    expected:  number → version of the stored persons that this is based on
-    omitted:  in the order of the commands
+    Persons have the version that is stored until they are given the one to write.
+
+    Attributes:
+        attached: Distinct ids seen for the first time, with their persons.
+        overrides: Merged person → surviving person, including persons that this batch has created;
+            earlier overrides to a merged person must follow. Also, for each attached distinct id,
+            the person that its events without a profile have → the person that it belongs to.
+        expected: Id → version of the stored persons that the changes are based on.
+        omitted: In the order of the commands.
     """
 
     created: tuple[PersonState, ...]
@@ -149,7 +159,11 @@ class Changes:
     omitted: tuple[OmittedProperties, ...] = ()
 
     def give_version(self, version: int) -> None:
-        """version: to write; higher than that of each of these persons"""
+        """Give the version to write to all changed persons.
+
+        Args:
+            version: Higher than that of each of these persons.
+        """
         for person in (*self.created, *self.updated, *(one.person for one in self.merged)):
             person.version = version
 
@@ -157,8 +171,9 @@ class Changes:
 class Population:
     """The persons that a batch names, as a unit of work.
 
-    persons:   by distinct id; two distinct ids of a person must share one PersonState
-    bytes_max: of the properties of one person
+    Args:
+        persons: By distinct id; two distinct ids of a person must share one PersonState.
+        bytes_max: The limit of the properties of one person.
     """
 
     def __init__(
@@ -171,7 +186,7 @@ class Population:
         self._bytes_max = bytes_max
         self._persons = dict(persons)
         self._attached: list[str] = []
-        self._joined: list[str] = []  # those of them that were given to another id's person
+        self._joined: list[str] = []  # attached ids that were given to the person of another id
         self._anonymous: dict[str, UUID] = {}
         self._created: list[PersonState] = []
         self._touched: dict[PersonState, None] = {}
@@ -179,9 +194,9 @@ class Population:
         self._omitted: list[OmittedProperties] = []
 
     def apply(self, command: PersonCommand) -> UUID:
-        """Apply the command of an event; returns the event's person, which may not exist yet.
+        """Apply the command of an event, and return the event's person, which may not exist yet.
 
-        source: capture.md sections 3.2, 3.4 and 4
+        Source: capture.md sections 3.2, 3.4 and 4.
         """
         if not command.makes_person:
             existing = self._find(command.distinct_id)
@@ -204,7 +219,7 @@ class Population:
         return person.uuid
 
     def changes(self) -> Changes:
-        """To be called once, after all commands."""
+        """Return the changes to write; to be called once, after all commands."""
         stored = [person for person in self._touched if person.id is not None]
         created = [person for person in self._created if person._merged_into is None]
         merged = [person for person in self._vanished if person.id is not None]
@@ -231,7 +246,7 @@ class Population:
         return {old: new for old, new in survivors.items() if old != new}
 
     def persons(self) -> dict[str, PersonState]:
-        """The person of each distinct id now."""
+        """Return the current person of each distinct id."""
         return {
             name: person if person._merged_into is None else _survivor(person)
             for name, person in self._persons.items()
@@ -266,7 +281,10 @@ class Population:
             self._note(command, person, (*edit.put, *edit.removed), is_merge=False)
 
     def _merge(self, command: PersonCommand, survivor: PersonState, other: PersonState) -> None:
-        """Constant time: distinct ids of `other` are resolved when they are looked up."""
+        """Merge `other` into `survivor`, in constant time for its distinct ids.
+
+        The distinct ids of `other` are resolved when they are looked up.
+        """
         taken, size = fitting(
             survivor.properties_bytes, survivor.properties, other.properties, self._bytes_max
         )
@@ -305,7 +323,7 @@ class Population:
         return person
 
     def _future(self, distinct_id: str) -> UUID:
-        """The person that a distinct id without one would get."""
+        """Return the person that a distinct id without one would get."""
         known = self._anonymous.get(distinct_id)
         if known is None:
             known = self._anonymous[distinct_id] = person_uuid(self._project_id, distinct_id)
@@ -327,17 +345,19 @@ class Population:
 
 
 def person_uuid(project_id: int, distinct_id: str) -> UUID:
-    """The id of a person that is created for a distinct id; the same when a batch is repeated."""
-    # As `uuid.uuid5`, in half the time.
+    """Return the id of the person created for a distinct id, the same if a batch is repeated."""
+    # The result is that of `uuid.uuid5`, in half the time.
     name = f"{project_id}:{distinct_id}".encode()
     digest = sha1(PERSON_NAMESPACE + name, usedforsecurity=False).digest()
     return uuid_of(int.from_bytes(digest[:16]) & _WITHOUT_KIND | _KIND)
 
 
 def is_legal_id(distinct_id: str) -> bool:
-    """Whether a distinct id may be merged: not if faulty clients send it for many users.
+    """Return whether a distinct id may be merged.
 
-    source: capture.md section 4
+    Ids that faulty clients send for many users may not.
+
+    Source: capture.md section 4.
     """
     bare = distinct_id.strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"":
@@ -366,8 +386,10 @@ def _survivor(person: PersonState) -> PersonState:
 class Edit(msgspec.Struct, frozen=True, gc=False):
     """The effective change of a person's properties.
 
-    put:         properties with other values than before; removed: names of existing properties
-    bytes_after: size of all properties after it
+    Attributes:
+        put: Properties with other values than before.
+        removed: Names of existing properties to be removed.
+        bytes_after: The size of all properties after the change.
     """
 
     put: dict[str, Any]
@@ -388,9 +410,12 @@ class Edit(msgspec.Struct, frozen=True, gc=False):
 
 
 def edit_of(person: PersonState, update: PersonUpdate, is_new: bool) -> Edit | None:
-    """None if nothing changes. is_new: the event of the update has created the person
+    """Return the effective change that an update makes, or None if nothing changes.
 
-    source: capture.md 3.2
+    Args:
+        is_new: Whether the event of the update has created the person.
+
+    Source: capture.md 3.2.
     """
     properties = person.properties
     if not properties:

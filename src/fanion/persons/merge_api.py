@@ -1,4 +1,4 @@
-"""Merging persons over HTTP, and what a merge would do."""
+"""API of merging persons, and of previews of a merge."""
 
 import asyncio
 from collections.abc import Sequence
@@ -139,13 +139,15 @@ class PersonMergesApi(Controller):
         data: RequestBody[MergeBody],
         merges: NamedDependency[PersonMerges],
     ) -> Response[PersonBody]:
-        """As one `$merge_dangerously` event for each of `ids`: identified persons are merged too.
-        The values of this person win over those of the others, and earlier ones of `ids` over
-        later ones. All are merged or none. It cannot be undone; see the preview.
+        """Merge persons into this one, as one `$merge_dangerously` event for each of `ids` does.
 
-        201: done; the answer is the merged person. Persons that were merged before are no error.
-        202: events that were accepted earlier are still being ingested. The merge follows them,
-        also after a restart; the answer is the person as it is.
+        Identified persons are merged too. The values of this person win over those of the others,
+        and earlier ones of `ids` over later ones. All are merged or none. It cannot be undone; see
+        the preview.
+
+        The response is 201, with the merged person, when the merge is done. Persons that were
+        merged before are not an error. It is 202, with the person as it is, when events that were
+        accepted earlier are still being ingested. The merge follows them, also after a restart.
         """
         author, removed = request.author, request.project.ingestion.removed_properties
         person = read_person_id(person_id)
@@ -169,14 +171,16 @@ class PersonMergesApi(Controller):
         data: RequestBody[MergeBody],
         merges: NamedDependency[PersonMerges],
     ) -> MergePreview:
-        """The result of the merge if it were made now, and what is lost. Nothing is changed."""
+        """Return the result of the merge if it were made now, and what would be lost.
+
+        Nothing is changed.
+        """
         person = read_person_id(person_id)
         found = await merges.preview(request.author, person, _read_ids(data.ids))
         return await asyncio.to_thread(_preview, found)
 
 
 def _read_ids(texts: Sequence[str]) -> list[PersonId]:
-    """raises: Invalid"""
     if not texts:
         raise Invalid("This list may not be empty.", code="empty", attr="ids")
     if len(texts) > PERSONS_MAX:
@@ -219,7 +223,7 @@ def _preview(preview: Preview) -> MergePreview:
 
 
 def _persons(preview: Preview) -> list[PreviewedPerson]:
-    """As they are before the merge."""
+    """Return the persons as they are before the merge."""
     stored, found = preview.stored, []
     for row, before in zip(stored.states, preview.outcome.before, strict=True):
         events = None if preview.events is None else preview.events.get(row.uuid, 0)
@@ -260,7 +264,10 @@ def _cohort(cohort: StoredCohort, survivor: int) -> PreviewedCohort:
 
 
 def _identities(preview: Preview) -> Sequence[PreviewedIdentity]:
-    """The first in the order of the request remains, as `merge_store` moves them."""
+    """Return the flag identities, of which the first in the order of the request remains.
+
+    `merge_store` moves them in the same way.
+    """
     found, persons = [], preview.stored.request.persons
     for flag_key, of_persons in preview.stored.identities.items():
         having = [one for one in persons if one.id in of_persons]

@@ -1,4 +1,4 @@
-"""What a merge would do to persons, computed by the merge itself on copies of them."""
+"""The preview of a merge of persons, computed by the merge itself on copies of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class MergeCommand(msgspec.Struct, frozen=True):
-    """A `merge.PersonCommand`: the event that a request makes for one person."""
+    """The `merge.PersonCommand` of the event that a request makes for one person."""
 
     distinct_id: str
     timestamp: datetime
@@ -26,7 +26,11 @@ class MergeCommand(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A person before the merge. distinct_id: by which the event names it"""
+    """A person before the merge.
+
+    Attributes:
+        distinct_id: The distinct id by which the event names the person.
+    """
 
     state: PersonState
     distinct_id: str
@@ -34,9 +38,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class PropertyOutcome:
-    """person: the one whose value remains, None if the property is left out
-    value:  that value
-    lost:   other values, by person
+    """The outcome of a merge for one property.
+
+    Attributes:
+        person: The person whose value remains; None if the property is left out.
+        value: The value that remains.
+        lost: Other values, by person.
     """
 
     name: str
@@ -47,9 +54,12 @@ class PropertyOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """survivor: after the merge
-    before: properties of each person before it, in the order of the request
-    properties: first those of which a value is lost, in the order of their names
+    """The outcome of a merge.
+
+    Attributes:
+        survivor: The surviving person after the merge.
+        before: The properties of each person before the merge, in the order of the request.
+        properties: First those of which a value is lost, in the order of their names.
     """
 
     survivor: PersonState
@@ -58,7 +68,7 @@ class Outcome:
 
     @property
     def lost(self) -> int:
-        """Number of values that are lost."""
+        """The number of values that are lost."""
         return sum(len(one.lost) for one in self.properties)
 
 
@@ -68,7 +78,11 @@ def foresee(
     sides: Sequence[Side],
     bytes_max: int = PROPERTIES_BYTES_MAX,
 ) -> Outcome:
-    """sides: the surviving person, then those to be merged in this order; their states change"""
+    """Merge persons in memory, and return the outcome.
+
+    Args:
+        sides: The surviving person, then those to be merged in this order. Their states change.
+    """
     survivor, *others = sides
     before = [(one.state.uuid, dict(one.state.properties)) for one in sides]
     population = Population(

@@ -15,11 +15,13 @@ from fanion.errors import Invalid, NotFound
 from fanion.persons.merge import is_legal_id
 from fanion.persons.state_store import STATE_COLUMNS, ids_by_uuid
 
-# Merged into another one by one request. Their properties are read together.
+# Persons that one request merges into another one. Their properties are read together.
 PERSONS_MAX = 20
-# Of these persons together: one transaction of ingestion moves them, and the next batch waits.
+# Distinct ids of these persons together: one transaction of ingestion moves them, and the next
+# batch waits for it.
 DISTINCT_IDS_MAX = 10_000
-# Of one person, in which one is looked for that may be merged. The forms of all others are fewer.
+# Distinct ids of one person that are searched for one that may be merged. Those that may not be
+# merged have fewer forms.
 LOOKED_AT_MAX = 1_000
 
 _person = persons.c
@@ -34,7 +36,12 @@ PersonId = UUID | int
 
 @dataclass(frozen=True, slots=True)
 class MergedPerson:
-    """id: in the records store; distinct_id: one by which an event may merge the person"""
+    """A person that takes part in a merge.
+
+    Attributes:
+        id: The id in the records store.
+        distinct_id: A distinct id by which an event may merge the person.
+    """
 
     id: int
     uuid: UUID
@@ -43,8 +50,12 @@ class MergedPerson:
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """others: to be merged into `survivor`, in the order of the request; empty if all are its own
-    already"""
+    """A request to merge persons.
+
+    Attributes:
+        others: The persons to merge into `survivor`, in the order of the request; empty if all of
+            them have become the survivor already.
+    """
 
     survivor: MergedPerson
     others: Sequence[MergedPerson]
@@ -56,7 +67,11 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class StoredCohort:
-    """persons: ids of the members among those asked for"""
+    """A cohort of which some persons of a request are members.
+
+    Attributes:
+        persons: Ids of these persons.
+    """
 
     id: int
     name: str
@@ -66,11 +81,13 @@ class StoredCohort:
 
 @dataclass(frozen=True, slots=True)
 class StoredPersons:
-    """What is stored about the persons of a request.
+    """The stored data of the persons of a request.
 
-    states:       rows of STATE_COLUMNS, in the order of the request
-    distinct_ids: the first of all of them; counts: number of each person
-    identities:   flag key → id of the person → hash key
+    Attributes:
+        states: Rows of STATE_COLUMNS, in the order of the request.
+        distinct_ids: The first distinct ids of all persons together.
+        counts: The number of distinct ids by id of the person.
+        identities: Flag key → id of the person → hash key.
     """
 
     request: MergeRequest
@@ -91,10 +108,15 @@ class _Found:
 def read_request(
     connection: Connection, project_id: int, person: PersonId, ids: Sequence[PersonId]
 ) -> MergeRequest:
-    """A person that was merged before stands for the one it became.
+    """Read the persons of a request; one that was merged before stands for the person it became.
 
-    ids:    of persons to merge into `person`
-    raises: NotFound; Invalid, `attr` of which names the id
+    Args:
+        ids: Ids of the persons to merge into `person`.
+
+    Raises:
+        NotFound: `person` does not exist.
+        Invalid: One of `ids` cannot be merged, and `attr` names it; or there are too many
+            distinct ids.
     """
     survivor = _find(connection, project_id, person)
     if survivor is None:
@@ -118,7 +140,7 @@ def read_request(
 def read_persons(
     connection: Connection, project_id: int, request: MergeRequest, distinct_ids_max: int
 ) -> StoredPersons:
-    """All from one snapshot, if `connection` reads from one."""
+    """Read the data of the persons, from one snapshot if `connection` reads from one."""
     ids = [one.id for one in request.persons]
     rows = connection.execute(select(*STATE_COLUMNS).where(_person.id.in_(ids)))
     states = {row.id: row for row in rows}
@@ -134,7 +156,7 @@ def read_persons(
 
 
 def are_merged(connection: Connection, project_id: int, uuids: Iterable[UUID]) -> bool:
-    """Whether they all have become one person, which exists."""
+    """Return whether the persons have all become one person, which exists."""
     found = {_find(connection, project_id, uuid) for uuid in uuids}
     return None not in found and len({one.id for one in found if one is not None}) == 1
 
@@ -155,7 +177,13 @@ def _find(connection: Connection, project_id: int, person: PersonId) -> _Found |
 
 
 def _mergeable(connection: Connection, found: _Found, attr: str | None) -> MergedPerson:
-    """raises: Invalid. source: capture.md section 4, rule 2"""
+    """Return the person with a distinct id by which it may be merged.
+
+    Raises:
+        Invalid: No distinct id of the person may be merged.
+
+    Source: capture.md section 4, rule 2.
+    """
     ids = connection.scalars(
         select(_link.distinct_id)
         .where(_link.person_id == found.id)

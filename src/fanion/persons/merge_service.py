@@ -1,4 +1,4 @@
-"""Merges persons by request: as an event of the accept log (decision 13)."""
+"""Merges of persons by request, each made as an event of the accept log (decision 13)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from fanion.persons.merge_request_store import (
 from fanion.persons.state_store import read_state
 from fanion.runtime.background import Backoff
 
-# How long an answer waits for ingestion. What is accepted is merged also after that.
+# How long a response waits for ingestion. An accepted merge is also made after that.
 WAIT_S = 10.0
 LOOK_FIRST_S, LOOK_MAX_S = 0.01, 0.25
 # A project may remove properties from all of its events. Without this one no event merges persons.
@@ -38,7 +38,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class NotMerged(AppError):
-    """A person was deleted while the request was being handled."""
+    """The failure of a merge, because a person was deleted while the request was being handled."""
 
     status, type, default_code = 409, "invalid_request", "conflict"
     default_detail = "The persons were not merged, because one of them was changed meanwhile."
@@ -46,7 +46,11 @@ class NotMerged(AppError):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """events: number by person, None if counting them takes too long"""
+    """The preview of a merge.
+
+    Attributes:
+        events: The number of events by person; None if counting them takes too long.
+    """
 
     stored: StoredPersons
     outcome: Outcome
@@ -55,7 +59,11 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class PersonMerges:
-    """is_ingested: whether an entry of the log and all before it are ingested"""
+    """The merges of persons by request.
+
+    Attributes:
+        is_ingested: Returns whether an entry of the log and all before it are ingested.
+    """
 
     records: Records
     events: EventStore
@@ -68,9 +76,17 @@ class PersonMerges:
     ) -> bool:
         """Merge `ids` into `person`.
 
-        removed: properties that the project removes from its events
-        returns: whether it is done; otherwise it is accepted and follows
-        raises:  NotFound, Invalid, NotMerged; Unavailable, when nothing has been accepted
+        Args:
+            removed: Properties that the project removes from its events.
+
+        Returns:
+            Whether the merge is done; otherwise it is accepted and follows.
+
+        Raises:
+            NotFound: `person` does not exist.
+            Invalid: The persons cannot be merged.
+            NotMerged: One of the persons was deleted meanwhile.
+            Unavailable: Nothing has been accepted.
         """
         async with self.records.read() as connection:
             request = await connection.run_sync(read_request, author.project_id, person, ids)
@@ -91,7 +107,12 @@ class PersonMerges:
         return True
 
     async def preview(self, author: Author, person: PersonId, ids: Sequence[PersonId]) -> Preview:
-        """Of the persons as they are stored now; nothing is changed. raises: NotFound, Invalid"""
+        """Preview a merge of the persons as they are stored now; nothing is changed.
+
+        Raises:
+            NotFound: `person` does not exist.
+            Invalid: The persons cannot be merged.
+        """
         project_id = author.project_id
         async with self.records.read() as connection:
             request = await connection.run_sync(read_request, project_id, person, ids)
@@ -108,7 +129,10 @@ class PersonMerges:
         return Preview(stored, outcome, events)
 
     async def _accept(self, author: Author, request: MergeRequest) -> int:
-        """The id of the entry. The activity is written if, and only if, the log accepts it."""
+        """Append the merge to the log and return the id of its entry.
+
+        The activity is written if, and only if, the log accepts the entry.
+        """
         try:
             async with self.records.write() as connection:
                 await connection.run_sync(record, merged_activity(author, request))
@@ -121,7 +145,10 @@ class PersonMerges:
             raise Unavailable("The merge cannot be stored now. Please retry.") from error
 
     async def _ingested(self, entry_id: int) -> bool:
-        """Whether it is within `wait_s`. Another server may ingest, hence the records are asked."""
+        """Return whether an entry is ingested within `wait_s`.
+
+        Another server may ingest it, hence the records store is asked.
+        """
         backoff = Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         try:
             async with asyncio.timeout(self.wait_s):
@@ -134,7 +161,10 @@ class PersonMerges:
 
 
 def envelope_of(author: Author, request: MergeRequest) -> Envelope:
-    """Accepted at the time of the request: a deletion of one of the persons after that wins."""
+    """Return the log entry of a merge, accepted at the time of the request.
+
+    A deletion of one of the persons after that time wins.
+    """
     items = [
         {
             "event": MergeKind.DANGEROUSLY,
@@ -147,7 +177,7 @@ def envelope_of(author: Author, request: MergeRequest) -> Envelope:
 
 
 def merged_activity(author: Author, request: MergeRequest) -> ActivityRecord:
-    """Contains only ids: the entry outlives the persons."""
+    """Return the activity of a merge, with only ids: the entry outlives the persons."""
     uuid = str(request.survivor.uuid)
     merged = [str(one.uuid) for one in request.others]
     return ActivityRecord(

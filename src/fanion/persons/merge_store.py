@@ -1,4 +1,4 @@
-"""Moves cohort memberships and flag identities of a merged person to the surviving one."""
+"""The move of a merged person's cohort memberships and flag identities to the surviving person."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -35,10 +35,11 @@ Moves = Sequence[Mapping[str, Any]]
 
 
 def with_rows(connection: Connection, person_id: Column[Any], moves: Moves) -> Moves:
-    """The moves of persons that have rows, or get some by an earlier move.
+    """Return the moves of persons that have rows, or get some by an earlier move.
 
-    person_id: the column of the rows' person
-    moves:     `gone` and `survivor`, ids of persons
+    Args:
+        person_id: The column that holds the person of a row.
+        moves: Ids of persons, as `gone` and `survivor`.
     """
     gone = [move["gone"] for move in moves]
     having: set[int] = set()
@@ -56,7 +57,7 @@ _member = cohort_people.c
 _cohort = cohorts.c
 _import = cohort_imports.c
 _COLUMNS = ["cohort_id", "person_id", "project_id", "added", "removed"]
-# Rows that no version shows any more are about to be deleted.
+# Rows that no version shows any more are left out: they are about to be deleted.
 _THEIRS = (
     select(
         _member.cohort_id,
@@ -84,18 +85,21 @@ _COPIED = (
     .where(_member.added <= _import.source_version, _member.removed > _import.source_version)
     .distinct()
 )
-# Written out: only as text does it mean the row that the insert met.
+# Written as text, because only then it refers to the row with which the insert conflicts.
 _VERSION = literal_column(
     "(SELECT cohorts.version FROM cohorts WHERE cohorts.id = cohort_people.cohort_id)", ID
 )
 
 
 def move_memberships(connection: Connection, moves: Moves) -> None:
-    """To be called before the merged persons are deleted, which deletes their own rows.
+    """Move the memberships of merged persons to the surviving ones.
 
-    A surviving person is in every version of a cohort that either of the two is in, until the next
-    calculation.
-    moves: `gone` and `survivor`, ids of persons of one project
+    It must be called before the merged persons are deleted, which deletes their own rows. Until the
+    next calculation, a surviving person is in every version of a cohort that either of the two was
+    in.
+
+    Args:
+        moves: Ids of persons of one project, as `gone` and `survivor`.
     """
     if theirs := with_rows(connection, cohort_people.c.person_id, moves):
         note_lost_members(connection, [move["gone"] for move in theirs])
@@ -129,9 +133,12 @@ def _move(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
 
 @cache
 def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
-    """A copy reads its members page by page, of a version that may be the last one no longer: it
+    """Return the statement that makes survivors members of the pending copies of their cohorts.
+
+    A copy reads its members page by page, of a version that may no longer be the last one: it
     would not find the survivor there. A person that is not yet a member becomes one with the next
-    version, even if the one that is being written is discarded."""
+    version, even if the one that is being written is discarded.
+    """
     statement = upsert(dialect, cohort_people).from_select(_COLUMNS, _COPIED)
     added = case((_member.added > _VERSION, AWAITED), else_=_member.added)
     return statement.on_conflict_do_update(
@@ -140,9 +147,9 @@ def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
 
 
 def note_lost_members(connection: Connection, person_ids: Sequence[int]) -> None:
-    """Have the static cohorts counted again that these persons leave.
+    """Note the static cohorts that these persons leave, so that their members are counted again.
 
-    To be called while the persons have their rows of memberships.
+    It must be called while the persons still have their membership rows.
     """
     for some in in_chunks(person_ids):
         theirs = (
@@ -169,10 +176,13 @@ _MOVE = (
 
 
 def move_continuity_identities(connection: Connection, moves: Moves) -> None:
-    """To be called before the merged persons are deleted, which deletes their remaining records.
+    """Move the flag identities of merged persons to the surviving ones.
 
+    It must be called before the merged persons are deleted, which deletes their remaining records.
     A record that the surviving person already has for a flag wins.
-    moves: `gone` and `survivor`, ids of persons of one project
+
+    Args:
+        moves: Ids of persons of one project, as `gone` and `survivor`.
     """
     if theirs := with_rows(connection, flag_continuity.c.person_id, moves):
         connection.execute(_MOVE, theirs)

@@ -1,6 +1,6 @@
 """Identities that flags store for distinct ids without a person, until the person is created.
 
-source: flags.md section 9, "Ids without a person yet"
+Source: flags.md section 9, "Ids without a person yet".
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ _row, _link = waiting_identities.c, person_distinct_ids.c
 _text = type_coerce(_row.hash_keys, Text).label("text")
 _decode = msgspec.json.Decoder(dict[str, str]).decode
 
-# Flag key → the distinct id whose hash decides it.
+# Flag key → the distinct id whose hash decides the flag.
 HashKeys = Mapping[str, str]
 
 
@@ -55,7 +55,10 @@ class PendingIdentity:
 
 
 def waiting_rows() -> Select[tuple[str, str]]:
-    """(distinct id, text for `read_waiting`); binds `in_project` and `distinct_ids`"""
+    """Return the statement for rows of (distinct id, text for `read_waiting`).
+
+    It binds `in_project` and `distinct_ids`.
+    """
     return (
         select(_row.distinct_id, _text)
         .where(_row.project_id == bindparam("in_project"))
@@ -75,9 +78,10 @@ def put_waiting(
 ) -> dict[int, int]:
     """Add identities that are not stored yet: the first identity of a flag wins.
 
-    returns: project id → bytes written
+    Returns:
+        The number of bytes written, by project id.
     """
-    # In one order for all servers, so that they cannot deadlock.
+    # All servers write in the same order, so that they cannot deadlock.
     ordered = sorted(rows, key=lambda one: (one.project_id, one.distinct_id))
     _insert_empty(connection, ordered, now)
     written: dict[int, int] = {}
@@ -123,7 +127,7 @@ def _add(connection: Connection, project_id: int, rows: Sequence[PendingIdentity
 
 
 def trim_waiting(connection: Connection, project_id: int, bytes_max: int) -> None:
-    """Delete the oldest ones beyond `bytes_max`."""
+    """Delete the oldest identities of the project beyond `bytes_max`."""
     upto = func.sum(_row.size_bytes).over(order_by=(_row.created_at.desc(), _row.distinct_id))
     sized = select(_row.distinct_id, upto.label("upto")).where(_of_project(project_id)).subquery()
     beyond = select(sized.c.distinct_id).where(sized.c.upto > bytes_max)
@@ -138,10 +142,12 @@ def trim_waiting(connection: Connection, project_id: int, bytes_max: int) -> Non
 def adopt_waiting(
     connection: Connection, project_id: int, distinct_ids: Sequence[str] | None = None
 ) -> None:
-    """Move the identities stored for these ids to the persons that have them now; existing records
-    of a person win.
+    """Move the identities stored for distinct ids to the persons that have these ids now.
 
-    distinct_ids: None for all of the project
+    Existing records of a person win.
+
+    Args:
+        distinct_ids: None for all of the project.
     """
     if not connection.scalar(select(exists().where(_of_project(project_id)))):
         return
@@ -153,8 +159,11 @@ def adopt_waiting(
 
 
 def _owned(project_id: int) -> Select[tuple[str, str, int]]:
-    """The oldest first. Rows locked by flag evaluation are left to the next sweep: waiting for them
-    while persons are locked could deadlock."""
+    """Select the identities whose distinct id has a person, oldest first.
+
+    Rows locked by flag evaluation are left to the next sweep: waiting for them while persons are
+    locked could deadlock.
+    """
     return (
         select(_row.distinct_id, _text, _link.person_id)
         .join(
@@ -195,7 +204,7 @@ def forget_waiting(connection: Connection, project_id: int, distinct_ids: Sequen
 
 
 async def run_sweep(records: Records, now: Callable[[], datetime]) -> Never:
-    """Until cancelled."""
+    """Sweep at regular intervals, until cancelled."""
     await run_loop(
         partial(sweep_waiting, records, now),
         SWEEP_EVERY_S,
@@ -205,8 +214,11 @@ async def run_sweep(records: Records, now: Callable[[], datetime]) -> Never:
 
 
 async def sweep_waiting(records: Records, now: Callable[[], datetime]) -> None:
-    """Delete expired identities. Adopt those written concurrently with the creation of their
-    person, which on PostgreSQL neither transaction can see."""
+    """Delete expired identities, and adopt those that were missed when their person was created.
+
+    On PostgreSQL, an identity that is written concurrently with the creation of its person is seen
+    by neither transaction.
+    """
     of_project = exists().where(_row.project_id == projects.c.id)
     waiting = await records.fetch(select(projects.c.id).where(of_project).order_by(projects.c.id))
     for row in waiting:

@@ -1,10 +1,10 @@
-"""The changes of properties that a person's events tell, each with the value before it.
+"""The changes of properties that a person's events made, each with the value before it.
 
-The events are applied in the order of their acceptance, as ingestion has applied them. A value
-before is only told where these events determine it: not before the first event that is known, for
-some time after a change through the API, and where the order of two events is uncertain.
+The events are applied in the order of their acceptance, as ingestion has applied them. The value
+before a change is only given where these events determine it: not before the first event that is
+known, for some time after a change through the API, and where the order of two events is uncertain.
 
-source: capture.md sections 3.2, 3.3 and 4
+Source: capture.md sections 3.2, 3.3 and 4.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from fanion.persons.automatic import automatic_properties, initial_name
 from fanion.persons.merge import MergeKind, is_legal_id
 from fanion.wire.distinct_id import stored_distinct_id
 
-# A change through the API and an event that is accepted so long after it may be applied in either
+# A change through the API, and an event accepted up to this time after it, may be applied in either
 # order: both wait for the batch that is being ingested.
 EDIT_SETTLES = timedelta(minutes=1)
 # A larger update may have been refused, because the person would have become too large.
@@ -36,7 +36,8 @@ _OTHER_ID = {
     MergeKind.DANGEROUSLY: "alias",
 }
 _UPDATES = ("$set", "$set_once", "$unset")
-# Of the event, and of the person where the server has found the client's location.
+# Prefix of properties of the event, and of the person where the server has found the client's
+# location.
 _LOCATED = "$geoip_"
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -45,7 +46,11 @@ Operation = Literal["set", "set_once", "unset"]
 
 
 class HistoryEvent(Struct, frozen=True):
-    """properties: None if they were too long to be read"""
+    """An event of a person, as far as the history needs it.
+
+    Attributes:
+        properties: None if they were too long to be read.
+    """
 
     uuid: UUID
     name: str
@@ -56,9 +61,12 @@ class HistoryEvent(Struct, frozen=True):
 
 
 class PropertyChange(Struct, frozen=True):
-    """value:    None for `unset`
-    before:   None if the person did not have the property, or if it is not known
-    is_known: whether `before` is known; if not, the event may have changed nothing
+    """A change of one property by an event.
+
+    Attributes:
+        value: The new value; None for `unset`.
+        before: None if the person did not have the property, or if the value is not known.
+        is_known: Whether `before` is known; if not, the event may have changed nothing.
     """
 
     name: str
@@ -69,7 +77,7 @@ class PropertyChange(Struct, frozen=True):
 
 
 def may_change(event: HistoryEvent) -> bool:
-    """Whether it names properties to be changed."""
+    """Return whether the event names properties to be changed."""
     properties = event.properties
     return properties is not None and any(name in properties for name in _UPDATES)
 
@@ -80,11 +88,14 @@ def changes_of(
     *,
     is_complete: bool,
 ) -> dict[UUID, list[PropertyChange]]:
-    """The changes of each event that has some. An event that sets what is there changes nothing.
+    """Return the changes of each event that has made some.
 
-    events:      of one person, and of those merged into it
-    edited_at:   times of changes that are no events, deletions among them
-    is_complete: whether nothing precedes these events
+    An event that sets a property to the value that it has changes nothing.
+
+    Args:
+        events: The events of one person, and of persons merged into it.
+        edited_at: Times of changes that are not events, including deletions.
+        is_complete: Whether nothing precedes these events.
     """
     history = _History(sorted(edited_at), is_complete=is_complete)
     in_order = sorted(events, key=lambda one: (one.received_at, one.timestamp, one.uuid.int))
@@ -98,7 +109,7 @@ def changes_of(
 
 
 class _Person(Protocol):
-    """What is known of the properties of one person: a value, _ABSENT or _UNKNOWN."""
+    """The known properties of one person: each is a value, _ABSENT or _UNKNOWN."""
 
     def get(self, name: str) -> Any: ...
     def put(self, name: str, value: Any) -> None: ...
@@ -126,10 +137,12 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Blurred:
-    """The person of a distinct id, where it is not known which ids are one person: a value is known
-    if this id was the last of all that set it.
+    """The person of a distinct id, where it is not known which ids are one person.
 
-    last: by name, the value and the id that set it
+    A value is known if this id was the last of all that set it.
+
+    Attributes:
+        last: By name, the value and the id that set it.
     """
 
     last: dict[str, tuple[Any, str]]
@@ -160,7 +173,7 @@ class _History:
         return self._edited is not None and at <= self._edited + EDIT_SETTLES
 
     def blur(self) -> None:
-        """Forget everything, also who is who."""
+        """Forget all values, and which ids are one person."""
         self._is_blurred = True
         self._persons.clear()
         self._last.clear()
@@ -168,7 +181,11 @@ class _History:
     def apply(
         self, accepted: Sequence[HistoryEvent]
     ) -> Iterator[tuple[UUID, list[PropertyChange]]]:
-        """accepted: at the same time, sorted by their own times"""
+        """Apply events, and yield the changes of each.
+
+        Args:
+            accepted: Events accepted at the same time, sorted by their own times.
+        """
         uncertain: Sequence[str] = ()
         if not _are_in_order(accepted):
             if any(map(_other_id, accepted)):
@@ -193,7 +210,7 @@ class _History:
         return changes
 
     def _person_of(self, event: HistoryEvent) -> tuple[_Person, bool | None]:
-        """The person, and whether this event creates it; None where that is not known."""
+        """Return the person, and whether this event creates it; None where that is not known."""
         other_id = _other_id(event)
         if self._is_blurred:
             if other_id is not None:
@@ -208,7 +225,10 @@ class _History:
         return known, False
 
     def _join(self, event: HistoryEvent, other_id: str) -> tuple[_Known, bool]:
-        """source: capture.md section 4, rules 3 to 7"""
+        """Apply an event that merges two persons, and return the person and whether it is new.
+
+        Source: capture.md section 4, rules 3 to 7.
+        """
         own, other = self._persons.get(event.distinct_id), self._persons.get(other_id)
         person = own or other or _Known()
         self._persons.setdefault(event.distinct_id, person)
@@ -226,7 +246,7 @@ class _History:
 def _update(
     person: _Person, event: HistoryEvent, *, is_new: bool | None
 ) -> Iterator[PropertyChange]:
-    """Apply an event to a person; the changes that the event names."""
+    """Apply an event to a person, and yield the changes that the event names."""
     properties = event.properties or {}
     latest, initial = automatic_properties(event.name, properties)
     to_set, given_once = _object(properties, "$set"), _object(properties, "$set_once")
@@ -278,7 +298,7 @@ def _is_idle(change: PropertyChange, before: Any) -> bool:
 
 
 def _other_id(event: HistoryEvent) -> str | None:
-    """The other id of a merge that is allowed."""
+    """Return the other id of a merge, if the merge is allowed."""
     if event.properties is None or event.name not in _OTHER_ID:
         return None
     given = event.properties.get(_OTHER_ID[MergeKind(event.name)])
@@ -290,7 +310,7 @@ def _other_id(event: HistoryEvent) -> str | None:
 
 
 def _touched(event: HistoryEvent) -> set[str]:
-    """Names of properties that an event may change."""
+    """Return the names of properties that an event may change."""
     properties = event.properties or {}
     latest, initial = automatic_properties(event.name, properties)
     explicit = (_object(properties, "$set"), _object(properties, "$set_once"))
@@ -299,8 +319,10 @@ def _touched(event: HistoryEvent) -> set[str]:
 
 
 def _are_in_order(accepted: Sequence[HistoryEvent]) -> bool:
-    """Whether the order of events of one request is certain: ids of version 7 are made one after
-    another, by clients and by the server."""
+    """Return whether the order of the events of one request is certain.
+
+    Ids of version 7 are made one after another, by clients and by the server.
+    """
     if len(accepted) < 2:
         return True
     ids = [event.uuid for event in accepted]

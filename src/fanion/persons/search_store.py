@@ -1,4 +1,4 @@
-"""Searches for persons, by what the interface shows of them."""
+"""Searches for persons by the names, addresses and ids that the interface shows."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ NAMES = ("email", "Email", "name", "Name", "username", "Username", "UserName")
 _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
-# As JSON, without blanks between names and values.
+# The properties as JSON, without blanks between names and values.
 _text = type_coerce(_person.properties, Text)
 _NAMED = '(?i)[{{,]"({})":"([^"\\\\]|\\\\.)*{}'
 _NAME_PATTERN = "|".join(sorted({name.lower() for name in NAMES}))
@@ -26,10 +26,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_found(project_id: int, search: str) -> ColumnElement[bool]:
-    """Select the persons whom a search finds.
+    """Return the condition that a search finds the person.
 
-    search: a part of a name or an e-mail address in any case, a whole distinct id, or the UUID of
-            the person or of one that was merged into it
+    Args:
+        search: A part of a name or an e-mail address in any case, a whole distinct id, or the UUID
+            of the person or of one that was merged into it.
     """
     return or_(owns(project_id, search), *_by_other_means(project_id, search.strip()))
 
@@ -55,27 +56,34 @@ def owns(project_id: int, distinct_id: str) -> ColumnElement[bool]:
 
 
 def has_email(text: str, *, whole: bool) -> ColumnElement[bool]:
-    """Case-insensitive. whole: the text is the whole address, otherwise a part of it"""
+    """Return the condition on the e-mail address of a person, in any case.
+
+    Args:
+        whole: Whether the text is the whole address; otherwise it is a part of it.
+    """
     email = _person.email
     return email == text.lower() if whole else email.contains(text.lower(), autoescape=True)
 
 
 def _has_name(text: str) -> ColumnElement[bool]:
-    """Whether one of NAMES contains the text.
+    """Return the condition that one of NAMES contains the text.
 
     The pattern is looked for in the JSON: neither engine parses all JSON that can be stored.
     """
-    # As it is written within a JSON text.
+    # The text as it is written within JSON.
     written = _encode(text)[1:-1].decode()
     pattern = "".join(map(_in_any_case, re.escape(written)))
     named = _text.regexp_match(_NAMED.format(_NAME_PATTERN, pattern))
-    # The engine's own comparison leaves few for the pattern; it only knows the case of ASCII.
+    # The engine's own comparison leaves few rows for the pattern; it only knows the case of ASCII.
     part = max(_ASCII.findall(written), key=len, default="")
     return and_(_text.icontains(part, autoescape=True), named) if part else named
 
 
 def _in_any_case(character: str) -> str:
-    """PostgreSQL knows the case of what is not ASCII only with a locale that has it."""
+    """Return a pattern for the character in any case.
+
+    PostgreSQL knows the case of characters that are not ASCII only with a locale that has it.
+    """
     if character.isascii():
         return character
     cases = {character, character.lower(), character.upper()}

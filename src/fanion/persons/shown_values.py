@@ -1,10 +1,10 @@
-"""Values of properties in answers that would otherwise have no limit."""
+"""Values of properties in responses that would otherwise have no limit."""
 
 from typing import Any
 
 import msgspec
 
-# Of the JSON of one value, and of all that one answer shows.
+# Limits of the JSON of one value, and of all values in one response.
 VALUE_BYTES_MAX = 2_000
 VALUES_BYTES_MAX = 256 * 1024
 CUT = (
@@ -16,13 +16,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ShownValues:
-    """Shows the values of one answer until it has VALUES_BYTES_MAX of them."""
+    """The values of one response, which are shown until there are VALUES_BYTES_MAX of them."""
 
     def __init__(self) -> None:
         self._left = VALUES_BYTES_MAX
 
     def show(self, value: Any) -> tuple[Any, bool]:
-        """The value, or None, and whether it is left out."""
+        """Return the value, or None, and whether it is left out."""
         size = len(_encode(value))
         if size > min(VALUE_BYTES_MAX, self._left):
             return None, True

@@ -34,7 +34,7 @@ from fanion.persons.merge import Changes, Merged, PersonState
 from fanion.persons.merge_store import move_continuity_identities, move_memberships
 from fanion.properties.size import ByteBudget, text_bytes
 
-# Persons read by distinct id at a time; of the largest these are 64 MB.
+# Persons read by distinct id at a time; the largest ones take 64 MB.
 PORTION_IDS = 128
 PORTION_CHARS = 16 * 2**20
 
@@ -44,7 +44,7 @@ _override = person_overrides.c
 _key = person_keys.c
 _decode = msgspec.json.Decoder().decode
 
-# As text, whose length is the size; decoded once for all distinct ids of a person.
+# The properties as text, whose length is their size; decoded once for all distinct ids of a person.
 PROPERTIES_TEXT = type_coerce(_person.properties, Text).label("text")
 STATE_COLUMNS = (
     _person.id,
@@ -54,13 +54,15 @@ STATE_COLUMNS = (
     _person.created_at,
     _person.version,
 )
-# As a parameter it would have PostgreSQL plan each execution anew.
+# As a parameter it would make PostgreSQL plan each execution again.
 _ONE = literal_column("1", BigInteger)
 
 
 def of_distinct_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
-    """By dialect: a distinct id and these columns of its person. Binds `project_id` and
-    `distinct_ids`, a list without repetitions."""
+    """Return, by dialect, the statement for a distinct id and these columns of its person.
+
+    It binds `project_id` and `distinct_ids`, a list without repetitions.
+    """
     in_project = _link.project_id == bindparam("project_id")
     listed = _link.distinct_id.in_(bindparam("distinct_ids", expanding=True))
     wanted = _wanted("distinct_ids", Text)
@@ -81,7 +83,10 @@ def of_distinct_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
 
 
 def of_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
-    """By dialect: these columns of persons of a project. Binds `project_id` and `ids`, a list."""
+    """Return, by dialect, the statement for these columns of persons of a project.
+
+    It binds `project_id` and `ids`, a list.
+    """
     mine = select(*columns).where(_person.project_id == bindparam("project_id"))
     wanted = _wanted("ids", BigInteger)
     person = mine.where(_person.id == wanted.c.value).limit(_ONE).lateral("person")
@@ -92,15 +97,22 @@ def of_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
 
 
 def _wanted(name: str, kind: type[Any]) -> TableValuedAlias:
-    """The rows of a list, on PostgreSQL, where `persons` has partitions: what is joined to them
-    LATERAL looks, for each of them, into its one partition. A list that is not bound in a SELECT of
-    its own would be planned anew by each execution, for all partitions."""
+    """Return the rows of a bound list, for PostgreSQL, where `persons` has partitions.
+
+    What is joined to these rows LATERAL looks, for each of them, into its one partition. A list
+    that is not bound in a SELECT of its own would be planned again by each execution, for all
+    partitions.
+    """
     given = select(bindparam(name, type_=ARRAY(kind))).scalar_subquery()
     return func.unnest(given).table_valued("value", name="wanted").render_derived()
 
 
 def ids_by_uuid(project_id: int, uuids: Any) -> Select[Any]:
-    """The ids of the persons with these UUIDs: a sequence, a parameter or a SELECT."""
+    """Select the ids of the persons with these UUIDs.
+
+    Args:
+        uuids: A sequence, a parameter or a SELECT.
+    """
     return select(_key.person_id).where(_key.project_id == project_id, _key.uuid.in_(uuids))
 
 
@@ -131,7 +143,7 @@ _CREATED = ("project_id", "uuid", "properties", "is_identified", "created_at", "
 _UPDATED = ("id", "properties", "is_identified", "created_at", "version", "email")
 _ATTACHED = ("project_id", "distinct_id", "person_id")
 _OVERRIDE, _OVERRIDING = ("project_id", "old_person"), ("new_person", "version")
-# By the limit PostgreSQL expects few rows, and finds each by the index of its partition.
+# The limit lets PostgreSQL expect few rows, and find each by the index of its partition.
 _REMOVE: Mapping[str, Executable] = {
     "postgresql": text(
         """
@@ -155,11 +167,12 @@ _LOCK_KEYS = (
 def load_states(
     connection: Connection, project_id: int, distinct_ids: Sequence[str], allowance: ByteBudget
 ) -> dict[str, PersonState]:
-    """The persons of distinct ids; ids of one person share its state.
+    """Return the persons of distinct ids; ids of one person share its state.
 
-    Read in portions of about PORTION_CHARS, estimated from the previous portion.
+    They are read in portions of about PORTION_CHARS, estimated from the previous portion.
 
-    raises: ByteBudgetExceeded
+    Raises:
+        ByteBudgetExceeded: The properties exceed the allowance.
     """
     known: dict[int, PersonState] = {}
     found: dict[str, PersonState] = {}
@@ -176,7 +189,7 @@ def load_states(
                 person = known[columns[0]] = read_state(*columns)
                 allowance.take(person.properties_bytes)
             found[distinct_id] = person
-            chars += len(columns[2])  # of each row, also where a person has many
+            chars += len(columns[2])  # of each row, even if a person has many
         start += len(some)
         ids = next_portion(len(some), chars)
     return found
@@ -185,7 +198,7 @@ def load_states(
 def read_state(
     number: int, uuid: UUID, text: str, is_identified: bool, created_at: datetime, version: int
 ) -> PersonState:
-    """From a row of STATE_COLUMNS."""
+    """Return the state in a row of STATE_COLUMNS."""
     person = PersonState(number, uuid, _decode(text), is_identified, created_at, version)
     person.properties_bytes = text_bytes(text)
     return person
@@ -194,7 +207,7 @@ def read_state(
 def load_owners(
     connection: Connection, project_id: int, distinct_ids: Sequence[str]
 ) -> dict[str, UUID]:
-    """The persons of distinct ids, as far as they have one."""
+    """Return the UUIDs of the persons of distinct ids, for ids that have a person."""
     found: dict[str, UUID] = {}
     for some in in_chunks(distinct_ids):
         bound = {"project_id": project_id, "distinct_ids": some}
@@ -206,8 +219,11 @@ def load_owners(
 def overridden(
     connection: Connection, project_id: int, vanished: Sequence[UUID]
 ) -> dict[UUID, tuple[UUID, int]]:
-    """Earlier merged persons → their survivor and the version of the override, for survivors that
-    are merged now."""
+    """Return the persons that were merged earlier into persons that are merged now.
+
+    Returns:
+        The survivor and the version of the override, by merged person.
+    """
     found: dict[UUID, tuple[UUID, int]] = {}
     for uuids in in_chunks(vanished):
         rows = connection.execute(_OVERRIDDEN, {"project_id": project_id, "persons": uuids})
@@ -218,7 +234,7 @@ def overridden(
 def load_overrides(
     connection: Connection, project_id: int, merged: Sequence[UUID]
 ) -> list[Override]:
-    """Of these persons, as far as they were merged."""
+    """Return the overrides of these persons, for persons that were merged."""
     found: list[Override] = []
     for uuids in in_chunks(merged):
         rows = connection.execute(_OVERRIDES, {"project_id": project_id, "persons": uuids})
@@ -229,7 +245,11 @@ def load_overrides(
 def load_by_uuid(
     connection: Connection, project_id: int, uuids: Sequence[UUID], allowance: ByteBudget
 ) -> list[PersonState]:
-    """Those that are stored. raises: ByteBudgetExceeded"""
+    """Return the states of the persons that are stored.
+
+    Raises:
+        ByteBudgetExceeded: The properties exceed the allowance.
+    """
     found: list[PersonState] = []
     for some in in_chunks(uuids):
         for row in connection.execute(_BY_UUID, {"project_id": project_id, "persons": some}):
@@ -246,11 +266,14 @@ def write_changes(
     overrides: Mapping[UUID, UUID],
     version: int,
 ) -> None:
-    """Created persons are given their id.
+    """Write the changes of a batch, and give created persons their id.
 
-    overrides: merged person → surviving person, including earlier ones that this batch changes
-    version:   of the overrides; higher with every batch
-    raises:    PersonsChanged
+    Args:
+        overrides: Merged person → surviving person, including earlier ones that this batch changes.
+        version: The version of the overrides; higher with every batch.
+
+    Raises:
+        PersonsChanged: Another writer has changed persons that the changes are based on.
     """
     require_unchanged(connection, changes.expected)
     if changes.created:
@@ -311,11 +334,11 @@ def _update_of(person: PersonState) -> tuple[Any, ...]:
 
 
 def email_of(properties: Mapping[str, Any]) -> str | None:
-    """The e-mail address, as stored for searching."""
+    """Return the e-mail address as it is stored for searching."""
     email = properties.get("email")
     return email.lower().replace("\0", "\ufffd") if isinstance(email, str) else None
 
 
 def next_portion(ids: int, chars: int) -> int:
-    """Number of distinct ids to read next, after `ids` that had `chars` of text."""
+    """Return the number of distinct ids to read after `ids` that had `chars` of text."""
     return min(max(PORTION_CHARS * ids // (chars + 1), PORTION_IDS), IDS_MAX)

@@ -45,8 +45,11 @@ PERSON_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """distinct_ids: all of them, the first one seen first
-    properties_chars: of the properties' JSON, where a list was read
+    """A stored person.
+
+    Attributes:
+        distinct_ids: Sorted as text; all of them, unless the reader limits them.
+        properties_chars: The length of the JSON of the properties; 0 where it is not needed.
     """
 
     id: int
@@ -66,7 +69,14 @@ _PROPERTIES = of_distinct_ids(_person.properties)
 async def stored_properties(
     records: Records, keys: Sequence[tuple[int, str]]
 ) -> Mapping[tuple[int, str], Mapping[str, Any]]:
-    """(project id, distinct id) → properties of the person that owns it; unknown ids are absent."""
+    """Return the properties of the persons that own distinct ids.
+
+    Args:
+        keys: Pairs of (project id, distinct id).
+
+    Returns:
+        Properties by key; unknown ids are absent.
+    """
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
         by_project.setdefault(project_id, []).append(distinct_id)
@@ -82,7 +92,7 @@ async def stored_properties(
 
 
 async def get_person(records: Records, project_id: int, person: UUID | int) -> Person | None:
-    """person: its UUID or id. A merged person is replaced by its survivor."""
+    """Return a person by UUID or id, or None; a merged person is replaced by its survivor."""
     async with records.read() as connection:
         statement = select(*PERSON_COLUMNS).where(_person.project_id == project_id)
         if isinstance(person, UUID):
@@ -101,8 +111,10 @@ async def get_person(records: Records, project_id: int, person: UUID | int) -> P
 async def persons_of(
     records: Records, project_id: int, distinct_ids: Iterable[str], names: Collection[str]
 ) -> dict[str, Person]:
-    """The persons of distinct ids, each with only that id and the properties in `names`. Read in
-    portions, as `load_states`."""
+    """Return the persons of distinct ids, each with only that id and the properties in `names`.
+
+    They are read in portions, as by `load_states`.
+    """
     wanted = sorted(set(distinct_ids))
     found: dict[str, Person] = {}
     start, ids = 0, PORTION_IDS
@@ -146,7 +158,12 @@ async def with_distinct_ids(
     rows: Sequence[Row[Any]],
     distinct_ids_max: int | None = None,
 ) -> list[Person]:
-    """rows: of PERSON_COLUMNS; distinct_ids_max: of each person, None for all of them"""
+    """Return the persons of some rows with their distinct ids.
+
+    Args:
+        rows: Rows of PERSON_COLUMNS.
+        distinct_ids_max: The limit of the distinct ids of each person; None for all of them.
+    """
     ids: dict[int, list[str]] = {row.id: [] for row in rows}
     for some in in_chunks(list(ids)):
         for person_id, distinct_id in await connection.execute(

@@ -1,6 +1,6 @@
 """The timeline of a person: what happened, newest first.
 
-At one instant events come in the order of their lists, each followed by the changes of properties
+At one instant, events come in the order of their lists, each followed by the changes of properties
 that it made; then cohorts, the one with the highest id first.
 """
 
@@ -24,7 +24,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FLAG_CALLED = "$feature_flag_called"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# What is decoded of the properties of an event; of those of its location only the names count.
+# Properties of an event that are decoded; of those of its location only the names count.
 _READ = AUTOMATIC | {
     *("$set", "$set_once", "$unset", "$process_person_profile", "$anon_distinct_id", "alias"),
     *("$feature_flag", "$feature_flag_response"),
@@ -35,7 +35,11 @@ _decode = msgspec.json.Decoder().decode
 
 
 class EnteredCohort(Struct, frozen=True):
-    """timestamp: when the calculation or change that made the person a member was complete"""
+    """A cohort that the person has entered.
+
+    Attributes:
+        timestamp: When the calculation or change that made the person a member was complete.
+    """
 
     timestamp: datetime
     id: int
@@ -44,7 +48,11 @@ class EnteredCohort(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """The last entry of a page. id: of the event, or of the cohort"""
+    """The position of an entry, such as the last one of a page.
+
+    Attributes:
+        id: The id of the event or of the cohort.
+    """
 
     kind: Kind
     id: UUID | int
@@ -58,7 +66,13 @@ class Place(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """event: of the kinds `event` and `properties`; changes and cohort: of their own kind"""
+    """An entry of the timeline.
+
+    Attributes:
+        event: Set for the kinds `event` and `properties`.
+        changes: Set for the kind `properties`.
+        cohort: Set for the kind `cohort`.
+    """
 
     kind: Kind
     timestamp: datetime
@@ -76,7 +90,11 @@ class Entry(Struct, frozen=True):
 
 
 def read_kinds(text: str | None) -> frozenset[Kind]:
-    """Separated by commas; all if there are none. raises: Invalid"""
+    """Parse kinds separated by commas; an empty text means all kinds.
+
+    Raises:
+        Invalid: A kind is unknown.
+    """
     if not text:
         return frozenset(KINDS)
     asked = text.split(",")
@@ -87,7 +105,11 @@ def read_kinds(text: str | None) -> frozenset[Kind]:
 
 
 def read_place(text: str) -> Place:
-    """raises: Invalid"""
+    """Parse the cursor of a next link.
+
+    Raises:
+        Invalid: The text is not such a cursor.
+    """
     kind, _, given = text.partition("-")
     try:
         if kind == "cohort" and given.isascii() and given.isdigit():
@@ -100,7 +122,7 @@ def read_place(text: str) -> Place:
 
 
 def read_event(event: PersonEvent) -> HistoryEvent:
-    """With the properties that a timeline needs."""
+    """Return the event with the properties that a timeline needs."""
     return HistoryEvent(
         event.uuid,
         event.event,
@@ -123,7 +145,11 @@ def event_entries(
     kinds: frozenset[Kind],
     after: UUID | None = None,
 ) -> Iterator[Entry]:
-    """In the order of the events. after: the event whose own entry has been shown"""
+    """Yield the entries of events, in the order of the events.
+
+    Args:
+        after: The event whose own entry has been shown.
+    """
     for stored, event in events:
         if "event" in kinds and event.uuid != after:
             yield Entry("event", event.timestamp, event, stored.session_id)
@@ -134,7 +160,7 @@ def event_entries(
 def cohort_entries(
     cohorts: Iterable[EnteredCohort], before: datetime, after: Place | None
 ) -> list[Entry]:
-    """Those behind a place, newest first."""
+    """Return the cohort entries that follow a position, newest first."""
     at_once = after.id if after is not None and isinstance(after.id, int) else None
     found = [
         one
@@ -155,7 +181,7 @@ def _newest_first(entry: Entry) -> tuple[timedelta, bool]:
 
 
 def called_flag(event: HistoryEvent) -> tuple[str, Any] | None:
-    """Key and value of the flag that was called."""
+    """Return the key and the value of the flag that was called; None for other events."""
     properties = event.properties or {}
     key = properties.get("$feature_flag")
     if event.name != FLAG_CALLED or not isinstance(key, str):

@@ -1,6 +1,6 @@
-"""The timeline of a person over HTTP.
+"""API of the timeline of a person.
 
-source: insights.md section 12
+Source: insights.md section 12.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from fanion.rest.pagination import read_limit
 
 # A larger limit is reduced to this.
 ENTRIES_MAX = 500
-# Of one event.
+# Changes of one event that are listed.
 CHANGES_MAX = 100
-# Clocks differ a little, as in the list of events.
+# Events a little in the future are included, as in the list of events, because clocks differ.
 FUTURE = timedelta(seconds=5)
-# What a key needs for each kind, besides the persons.
+# The scope that a key needs for each kind, besides that of persons.
 SCOPES: dict[Kind, str] = {
     "event": "event:read",
     "properties": "event:read",
@@ -118,15 +118,18 @@ class TimelineApi(Controller):
         limit: FromQuery[str | None] = None,
         cursor: FromQuery[str | None] = None,
     ) -> TimelineBody:
-        """The newest first: events, changes of properties that events made, and cohorts entered,
-        of the person and of those merged into it. `kind` selects some of `event`, `properties` and
+        """Return what happened to a person, newest first.
+
+        The entries are events, changes of properties that events made, and cohorts entered, of the
+        person and of those merged into it. `kind` selects some of `event`, `properties` and
         `cohort`, separated by commas. A key also needs the scope `event:read` for the first two,
         and `cohort:read` for the last.
 
-        A value `before` is told where the last 500 events before it determine it. A cohort is
+        A value `before` is given where the last 500 events before it determine it. A cohort is
         listed if it was entered by one of its last 20 calculations or by its last change.
 
-        Following `next` to the end reads each entry once."""
+        Following `next` to the end reads each entry once.
+        """
         kinds = read_kinds(kind)
         for scope in sorted({SCOPES[one] for one in kinds}):
             request.principal.require_access(request.project, scope)
@@ -144,7 +147,6 @@ def _query(
     limit: str | None,
     cursor: str | None,
 ) -> TimelineQuery:
-    """raises: Invalid"""
     now: datetime = request.app.state.now()
     if cursor and not before:
         raise Invalid("Use cursor together with before, as in a next link.", attr="cursor")

@@ -1,4 +1,4 @@
-"""Reads pages of the timeline of a person from both stores."""
+"""Pages of the timeline of a person, read from both stores."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,22 +32,27 @@ from fanion.persons.timeline import (
 from fanion.persons.timeline_store import TimelinePerson, edited_at, find_person
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
-# Events before those of a page, from which former values are known.
+# Events before those of a page that determine former values.
 HISTORY_MAX = 500
-# Where only changes of properties are asked for, few events may have some. A page ends after so
+# Where only changes of properties are requested, few events may have some. A page ends after so
+# many events, even if it is not full.
 # many events, even if it is not full.
 SCANNED_MAX = 2_000
-# Of a larger person updates may have been refused, so that former values are not known.
+# Updates of a larger person may have been refused, so that former values are not known.
 LARGE_CHARS = PROPERTIES_BYTES_MAX // 2
 
-# Of a project, by the person's number in the records store.
+# Returns the cohorts entered, by project and the person's id in the records store.
 CohortsOf = Callable[[int, int], Awaitable[Sequence[EnteredCohort]]]
 Changes = Mapping[UUID, Sequence[PropertyChange]]
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineQuery:
-    """before: exclusive; after: at this time entries behind this place are included"""
+    """The page of a timeline to return.
+
+    Attributes:
+        before: Exclusive, except for entries at this time that follow `after`.
+    """
 
     kinds: frozenset[Kind]
     before: datetime
@@ -57,7 +62,11 @@ class TimelineQuery:
 
 @dataclass(frozen=True, slots=True)
 class TimelinePage:
-    """next: the time and place behind which the timeline continues; None at its end"""
+    """A page of a timeline.
+
+    Attributes:
+        next: The time and position after which the timeline continues; None at its end.
+    """
 
     entries: Sequence[Entry]
     next: tuple[datetime, Place] | None
@@ -70,7 +79,12 @@ class Timelines:
     cohorts_of: CohortsOf
 
     async def page(self, project_id: int, person: UUID | int, query: TimelineQuery) -> TimelinePage:
-        """raises: NotFound, EventStoreUnavailable"""
+        """Return one page of the timeline of a person.
+
+        Raises:
+            NotFound: The project has no such person.
+            EventStoreUnavailable: The events cannot be read.
+        """
         async with self.records.read() as connection:
             found = await connection.run_sync(find_person, project_id, person)
         if found is None:
@@ -81,7 +95,7 @@ class Timelines:
             cohorts = cohort_entries(entered, query.before, query.after)
         entries, rest = await self._events(project_id, found, query)
         if rest is not None:
-            # Older ones, and those of the same instant, belong to a page that follows.
+            # Older cohorts, and those of the same instant, belong to a later page.
             cohorts = [one for one in cohorts if one.timestamp > rest[0]]
         whole = joined(entries, cohorts)
         if len(whole) > query.limit:
@@ -92,8 +106,10 @@ class Timelines:
     async def _events(
         self, project_id: int, person: TimelinePerson, query: TimelineQuery
     ) -> tuple[list[Entry], tuple[datetime, Place] | None]:
-        """More entries than the page needs, or all that were found; and from where they continue,
-        None at the end."""
+        """Return more entries than the page needs, or all that were found, and where they continue.
+
+        The position is None at the end.
+        """
         if query.kinds <= {"cohort"}:
             return [], None
         entries: list[Entry] = []
@@ -121,7 +137,7 @@ class Timelines:
         read: Sequence[tuple[PersonEvent, HistoryEvent]],
         kinds: frozenset[Kind],
     ) -> Changes:
-        """The changes that each of the events has made."""
+        """Return the changes that each of the events has made."""
         changing = [event for _, event in read if may_change(event)]
         if not changing or "properties" not in kinds:
             return {}
@@ -173,6 +189,6 @@ def _first_query(person: TimelinePerson, query: TimelineQuery) -> PersonEventQue
 
 
 def _read_all(rows: Sequence[PersonEvent]) -> list[tuple[PersonEvent, HistoryEvent]]:
-    """Each event once: an event that is stored twice has one id."""
+    """Return each event once: an event that is stored twice has one id."""
     unique = {row.uuid: row for row in rows}
     return [(row, read_event(row)) for row in unique.values()]

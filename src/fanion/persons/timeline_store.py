@@ -1,4 +1,4 @@
-"""What the records store knows about a person that its timeline needs."""
+"""The records of a person that its timeline needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.persons.state_store import PROPERTIES_TEXT, ids_by_uuid
 
-# Of a person with more, or with longer ones, the events are found by person.
+# The events of a person with more distinct ids, or with longer ones, are found by person.
 DISTINCT_IDS_MAX = 300
 DISTINCT_IDS_CHARS_MAX = 20_000
-# Of persons merged into one, and of changes that are no events: with more nothing is known about
+# Limits of persons merged into one, and of changes that are not events: beyond them nothing is
+# known about former values.
 # former values.
 MERGED_MAX = 1_000
 EDITS_MAX = 1_000
@@ -27,8 +28,11 @@ _entry = activity_log.c
 
 @dataclass(frozen=True, slots=True)
 class TimelinePerson:
-    """distinct_ids: all of them; empty if they are many
-    properties_chars: of the JSON of its properties
+    """A person with the facts that its timeline needs.
+
+    Attributes:
+        distinct_ids: All of them; empty if there are many.
+        properties_chars: The length of the JSON of its properties.
     """
 
     id: int
@@ -40,7 +44,7 @@ class TimelinePerson:
 def find_person(
     connection: Connection, project_id: int, person: UUID | int
 ) -> TimelinePerson | None:
-    """A merged person is replaced by its survivor."""
+    """Return a person by UUID or id, or None; a merged person is replaced by its survivor."""
     wanted = _person.id == person
     if isinstance(person, UUID):
         became = connection.scalar(
@@ -62,9 +66,14 @@ def find_person(
 def edited_at(
     connection: Connection, project_id: int, person: UUID, since: datetime, until: datetime
 ) -> Sequence[datetime] | None:
-    """Times at which properties of the person, or of those merged into it, may have changed without
-    an event: by the API, and when a person was deleted, any of the project, since it may have had
-    the same distinct ids. None if there are too many."""
+    """Return the times at which properties of a person may have changed without an event.
+
+    They count for the person and for persons merged into it. Properties change by the API, and when
+    any person of the project is deleted, since that one may have had the same distinct ids.
+
+    Returns:
+        The times in order; None if there are too many.
+    """
     merged = connection.scalars(
         select(_override.old_person)
         .where(_override.project_id == project_id, _override.new_person == person)

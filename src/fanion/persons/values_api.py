@@ -1,4 +1,7 @@
-"""Values of properties of persons over HTTP. The path and the names are PostHog's."""
+"""API of the values of persons' properties.
+
+The path and the names are PostHog's.
+"""
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
@@ -22,11 +25,13 @@ class PersonValuesApi(Controller):
         key: FromQuery[str | None] = None,
         value: FromQuery[str | None] = None,
     ) -> list[PropertyValue]:
-        """The 20 most frequent ones, to choose from, with the number of persons that have them.
+        """Return the 20 most frequent values, with the number of persons that have them.
+
         `value` is a part of the value, in any case.
 
-        Of 500,000 persons, or 50,000 when that takes longer than 3 seconds; which ones is the same
-        each time. Each of the first 100 members of a
-        list counts as a value. A value with more than 400 characters is cut, and ends with `…`."""
+        The values are counted of 500,000 persons, or of 50,000 when that takes longer than 3
+        seconds; the persons are the same each time. Each of the first 100 members of a list counts
+        as a value. A value with more than 400 characters is cut, and ends with `…`.
+        """
         search = read_value_search(key, value)
         return await property_values.of_persons(request.project.id, search)

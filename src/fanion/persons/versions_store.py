@@ -1,4 +1,4 @@
-"""Draws the versions of persons, groups and overrides.
+"""The versions of persons, groups and overrides.
 
 Of two batches that conflict, the one that is committed later has read what the other one wrote,
 and draws after reading: its version is higher.
@@ -15,7 +15,7 @@ from fanion.db.schema.persons import mirror_versions
 RESERVED: Final = 1_000
 
 _NEXT = select(func.nextval("mirror_versions_version_seq"))
-# Numbers that others draw between `nextval` and `setval` are left out.
+# Numbers that others draw between `nextval` and `setval` are skipped.
 _RAISE = text(
     """
   SELECT setval('mirror_versions_version_seq',
@@ -28,18 +28,22 @@ _RESERVE = update(mirror_versions).returning(_version)
 
 
 class Versions:
-    """One for all that draw in this process."""
+    """The source of versions, one for all that draw in this process."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
         self._last = self._reserved = 0  # on SQLite
 
     async def draw(self, above: int = 0) -> int:
-        """A version that is higher than `above` and than all that were drawn before, by any server.
+        """Return a version higher than `above` and than all that were drawn before, by any server.
 
-        above:  the highest of those that are about to be replaced: of an installation that an
-                earlier program still writes, or that was restored, it may be higher than the drawn
-        raises: RecordsUnavailable
+        Args:
+            above: The highest of the versions that are about to be replaced. It may be higher than
+                the drawn ones if an earlier program still writes, or if the installation was
+                restored.
+
+        Raises:
+            RecordsUnavailable: The records store cannot be reached.
         """
         if self._records.dialect == "sqlite":
             return await self._draw_reserved(above)
