@@ -1,8 +1,8 @@
 """One project as one JSON document: what `fanion export` writes and `fanion import` reads.
 
 Objects are identified by key or name, never by ids of an installation. Filters contain
-`{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` in place of ids. Described in
-docs/transfer.md.
+`{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` in place of ids. The document is
+described in docs/transfer.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ from fanion.rest.body_reader import is_deep
 FORMAT = "fanion-project"
 VERSION = 1
 ACCOUNT_FILTERS = "test_account_filters"
-# When empty: earlier versions refuse names that they do not know.
+# Left out when empty, because earlier versions refuse names that they do not know.
 _LEFT_OUT = frozenset({"alerts", ACCOUNT_FILTERS})
-NESTING_MAX = 120  # that of the API, and the lists around its objects
+NESTING_MAX = 120  # the limit of the API, and the lists around its objects
 
 Time = Annotated[datetime, Meta(tz=True)]
 Name = Annotated[str, Meta(min_length=1, max_length=400)]
@@ -32,7 +32,10 @@ Title = Annotated[str, Meta(max_length=400)]
 
 
 class DocumentError(Exception):
-    """The document cannot be imported. The text has one line for each fault."""
+    """A fault that prevents the import of a document.
+
+    The text has one line for each fault.
+    """
 
 
 class DocumentEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +48,14 @@ class GroupTypeEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class EventDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
-    """hidden, verified: None when the source has no value; times: only set for a new definition"""
+    """An event definition.
+
+    Attributes:
+        hidden: None when the source has no value.
+        verified: None when the source has no value.
+        created_at: Only set for a new definition.
+        last_seen_at: Only set for a new definition.
+    """
 
     name: Annotated[str, Meta(min_length=1)]
     tags: list[str] = []
@@ -57,7 +67,11 @@ class EventDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
-    """event_names: events that have the property"""
+    """A property definition.
+
+    Attributes:
+        event_names: Events that have the property.
+    """
 
     name: Name
     property_type: PropertyType | None = None
@@ -65,8 +79,11 @@ class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class CohortEntry(DocumentEntry, frozen=True, kw_only=True):
-    """key:     unique in the document; flags and other cohorts refer to it
-    members: of a static cohort, as a list of distinct ids for each member
+    """A cohort.
+
+    Attributes:
+        key: Unique in the document; flags and other cohorts refer to it.
+        members: The members of a static cohort, each as a list of distinct ids.
     """
 
     key: Annotated[str, Meta(min_length=1)]
@@ -92,7 +109,11 @@ class InsightEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class TileEntry(DocumentEntry, frozen=True, kw_only=True):
-    """insight: short id"""
+    """A tile of a dashboard.
+
+    Attributes:
+        insight: The short id of the insight.
+    """
 
     insight: str
     color: Title | None = None
@@ -100,7 +121,11 @@ class TileEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class DashboardEntry(DocumentEntry, frozen=True, kw_only=True):
-    """key: unique in the document"""
+    """A dashboard.
+
+    Attributes:
+        key: Unique in the document.
+    """
 
     key: Annotated[str, Meta(min_length=1)]
     name: Title = ""
@@ -113,7 +138,12 @@ class DashboardEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class AlertEntry(DocumentEntry, frozen=True, kw_only=True):
-    """key: unique in the document; insight: short id"""
+    """An alert.
+
+    Attributes:
+        key: Unique in the document.
+        insight: The short id of the insight.
+    """
 
     key: Annotated[str, Meta(min_length=1)]
     name: Name
@@ -126,7 +156,11 @@ class AlertEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
-    """members: e-mail addresses"""
+    """A role.
+
+    Attributes:
+        members: E-mail addresses.
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     feature_flags_access_level: AccessLevel = AccessLevel.EDIT
@@ -134,7 +168,12 @@ class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
-    """analytics_dashboards: keys of dashboards; roles: names of roles that may edit the flag"""
+    """A flag.
+
+    Attributes:
+        analytics_dashboards: Keys of dashboards.
+        roles: Names of the roles that may edit the flag.
+    """
 
     key: Name
     name: str = ""
@@ -154,9 +193,11 @@ class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """Every list in the order in which its entries are imported.
+    """The parts of a project, every list in the order in which its entries are imported.
 
-    test_account_filters: of the project; none leave those of the project imported into
+    Attributes:
+        test_account_filters: The filters of the project. An empty list leaves those of the project
+            imported into as they are.
     """
 
     group_types: list[GroupTypeEntry] = []
@@ -171,7 +212,8 @@ class Document(Struct, frozen=True, kw_only=True):
     test_account_filters: list[dict[str, Any]] = []
 
 
-# Lists of a document: type of an entry, its kind for messages, and the field that identifies it.
+# The lists of a document, each with the type of an entry, its kind for messages, and the field that
+# identifies it.
 SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
     "group_types": (GroupTypeEntry, "group type", "group_type"),
     "event_definitions": (EventDefinitionEntry, "event definition", "name"),
@@ -186,7 +228,10 @@ SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
 
 
 def write_document(document: Document) -> bytes:
-    """The same text for the same project: time and place of the export are not part of it."""
+    """Return the document as JSON, with the same text for the same project.
+
+    The time and the place of the export are not part of it.
+    """
     head = {"format": FORMAT, "version": VERSION}
     body = {name: getattr(document, name) for name in (*SECTIONS, ACCOUNT_FILTERS)}
     body = {name: one for name, one in body.items() if one or name not in _LEFT_OUT}
@@ -194,7 +239,11 @@ def write_document(document: Document) -> bytes:
 
 
 def read_document(raw: bytes) -> Document:
-    """raises: DocumentError"""
+    """Parse a document.
+
+    Raises:
+        DocumentError: The text is not a document of a supported version, or an entry is not valid.
+    """
     found = _decoded(raw)
     if found.pop("format", None) != FORMAT:
         raise DocumentError(f"this is not an exported project: `format` must be {FORMAT!r}")
@@ -256,7 +305,7 @@ def _entry(section: str, place: int, raw: object) -> DocumentEntry:
 
 
 def schema_fault(section: str, place: int, entry: DocumentEntry) -> str | None:
-    """Schema error of an entry that was not read from a document; None when it is valid."""
+    """Return the schema error of an entry that was not read from a document, or None."""
     try:
         _entry(section, place, msgspec.to_builtins(entry))
     except DocumentError as error:
@@ -265,7 +314,10 @@ def schema_fault(section: str, place: int, entry: DocumentEntry) -> str | None:
 
 
 def _error_text(error: str) -> str:
-    """Of msgspec: `Expected `str`, got `int` - at `$.name`` → `name: expected str, got int`"""
+    """Rewrite an error of msgspec with the field first.
+
+    `Expected `str`, got `int` - at `$.name`` becomes `name: expected str, got int`.
+    """
     reason, _, place = error.partition(" - at `$")
     reason = (reason[:1].lower() + reason[1:]).replace("`", "")
     field = place.strip("`.")
@@ -273,7 +325,7 @@ def _error_text(error: str) -> str:
 
 
 def _faults(entry: DocumentEntry) -> Iterator[tuple[str, str]]:
-    """Values that JSON allows and the records store does not."""
+    """Yield values that JSON allows and the records store does not."""
     for name in entry.__struct_fields__:
         value = getattr(entry, name)
         if isinstance(value, datetime) and not _has_utc(value):
@@ -285,7 +337,7 @@ def _faults(entry: DocumentEntry) -> Iterator[tuple[str, str]]:
 
 
 def _texts(value: object) -> list[Any]:
-    """Of a member: distinct ids, or an e-mail address."""
+    """Return the texts of a member: its distinct ids, or its e-mail address."""
     return value if isinstance(value, list) else [value]
 
 

@@ -1,4 +1,4 @@
-"""Reads a project from the records store, as far as a document contains it."""
+"""The parts of a project that a document contains, read from the records store."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,7 +53,10 @@ PROGRESS_ROWS = 1_000
 
 
 class ExportProgress(Protocol):
-    """Progress callback: number of all rows first, then of the rows read since the last call."""
+    """A receiver of progress.
+
+    It is told the number of all rows first, then of the rows read since the last call.
+    """
 
     def expect(self, total: float) -> None: ...
 
@@ -63,7 +66,11 @@ class ExportProgress(Protocol):
 async def export_project(
     records: Records, project: Project, progress: ExportProgress | None = None
 ) -> Document:
-    """From one snapshot of the store. progress: requires a count of all rows"""
+    """Read a project from one snapshot of the store.
+
+    Args:
+        progress: Makes it count all rows first.
+    """
     async with records.read() as connection:
         return await connection.run_sync(_export, project, progress)
 
@@ -85,7 +92,11 @@ def read_project(
     with_members: bool,
     progress: ExportProgress | None = None,
 ) -> Stored:
-    """with_members: whether to read the members of static cohorts, which may be many"""
+    """Read the definitions of a project.
+
+    Args:
+        with_members: Whether to read the members of static cohorts, which may be many.
+    """
 
     def counted(found: Sequence[T]) -> Sequence[T]:
         if progress is not None:
@@ -110,7 +121,7 @@ def read_project(
 
 
 def _row_count(connection: Connection, project: Project) -> int:
-    """Number of rows that `read_project` reads, with members."""
+    """Return the number of rows that `read_project` reads, with members."""
     conditions: Sequence[ColumnElement[bool]] = (
         _event.project_id == project.id,
         _property.project_id == project.id,

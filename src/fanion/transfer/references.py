@@ -1,7 +1,7 @@
-"""References inside filters: converted from ids of an installation to names, and back.
+"""References inside filters, converted from ids of an installation to names, and back.
 
-Flags and cohorts refer to cohorts, flags and group types in trees of conditions, insights anywhere
-in their filters. Payloads and variants of flags are user data and stay unchanged.
+Flags and cohorts refer to cohorts, flags and group types in trees of conditions; insights refer to
+them anywhere in their filters. Payloads and variants of flags are user data and stay unchanged.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,9 +27,10 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 class Names:
     """Names by id, of one installation.
 
-    flags:   keys by id in decimal and by key, since a condition may contain either
-    named:   ids of cohorts that were referred to so far
-    missing: generated keys of cohorts that were referred to and are not in `cohorts`
+    Attributes:
+        flags: Keys by id in decimal and by key, since a condition may contain either.
+        named: Ids of the cohorts that were referred to so far.
+        missing: Generated keys of cohorts that were referred to and are not in `cohorts`.
     """
 
     cohorts: Mapping[int, str] = field(default_factory=dict)
@@ -73,14 +74,22 @@ class Names:
 
 @dataclass(frozen=True)
 class Ids:
-    """Ids by name, of one installation. flags: ids in decimal"""
+    """Ids by name, of one installation.
+
+    Attributes:
+        flags: Ids in decimal.
+    """
 
     cohorts: Mapping[str, int] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
     group_types: Mapping[str, int] = field(default_factory=dict)
 
     def numbered_part(self, part: dict[str, Any]) -> dict[str, Any]:
-        """raises: ValueError for a reference to something that is not in the document"""
+        """Replace the names in an object of a condition by ids.
+
+        Raises:
+            ValueError: The object refers to something that is not in the document.
+        """
         kind = part.get("type")
         if isinstance(kind, str) and kind in COHORT_TYPES:
             if _number(part.get("value")) is not None:
@@ -101,7 +110,10 @@ class Ids:
         return part
 
     def _flag(self, key: Any) -> Any:
-        """A condition may also contain the plain key, as SDKs receive it."""
+        """Return the id of a flag that a condition names.
+
+        A condition may also contain the plain key, as SDKs receive it.
+        """
         if key == {"flag": None}:  # a flag that does not exist
             return ""
         if isinstance(key, str | int):
@@ -110,12 +122,16 @@ class Ids:
 
 
 def named(filters: Any, names: Names) -> Any:
-    """Filters of a cohort or an insight, from numbers to names."""
+    """Replace ids by names in the filters of a cohort or an insight."""
     return _rewritten(filters, names.named_part)
 
 
 def numbered(filters: Any, ids: Ids) -> Any:
-    """The reverse of `named`. raises: ValueError, as `Ids.numbered_part`"""
+    """Replace names by ids in the filters of a cohort or an insight.
+
+    Raises:
+        ValueError: The filters refer to something that is not in the document.
+    """
     return _rewritten(filters, ids.numbered_part)
 
 
@@ -124,7 +140,11 @@ def named_flag(filters: Mapping[str, Any], names: Names) -> dict[str, Any]:
 
 
 def numbered_flag(filters: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
-    """raises: ValueError for a reference to something that is not in the document"""
+    """Replace names by ids in the filters of a flag.
+
+    Raises:
+        ValueError: The filters refer to something that is not in the document.
+    """
     return _flag_rewritten(filters, ids.numbered_part)
 
 
@@ -139,7 +159,7 @@ def _flag_rewritten(filters: Mapping[str, Any], change: Change) -> dict[str, Any
 
 
 def _rewritten(value: Any, change: Change) -> Any:
-    """A copy, in which every object is changed after those inside it."""
+    """Return a copy in which every object is changed after those inside it."""
     if isinstance(value, dict):
         return change({name: _rewritten(one, change) for name, one in value.items()})
     if isinstance(value, list):
@@ -152,7 +172,7 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _number(value: object, otherwise: Any = None) -> Any:
-    """An id or index, as clients send it."""
+    """Return an id or index as clients send it."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return otherwise
     try:
@@ -162,7 +182,10 @@ def _number(value: object, otherwise: Any = None) -> Any:
 
 
 def _found(value: Any, kind: str, known: Mapping[str, Any]) -> Any:
-    """Other values stay; the validation of flags and cohorts decides about them."""
+    """Return the id that a reference names; other values stay.
+
+    The validation of flags and cohorts decides about other values.
+    """
     if not isinstance(value, dict) or value.keys() != {kind}:
         return value
     name = value[kind]
@@ -172,13 +195,13 @@ def _found(value: Any, kind: str, known: Mapping[str, Any]) -> Any:
 
 
 def looping_cohorts(cohorts: Sequence[CohortEntry]) -> set[str]:
-    """Keys of cohorts that refer to themselves, directly or through others."""
+    """Return the keys of cohorts that refer to themselves, directly or through others."""
     inside = {one.key: {*cohorts_named(one.filters), *cohorts_named(one.groups)} for one in cohorts}
     return {key for key in inside if _reaches(key, inside)}
 
 
 def looping_flags(flags: Sequence[FlagEntry], ids: Ids) -> set[str]:
-    """Keys of flags that depend on themselves. An inactive flag depends on nothing."""
+    """Return the keys of flags that depend on themselves; an inactive flag depends on nothing."""
     keys = {ids.flags[one.key]: one.key for one in flags}
     inside = {one.key: {keys.get(name, name) for name in _flags_named(one, ids)} for one in flags}
     return {key for key in inside if _reaches(key, inside)}
@@ -207,7 +230,7 @@ def _reaches(key: str, inside: Mapping[str, set[str]]) -> bool:
 
 
 def cohorts_named(value: Any) -> Iterator[str]:
-    """Keys of cohorts that the criteria of a cohort refer to."""
+    """Yield the keys of cohorts that the criteria of a cohort refer to."""
     if isinstance(value, dict):
         found = value.get("value")
         kind = value.get("type")

@@ -1,4 +1,4 @@
-"""Report of an import: the outcome of each object."""
+"""The report of an import: the outcome of each object."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,12 @@ NAMES_LISTED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class ObjectOutcome:
-    """kind:  of the object, for messages
-    why:   for an updated object the fields that differ, for a skipped one the reason
-    count: of objects that share this outcome
+    """The outcome of one object, or of several that share it.
+
+    Attributes:
+        kind: The kind of the object, for messages.
+        why: For an updated object the fields that differ, for a skipped one the reason.
+        count: The number of objects that share this outcome.
     """
 
     kind: str
@@ -30,7 +33,11 @@ def ignored(_: ObjectOutcome) -> None:
 
 @dataclass
 class Report:
-    """on_outcome: called with each outcome when it is added, to show progress"""
+    """The outcomes of an import.
+
+    Attributes:
+        on_outcome: Called with each outcome when it is added, to show progress.
+    """
 
     outcomes: list[ObjectOutcome] = field(default_factory=list)
     on_outcome: Callable[[ObjectOutcome], None] = ignored
@@ -39,7 +46,11 @@ class Report:
         self._add(ObjectOutcome(kind, name, "created", count=count))
 
     def compared(self, kind: str, name: str, fields: Sequence[str]) -> None:
-        """fields: those that differed and were set; none for an unchanged object"""
+        """Report an object that exists as updated or unchanged.
+
+        Args:
+            fields: The fields that differed and were set; none for an unchanged object.
+        """
         result: Result = "updated" if fields else "unchanged"
         self._add(ObjectOutcome(kind, name, result, ", ".join(fields)))
 
@@ -50,7 +61,7 @@ class Report:
         self._add(ObjectOutcome(kind, name, "skipped", why, count))
 
     def counts(self) -> Mapping[str, Mapping[Result, int]]:
-        """By kind, in the order of the first outcome of each."""
+        """Return the numbers of outcomes by kind, in the order of the first outcome of each."""
         found: dict[str, Counter[Result]] = {}
         for one in self.outcomes:
             found.setdefault(one.kind, Counter())[one.result] += one.count
@@ -63,7 +74,7 @@ class Report:
 
 
 def listed_names(names: Sequence[str]) -> str:
-    """The first NAMES_LISTED_MAX names, separated by commas, and the number of the others."""
+    """Return the first NAMES_LISTED_MAX names, separated by commas, and how many more there are."""
     listed = ", ".join(names[:NAMES_LISTED_MAX])
     more = len(names) - NAMES_LISTED_MAX
     return f"{listed} and {more} more" if more > 0 else listed

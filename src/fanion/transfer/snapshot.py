@@ -1,4 +1,4 @@
-"""Converts a stored project into a document."""
+"""A stored project, and its conversion into a document."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +26,12 @@ from fanion.transfer.references import Names, named, named_flag
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFlag:
-    """filters: with `groups`; roles: names of those that may edit it"""
+    """A stored flag.
+
+    Attributes:
+        filters: With `groups`.
+        roles: Names of the roles that may edit the flag.
+    """
 
     id: int
     key: str
@@ -105,12 +110,14 @@ class SnapshotAlert:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """Definitions of a project.
+    """The definitions of a project.
 
-    group_types:      indexes by name
-    cohorts, insights: deleted ones included; flags and dashboards are not
-    members:          of static cohorts, by cohort: distinct ids of each member
-    usage_dashboards: ids of dashboards that flags have created, deleted flags included
+    Attributes:
+        group_types: Indexes by name.
+        cohorts: Including deleted ones, unlike flags and dashboards.
+        members: The members of static cohorts, by cohort: the distinct ids of each member.
+        insights: Including deleted ones.
+        usage_dashboards: Ids of dashboards that flags have created, including deleted flags.
     """
 
     group_types: Mapping[str, int] = field(default_factory=dict)
@@ -129,21 +136,21 @@ class Stored:
 
     @property
     def own_dashboards(self) -> list[SnapshotDashboard]:
-        """Without the usage dashboards of flags."""
+        """The dashboards without the usage dashboards of flags."""
         return [one for one in self.dashboards if one.id not in self.usage_dashboards]
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys of cohorts and dashboards in a document, by id."""
+    """The keys of cohorts and dashboards in a document, by id."""
 
     cohorts: Mapping[int, str]
     dashboards: Mapping[int, str]
 
 
 def keys_of(stored: Stored) -> Keys:
-    """Names, made unique with a number. Deterministic."""
-    # Deleted cohorts last, so that the others keep their names.
+    """Return names as keys, made unique with a number, always in the same way."""
+    # Deleted cohorts come last, so that the others keep their names.
     cohorts = sorted(stored.cohorts, key=lambda one: (one.deleted, one.id))
     return Keys(
         unique_keys((one.id, one.name) for one in cohorts),
@@ -175,8 +182,10 @@ def names_of(stored: Stored, keys: Keys) -> Names:
 
 
 def document_of(stored: Stored) -> Document:
-    """Everything that is not deleted, and the deleted cohorts that it refers to: a deleted cohort
-    counts as empty, here and where the document is imported."""
+    """Return a document of everything that is not deleted, and of deleted cohorts it refers to.
+
+    A deleted cohort counts as empty, here and where the document is imported.
+    """
     keys = keys_of(stored)
     names = names_of(stored, keys)
     flags = [flag_entry(flag, names, keys) for flag in stored.flags]
@@ -204,7 +213,7 @@ def document_of(stored: Stored) -> Document:
 
 
 def unknown_cohorts(stored: Stored) -> set[int]:
-    """Ids of cohorts that are referred to and are not in `stored`."""
+    """Return the ids of cohorts that are referred to and are not in `stored`."""
     names = names_of(stored, keys_of(stored))
     for flag in stored.flags:
         named_flag(flag.filters, names)
@@ -286,7 +295,11 @@ def dashboard_entry(
 
 
 def tiles_of(stored: Stored, dashboard_id: int, insight_ids: set[int]) -> list[TileEntry]:
-    """insight_ids: insights that are exported"""
+    """Return the tiles of a dashboard.
+
+    Args:
+        insight_ids: Ids of the insights that are exported.
+    """
     short_ids = {one.id: one.short_id for one in stored.insights}
     return [
         TileEntry(insight=short_ids[tile.insight_id], color=tile.color, layouts=dict(tile.layouts))
@@ -296,7 +309,11 @@ def tiles_of(stored: Stored, dashboard_id: int, insight_ids: set[int]) -> list[T
 
 
 def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
-    """Cohorts that are not deleted, and those that flags, insights or these cohorts refer to."""
+    """Return the cohorts to export.
+
+    These are cohorts that are not deleted, and those that flags, insights or exported cohorts refer
+    to.
+    """
     by_id = {one.id: one for one in stored.cohorts}
     wanted = {one.id for one in stored.cohorts if not one.deleted} | names.named
     found: dict[int, CohortEntry] = {}
@@ -311,7 +328,7 @@ def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
 
 
 def missing_cohort(key: str) -> CohortEntry:
-    """Deleted, in place of a cohort that does not exist: it has no members either."""
+    """Return a deleted cohort in place of one that does not exist: it has no members either."""
     return CohortEntry(key=key, name=key, filters={"properties": {}}, deleted=True)
 
 
@@ -329,14 +346,14 @@ def alert_entry(alert: SnapshotAlert, key: str, short_id: str) -> AlertEntry:
 
 
 def _alerts(stored: Stored, insights: Mapping[int, InsightEntry]) -> list[AlertEntry]:
-    """Those of insights that are exported."""
+    """Return the alerts of insights that are exported."""
     found = [one for one in stored.alerts if one.insight_id in insights]
     keys = unique_keys((one.id, one.name) for one in found)
     return [alert_entry(one, keys[one.id], insights[one.insight_id].short_id) for one in found]
 
 
 def _insights(stored: Stored, names: Names) -> dict[int, InsightEntry]:
-    """By id, without insights that are only on usage dashboards of flags."""
+    """Return insights by id, without those that are only on usage dashboards of flags."""
     own = {one.id for one in stored.own_dashboards}
     placed = {tile.insight_id for tile in stored.tiles}
     on_own_dashboards = {tile.insight_id for tile in stored.tiles if tile.dashboard_id in own}

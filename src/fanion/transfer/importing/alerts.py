@@ -1,4 +1,4 @@
-"""Imports the alerts of a document into a project."""
+"""The import of the alerts of a document into a project."""
 
 from collections import defaultdict
 
@@ -11,9 +11,12 @@ _FIELDS = ("condition", "threshold", "series_index", "breakdown_value", "enabled
 
 
 def import_alerts(target: ImportTarget) -> None:
-    """After the insights. Of several with one name on one insight the oldest matches the first.
+    """Import alerts, after the insights.
 
-    raises: Invalid when the project has too many
+    Of several stored alerts with one name on one insight, the oldest matches the first.
+
+    Raises:
+        Invalid: The project would have too many alerts.
     """
     stored = _by_insight_and_name(target)
     for entry in target.document.alerts:
@@ -36,7 +39,7 @@ def _by_insight_and_name(target: ImportTarget) -> dict[tuple[int, str], list[Sna
 
 
 def _differing(stored: SnapshotAlert, entry: AlertEntry, target: ImportTarget) -> list[str]:
-    """The names of the fields that were set."""
+    """Set the fields that differ, and return their names."""
     before = alert_entry(stored, entry.key, entry.insight)
     fields = differing(before, entry, _FIELDS)
     if fields:

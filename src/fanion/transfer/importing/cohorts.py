@@ -1,4 +1,4 @@
-"""Imports the cohorts of a document into a project.
+"""The import of the cohorts of a document into a project.
 
 New cohorts are created first, without criteria, in the order of the document, by which a second
 import matches them. Then all criteria are written, which may refer to any cohort.
@@ -75,7 +75,7 @@ def _write_criteria(target: ImportTarget, entry: CohortEntry) -> None:
 
 
 def _update(target: ImportTarget, before: CohortEntry, entry: CohortEntry) -> list[str]:
-    """Names of the fields that differed."""
+    """Set the fields that differ, and return their names."""
     fields = differing(_normal(before), _normal(entry), _FIELDS)
     if not fields:
         return []
@@ -91,7 +91,7 @@ def _update(target: ImportTarget, before: CohortEntry, entry: CohortEntry) -> li
 
 
 def _normal(entry: CohortEntry) -> CohortEntry:
-    """With criteria in the form in which the API stores them; invalid ones are unchanged."""
+    """Return the entry with criteria as the API stores them; invalid ones are unchanged."""
     try:
         return structs.replace(entry, groups=normal_groups(list(entry.groups)))
     except Invalid:
@@ -104,7 +104,7 @@ def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _import_members(target: ImportTarget, entry: CohortEntry) -> None:
-    """Members are added, never removed; unknown distinct ids are skipped."""
+    """Add members, and never remove any; unknown distinct ids are skipped."""
     cohort_id = target.cohorts[entry.key]
     owners = _owners(target, [one for member in entry.members for one in member])
     unknown = [member[0] for member in entry.members if member and not owners.keys() & set(member)]
@@ -119,7 +119,7 @@ def _import_members(target: ImportTarget, entry: CohortEntry) -> None:
 
 
 def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
-    """Person of each distinct id that has one."""
+    """Return the person of each distinct id that has one."""
     found: dict[str, UUID] = {}
     for start in range(0, len(distinct_ids), IDS_MAX):
         rows = target.connection.execute(
@@ -143,7 +143,7 @@ def _members(target: ImportTarget, cohort_id: int) -> set[UUID]:
 
 
 def _pending_members(target: ImportTarget, cohort_id: int) -> set[UUID]:
-    """Uploaded by an earlier import, and not added yet."""
+    """Return the members that an earlier import has uploaded and that are not added yet."""
     found = pending_ids(target.connection, cohort_id, "person_id")
     return set(person_ids(found).values())
 

@@ -1,4 +1,4 @@
-"""Imports the event and property definitions of a document into a project."""
+"""The import of the event and property definitions of a document into a project."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,7 +22,7 @@ _EVENT, _PROPERTY = "event definition", "property definition"
 
 
 def import_event_definitions(target: ImportTarget) -> None:
-    """`created_at` and `last_seen_at` are only set for new definitions."""
+    """Import event definitions; `created_at` and `last_seen_at` are only set for new ones."""
     stored = {one.name: one for one in target.stored.event_definitions}
     ids = _definition_ids(target)
     for entry in target.document.event_definitions:
@@ -36,7 +36,7 @@ def import_event_definitions(target: ImportTarget) -> None:
 
 
 def import_property_definitions(target: ImportTarget) -> None:
-    """A stored type is not changed, as by events."""
+    """Import property definitions; as events do, keep a stored type."""
     stored = {one.name: one for one in target.stored.property_definitions}
     types: dict[str, PropertyType | None] = {}
     carried: dict[str, list[str]] = {}
@@ -104,7 +104,7 @@ def _update(
     known: EventDefinitionEntry,
     entry: EventDefinitionEntry,
 ) -> list[str]:
-    """Names of the fields that differed."""
+    """Set the fields that differ, and return their names."""
     values = differing(known, entry, ("tags", "post_to_chat"))
     if values:
         update_definition(target.connection, target.author, definition_id, values)
@@ -114,7 +114,8 @@ def _update(
         if value is not None
     }
     if marks_given:
-        # Both in one update: one after the other it could be hidden and verified for a moment.
+        # Both are set in one update: one after the other it could be hidden and verified for a
+        # moment.
         marks = {"hidden": known.hidden, "verified": known.verified, **marks_given}
         given = {name: bool(value) for name, value in marks.items()}
         if all(given.values()):

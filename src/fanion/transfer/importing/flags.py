@@ -1,4 +1,4 @@
-"""Imports the flags of a document into a project, and the roles that may edit them.
+"""The import of the flags of a document into a project, and of the roles that may edit them.
 
 New flags are created first, without conditions. Then all conditions are written, which may refer
 to any flag.
@@ -84,7 +84,7 @@ def _write_conditions(target: ImportTarget, flag_id: int, entry: FlagEntry) -> N
 
 
 def _update(target: ImportTarget, flag_id: int, before: FlagEntry, entry: FlagEntry) -> list[str]:
-    """Names of the fields that differed. Dashboards are added, never removed."""
+    """Set the fields that differ, and return their names; dashboards are added, never removed."""
     fields = differing(before, entry, (*_PLAIN, *_CONDITIONS))
     if entry.created_at is not None and entry.created_at != before.created_at:
         fields["created_at"] = entry.created_at
@@ -113,7 +113,7 @@ def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def import_roles(target: ImportTarget) -> None:
-    """Members in the document are added; none is removed."""
+    """Import roles; members in the document are added, and none is removed."""
     stored = {folded(one.name): one for one in target.stored.roles}
     ids = _role_ids(target)
     users_by_email = _users_by_email(target) if target.document.roles else {}
@@ -147,7 +147,7 @@ def _record_role(target: ImportTarget, role_id: UUID, before: Role | None) -> No
 
 
 def _role_ids(target: ImportTarget) -> dict[str, UUID]:
-    """By folded name."""
+    """Return the ids of the organization's roles by folded name."""
     mine = target.author.organization_id
     rows = target.connection.execute(
         select(_role.folded_name, _role.id).where(_role.organization_id == mine)
@@ -188,7 +188,7 @@ def _add_members(
 
 
 def _users_by_email(target: ImportTarget) -> dict[str, UUID]:
-    """Users of the organization, by e-mail address."""
+    """Return the users of the organization by e-mail address."""
     mine = target.author.organization_id
     rows = target.connection.execute(
         select(users.c.email, users.c.uuid)

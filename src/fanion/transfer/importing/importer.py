@@ -1,4 +1,4 @@
-"""Imports a document into a project, in one transaction.
+"""The import of a document into a project, in one transaction.
 
 Objects that exist are updated where they differ; nothing is ever deleted.
 """
@@ -38,7 +38,7 @@ FAULTS_LISTED_MAX = 50
 
 
 class _DryRun(Exception):
-    """Rolls back a dry run."""
+    """An exception that rolls back a dry run."""
 
 
 async def import_document(
@@ -49,11 +49,16 @@ async def import_document(
     dry_run: bool = False,
     on_outcome: Callable[[ObjectOutcome], None] = ignored,
 ) -> Report:
-    """dry_run:    report the changes and roll them back
-    on_outcome: called with each outcome before the transaction commits
+    """Import a document and report the outcome of each object.
 
-    raises: DocumentError before anything is written, or when the project was changed meanwhile;
-            Invalid, after which the transaction is rolled back
+    Args:
+        dry_run: Report the changes and roll them back.
+        on_outcome: Called with each outcome before the transaction commits.
+
+    Raises:
+        DocumentError: The document has faults, and nothing was written; or the project was changed
+            meanwhile.
+        Invalid: An object cannot be stored; the transaction is rolled back.
     """
     document = normalised(document)
     async with records.read() as connection:
@@ -76,9 +81,14 @@ async def import_document(
 
 
 def require_sound(document: Document, stored_definitions: StoredDefinitions) -> None:
-    """document: normalised
+    """Check a document before it is imported.
 
-    raises: DocumentError with a line for each entry that has a fault, FAULTS_LISTED_MAX at most
+    Args:
+        document: A normalised document.
+
+    Raises:
+        DocumentError: There are faults. The text has a line for each entry that has one, at most
+            FAULTS_LISTED_MAX.
     """
     found = {
         (one.section, one.place): one.text for one in find_faults(document, stored_definitions)
@@ -110,7 +120,7 @@ def _stored_definitions(
 
 
 def _import(connection: Connection, author: Author, document: Document, report: Report) -> None:
-    # Serialises imports into one project.
+    # This lock serialises imports into one project.
     mine = select(projects.c.id).where(projects.c.id == author.project_id)
     connection.execute(mine.with_for_update())
     stored = read_project(connection, author.organization_id, author.project_id, with_members=False)
@@ -133,7 +143,11 @@ def _import(connection: Connection, author: Author, document: Document, report: 
 
 
 def _require_answers(target: ImportTarget, working: set[str]) -> None:
-    """working: keys of flags that must stay computable. raises: DocumentError"""
+    """Raise DocumentError if the import breaks a flag.
+
+    Args:
+        working: Keys of flags that must stay computable.
+    """
     for key, why in flags_without_answer(target.connection, target.project_id).items():
         if key in working:
             raise DocumentError(f"flag {key}: the import would break this flag ({why})")

@@ -1,4 +1,4 @@
-"""Imports the insights and dashboards of a document into a project."""
+"""The import of the insights and dashboards of a document into a project."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _tile = dashboard_tiles.c
 
 
 def import_insights(target: ImportTarget) -> None:
-    """A deleted insight with the same short id is restored."""
+    """Import insights; a deleted insight with the same short id is restored."""
     stored = {one.short_id: one for one in target.stored.insights}
     for entry in target.document.insights:
         known = stored.get(entry.short_id)
@@ -95,7 +95,7 @@ def import_dashboards(target: ImportTarget) -> None:
 
 
 def _insight(target: ImportTarget, insight_id: int) -> StoredInsight:
-    """A stored insight, deleted or not."""
+    """Return a stored insight, deleted or not."""
     wanted = select(insights).where(insights.c.id == insight_id)
     [found] = read_insights(target.connection, target.connection.execute(wanted).all())
     return found
@@ -120,7 +120,10 @@ def _make_dashboard(target: ImportTarget, entry: DashboardEntry) -> int:
 
 
 def _place_tiles(target: ImportTarget, dashboard_id: int, entry: DashboardEntry) -> bool:
-    """Whether any tile was added or changed. Tiles that are not in the document stay."""
+    """Place the tiles of a dashboard, and return whether any was added or changed.
+
+    Tiles that are not in the document stay.
+    """
     rows = target.connection.execute(
         select(dashboard_tiles).where(_tile.dashboard_id == dashboard_id)
     )

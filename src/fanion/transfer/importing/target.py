@@ -1,4 +1,4 @@
-"""State of an import, which object of the document is which stored one, and how fields differ."""
+"""The state of an import, the stored objects that match the document, and how fields differ."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -19,12 +19,18 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass
 class ImportTarget:
-    """State of an import.
+    """The state of an import.
 
-    connection: of the transaction
-    stored:     the project before the import; `keys` and `names` are the document's for it
-    cohorts, flags, group_types, dashboards, insights: ids by the document's keys, filled as the
-                import proceeds; flags in decimal
+    Attributes:
+        connection: The connection of the transaction.
+        stored: The project before the import.
+        keys: The keys of the document for stored objects.
+        names: The names of the document for stored objects.
+        cohorts: Ids by key, like those of the next fields, filled as the import proceeds.
+        flags: Ids in decimal by key.
+        group_types: Indexes by name.
+        dashboards: Ids by key.
+        insights: Ids by short id.
     """
 
     connection: Connection
@@ -50,10 +56,10 @@ class ImportTarget:
 
 
 def matched_keys(document: Document, stored: Stored) -> Keys:
-    """Keys for stored objects: those of the document where it has the object, generated ones
-    elsewhere.
+    """Return keys for stored objects.
 
-    Of several cohorts with one name the first in the document matches the oldest stored one.
+    They are those of the document where it has the object, and generated ones elsewhere. Of several
+    cohorts with one name, the first in the document matches the oldest stored one.
     """
     cohorts = _matched(
         [(one.key, (one.name or None, one.deleted)) for one in document.cohorts],
@@ -69,7 +75,7 @@ def matched_keys(document: Document, stored: Stored) -> Keys:
 def differing(
     stored: DocumentEntry, wanted: DocumentEntry, fields: Iterable[str]
 ) -> dict[str, Any]:
-    """Wanted values of the fields that differ as JSON; the order of object keys is ignored."""
+    """Return the wanted values of the fields that differ as JSON, whatever the order of keys."""
     return {
         name: value
         for name in fields
@@ -80,7 +86,12 @@ def differing(
 def _matched(
     wanted: Sequence[tuple[str, Hashable]], stored: Sequence[tuple[int, Hashable]]
 ) -> Mapping[int, str]:
-    """wanted: keys with what must be equal; stored: ids with the same, the oldest first"""
+    """Return a key for each stored object.
+
+    Args:
+        wanted: Keys of the document, each with what must be equal.
+        stored: Ids with the same, the oldest first.
+    """
     waiting: dict[Hashable, list[str]] = defaultdict(list)
     for key, same in wanted:
         waiting[same].append(key)
@@ -97,7 +108,7 @@ def _matched(
 
 
 def _distinct_key(key: str, taken: set[str]) -> str:
-    """`key`, extended until it differs from all keys of the document."""
+    """Return `key`, extended until it differs from all keys of the document."""
     while key in taken:
         key += "#"
     return key

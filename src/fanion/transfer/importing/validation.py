@@ -1,4 +1,4 @@
-"""Validates a document before an import writes anything."""
+"""Validation of a document before an import writes anything."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +45,13 @@ from fanion.transfer.report import Report
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """section, place: of the entry; text: its name, the field, and the reason"""
+    """A fault of one entry of a document.
+
+    Attributes:
+        section: The list that the entry is in.
+        place: The index of the entry in this list.
+        text: The name of the entry, the field, and the reason.
+    """
 
     section: str
     place: int
@@ -54,11 +60,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class StoredDefinitions:
-    """Stored definitions. Parts of a document that are equal to them are not validated again.
+    """Stored definitions: parts of a document that are equal to them are not validated again.
 
-    flags, cohorts: by key
-    insights:       by short id
-    dashboards:     filters by key
+    Attributes:
+        flags: By key.
+        cohorts: By key.
+        insights: By short id.
+        dashboards: Filters by key.
     """
 
     flags: Mapping[str, FlagEntry]
@@ -72,7 +80,7 @@ NOTHING_STORED = StoredDefinitions({}, {}, {}, {})
 
 
 def normalised(document: Document) -> Document:
-    """With values in the form in which the API stores them, so that equal ones compare equal."""
+    """Return the document with values as the API stores them, so that equal ones compare equal."""
     return structs.replace(
         document,
         event_definitions=[
@@ -97,7 +105,11 @@ def normalised(document: Document) -> Document:
 def find_faults(
     document: Document, stored_definitions: StoredDefinitions = NOTHING_STORED
 ) -> Iterator[Fault]:
-    """document: normalised"""
+    """Yield the faults of a document.
+
+    Args:
+        document: A normalised document.
+    """
     yield from _duplicates(document)
     ids = ids_within(document)
     loops = looping_cohorts(document.cohorts)
@@ -149,10 +161,12 @@ def find_faults(
 
 
 def without_faults(document: Document, report: Report) -> Document:
-    """The valid part of a document: invalid entries are left out, then those that refer to them.
-    Each is reported as skipped.
+    """Return the valid part of a document, and report the rest as skipped.
 
-    document: normalised
+    Invalid entries are left out, then those that refer to them.
+
+    Args:
+        document: A normalised document.
     """
     while found := {(one.section, one.place): one for one in _all_faults(document)}:
         for (section, place), fault in found.items():
@@ -176,12 +190,15 @@ def _all_faults(document: Document) -> Iterator[Fault]:
 
 
 def _split(label: str, text: str) -> tuple[str, str]:
-    """`flag beta`, `flag beta: filters: …` → `beta`, `filters: …`"""
+    """Return the name of an entry, and the text of a fault without the label.
+
+    The label `flag beta` and the text `flag beta: filters: …` give `beta` and `filters: …`.
+    """
     return label.partition(" ")[2], text.removeprefix(f"{label}: ")
 
 
 def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
-    """Without these entries, and without tiles, roles and dashboards that refer to them."""
+    """Remove entries, and tiles, roles and dashboards that refer to them."""
     remaining = {
         section: [
             entry
@@ -212,7 +229,7 @@ def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
 
 
 def ids_within(document: Document) -> Ids:
-    """Generated ids, to check that everything referred to is in the document."""
+    """Return generated ids, to check that everything referred to is in the document."""
     return Ids(
         cohorts={one.key: place for place, one in enumerate(document.cohorts, 1)},
         flags={one.key: str(place) for place, one in enumerate(document.flags, 1)},
@@ -221,7 +238,11 @@ def ids_within(document: Document) -> Ids:
 
 
 def _fault(section: str, place: int, entry: Any, check: Callable[[Any], None]) -> Iterator[Fault]:
-    """check: raises ValueError, whose text begins with the field and a colon, or Invalid"""
+    """Yield the fault of an entry, if it has one.
+
+    Args:
+        check: Raises ValueError, whose text begins with the field and a colon, or Invalid.
+    """
     try:
         check(entry)
     except ValueError as error:
@@ -305,7 +326,10 @@ def _check_cohort(
 
 
 def _check_insight(insight: InsightEntry, ids: Ids, stored_definitions: StoredDefinitions) -> None:
-    """As the API does: trends that cannot be calculated are invalid, other kinds are stored."""
+    """Check an insight as the API does.
+
+    Trends that cannot be calculated are invalid; other kinds are stored.
+    """
     filters = with_field("filters", lambda: numbered(insight.filters, ids))
     query = with_field("query", lambda: numbered(insight.query, ids))
     stored = stored_definitions.insights.get(insight.short_id)

@@ -1,6 +1,6 @@
 """Client of the management API of PostHog, or of a server compatible with it.
 
-Retries and pages are bounded, and the key is sent to the given host only.
+Retries and pages are bounded, and the key is sent only to the given host.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ Query = tuple[tuple[str, str], ...]
 
 
 class SourceError(Exception):
-    """The source cannot be read; the text is one line."""
+    """A failure to read the source; the text is one line."""
 
 
 class SourceStatusError(SourceError):
-    """The source responded with an error status."""
+    """A response of the source with an error status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -42,16 +42,17 @@ class SourceStatusError(SourceError):
 
 
 class ResponseTooLarge(SourceError):
-    """Larger than RESPONSE_BYTES_MAX."""
+    """A response larger than RESPONSE_BYTES_MAX."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
     """One page of a list.
 
-    link:        query of the next page; empty if the source names none
-    count:       rows of the whole list; None if the source does not say it
-    is_enclosed: in an object; lists without one have no pages
+    Attributes:
+        link: The query of the next page; empty if the source names none.
+        count: The rows of the whole list; None if the source does not tell.
+        is_enclosed: Whether the page is in an object; lists without one have no pages.
     """
 
     rows: list[Any]
@@ -60,14 +61,23 @@ class ListPage:
     is_enclosed: bool = True
 
     def is_last(self, rows: int) -> bool:
-        """Return whether nothing can follow this page. rows: number of rows up to its end"""
+        """Return whether nothing can follow this page.
+
+        Args:
+            rows: The number of rows up to its end.
+        """
         is_counted = self.count is not None and rows >= self.count
         return not self.rows or not self.is_enclosed or is_counted
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """project: id in the paths of the API; sleep: waits between tries"""
+    """A project on another server.
+
+    Attributes:
+        project: The id in the paths of the API.
+        sleep: Waits between tries.
+    """
 
     client: httpx.AsyncClient
     project: str
@@ -75,18 +85,26 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Identifies the source."""
+        """The URL that identifies the source."""
         return f"{self.client.base_url}".rstrip("/") + f"/api/projects/{self.project}"
 
     def project_path(self, path: str) -> str:
         return f"/api/projects/{self.project}{path}"
 
     async def get(self, path: str, query: Query = ()) -> Any:
-        """Return decoded JSON. raises: SourceError"""
+        """Return decoded JSON.
+
+        Raises:
+            SourceError: The source cannot be read.
+        """
         return await self._answer("GET", path, query)
 
     async def post(self, path: str, body: Any) -> Any:
-        """Return decoded JSON, of a request that changes nothing there. raises: SourceError"""
+        """Return decoded JSON, for a request that changes nothing on the source.
+
+        Raises:
+            SourceError: The source cannot be read.
+        """
         return await self._answer("POST", path, (), body)
 
     async def _answer(self, method: str, path: str, query: Query, body: Any = None) -> Any:
@@ -109,7 +127,11 @@ class Source:
             await self.sleep(wait_s)
 
     async def rows(self, path: str, query: Query = ()) -> AsyncIterator[Any]:
-        """Yield the items of all pages of a list. raises: SourceError"""
+        """Yield the items of all pages of a list.
+
+        Raises:
+            SourceError: The list cannot be read, or does not end.
+        """
         async for page in self.pages(path, query):
             for row in page.rows:
                 yield row
@@ -122,7 +144,7 @@ class Source:
         A page without a link is not taken for the last one unless that is certain.
 
         Args:
-            is_paged: The list takes `limit` and `offset`.
+            is_paged: Whether the list takes `limit` and `offset`.
 
         Raises:
             SourceError: The list cannot be read, or does not end.
@@ -145,7 +167,11 @@ class Source:
         raise SourceError(f"{path} of the source has more than {PAGES_MAX} pages")
 
     async def _request(self, method: str, path: str, query: Query, body: Any) -> httpx.Response:
-        """Return the whole response. raises: ResponseTooLarge"""
+        """Return the whole response.
+
+        Raises:
+            ResponseTooLarge: The response exceeds RESPONSE_BYTES_MAX.
+        """
         sent = {} if body is None else {"json": body}
         async with self.client.stream(method, path, params=list(query), **sent) as response:
             content = bytearray()
@@ -164,7 +190,11 @@ class Source:
 async def open_source(
     host: str, key: str, project: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncGenerator[Source]:
-    """raises: SourceError for an invalid host, key or project"""
+    """Open a source.
+
+    Raises:
+        SourceError: The host, the key or the project is not valid.
+    """
     if not _is_address(host):
         raise SourceError(f"{host!r} is not an address such as https://eu.posthog.com")
     if not (key.isascii() and key.isprintable() and key.strip()):
@@ -197,9 +227,12 @@ def _page(path: str, body: Any) -> ListPage:
 
 
 def link_of(path: str, page: Mapping[str, Any]) -> Query:
-    """Return the query of the link to the next page, empty without a link. raises: SourceError
+    """Return the query of the link to the next page; empty without a link.
 
     The host and path of the link are ignored.
+
+    Raises:
+        SourceError: The link has no query.
     """
     following = page.get("next")
     if not isinstance(following, str) or not following:
@@ -228,7 +261,7 @@ def _failure(error: httpx.HTTPError) -> str:
 
 
 def _problem(path: str, response: httpx.Response) -> str:
-    """Error text, with the `detail` of the response if it has one."""
+    """Return the text of an error, with the `detail` of the response if it has one."""
     status, detail = response.status_code, ""
     try:
         decoded = msgspec.json.decode(response.content)
@@ -242,13 +275,13 @@ def _problem(path: str, response: httpx.Response) -> str:
 
 
 def _wait_s(response: httpx.Response, tries: int) -> float:
-    """Retry-After of the response, WAIT_S_MAX at most; a backoff without it."""
+    """Return the delay of the header Retry-After, at most WAIT_S_MAX; a backoff without it."""
     asked = _retry_after_s(response.headers["retry-after"])
     return _backoff_s(tries) if asked is None else min(max(asked, 0.0), WAIT_S_MAX)
 
 
 def _retry_after_s(text: str) -> float | None:
-    """Header Retry-After: seconds, or a date."""
+    """Parse the header Retry-After: seconds, or a date."""
     if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)
     try:

@@ -1,8 +1,9 @@
-"""Copies the events of a source, the oldest first.
+"""The copy of the events of a source, the oldest first.
 
 Events keep their ids and times, so that an event copied twice is stored once. Each page ends before
 the time of its last event, from which the next one begins, and the copy ends with an empty page:
-whatever a page may hold, no event is between two pages. The progress is written after each page.
+whatever a page may hold, no event is lost between two pages. The progress is written after each
+page.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,16 +30,18 @@ GROWTH_MAX = 64
 
 @dataclass
 class Copied:
-    """What a run has copied.
+    """The figures of what a run has copied.
 
-    events:     number of events handed in
-    earlier:    number of events that earlier runs of the same copy handed in
-    start:      beginning of this run; None when the source has no events
-    unreadable, too_large: numbers of events that were left out
-    incomplete: times and names of which the source could not list all events
-    counted:    number of events that the source itself counts, at the end
-    uncounted:  why it does not
-    differs:    whether that number is not the number of events handed in
+    Attributes:
+        events: The number of events handed in.
+        earlier: The number of events that earlier runs of the same copy handed in.
+        start: The beginning of this run; None when the source has no events.
+        unreadable: The number of events that were left out because they cannot be read.
+        too_large: The number of events that were left out because they are too large.
+        incomplete: Times and names of which the source could not list all events.
+        counted: The number of events that the source itself counts, at the end.
+        uncounted: Why the source does not count them.
+        differs: Whether that number is not the number of events handed in.
     """
 
     events: int = 0
@@ -53,7 +56,7 @@ class Copied:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no event is known to be missing."""
+        """True if no event is known to be missing."""
         return not (self.differs or self.incomplete or self.unreadable or self.too_large)
 
 
@@ -61,8 +64,10 @@ class Copied:
 class EventCopy:
     """One run of a copy.
 
-    since, until: chosen by the operator; until is at the latest now
-    on_progress: called after each page with the counts and the time reached
+    Attributes:
+        since: Chosen by the operator.
+        until: Chosen by the operator, and at the latest now.
+        on_progress: Called after each page with the counts and the time reached.
     """
 
     instants: Instants
@@ -78,7 +83,8 @@ class EventCopy:
         """Copy until no event is left.
 
         Raises:
-            SourceError, SinkError: The copy ended early; the next run resumes there.
+            SourceError: The copy ended early; the next run resumes there.
+            SinkError: The copy ended early; the next run resumes there.
         """
         start = start_of(await self.progress.get(), self.since)
         self.copied.earlier = start.events
@@ -103,7 +109,7 @@ class EventCopy:
         return self.instants.pages.source
 
     async def _copy(self, page: EventPage) -> datetime | None:
-        """Copy what is before the last time of a page.
+        """Copy the events before the last time of a page.
 
         Returns:
             Where the next page begins; None if this one has no times.
@@ -134,7 +140,7 @@ class EventCopy:
             self.copied.events += len(events) - too_large
 
     async def _compare(self, start: CopyStart, before: SourceCount) -> None:
-        """Compare with the source's own count. Events may arrive there during the copy."""
+        """Compare with the source's own count; events may arrive there during the copy."""
         copied = self.copied
         after = before
         if before.events is not None:

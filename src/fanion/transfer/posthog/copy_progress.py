@@ -13,10 +13,11 @@ LATE = timedelta(days=1)
 class CopyProgress:
     """The state of a copy, written after each page.
 
-    since:       chosen by the operator; None for all events
-    copied_upto: all events before it are copied
-    copied_from: where the copy began; None at the oldest event
-    events:      number of events copied from there on; None if it is not known
+    Attributes:
+        since: Chosen by the operator; None for all events.
+        copied_upto: All events before it are copied.
+        copied_from: Where the copy began; None at the oldest event.
+        events: The number of events copied from there on; None if it is not known.
     """
 
     since: datetime | None
@@ -28,11 +29,12 @@ class CopyProgress:
 
 @dataclass(frozen=True, slots=True)
 class CopyStart:
-    """Where a run begins.
+    """The beginning of a run.
 
-    at:          time of the first event that is asked for
-    copied_from: where the copy began that this run continues; None at the oldest event
-    events:      number of events that earlier runs of this copy handed in
+    Attributes:
+        at: The time of the first event to be copied.
+        copied_from: Where the copy began that this run continues; None at the oldest event.
+        events: The number of events that earlier runs of this copy handed in.
     """
 
     at: datetime

@@ -9,7 +9,12 @@ from fanion.transfer.posthog.client import Source, SourceError, SourceStatusErro
 
 @dataclass(frozen=True, slots=True)
 class SourceCount:
-    """events: None if the source does not say it; why: the reason, one line"""
+    """The number of events that a source counts.
+
+    Attributes:
+        events: None if the source does not tell.
+        why: The reason, one line.
+    """
 
     events: int | None
     why: str = ""

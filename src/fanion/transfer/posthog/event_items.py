@@ -15,7 +15,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class TimedRow(Struct):
-    """What a row must have, so that pages can go on behind it."""
+    """The fields that a row must have so that pages can continue after it."""
 
     timestamp: datetime
 
@@ -38,7 +38,7 @@ Row = PosthogEvent | TimedRow | None
 
 
 def read_row(raw: object) -> Row:
-    """Return the event; only its time if other fields cannot be read, and None without a time."""
+    """Return the event; only its time if other fields cannot be read, or None without a time."""
     for kind in (PosthogEvent, TimedRow):
         try:
             return msgspec.convert(raw, kind)

@@ -27,7 +27,7 @@ ASCENDING, DESCENDING = '["timestamp"]', '["-timestamp"]'
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The time [start, end)."""
+    """The time in [start, end)."""
 
     start: datetime
     end: datetime
@@ -35,7 +35,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """One page of events. link: query of the next page; empty if the source names none"""
+    """One page of events.
+
+    Attributes:
+        link: The query of the next page; empty if the source names none.
+    """
 
     rows: Sequence[Row]
     link: Query = ()
@@ -47,7 +51,7 @@ class EventPage:
 
     @property
     def unreadable(self) -> int:
-        """Number of rows that are no events in a known format."""
+        """The number of rows that are not events in a known format."""
         return sum(not isinstance(row, PosthogEvent) for row in self.rows)
 
     @property
@@ -55,7 +59,7 @@ class EventPage:
         return [row.time for row in self.rows if row is not None]
 
     def before(self, time: datetime) -> "EventPage":
-        """Return the rows in front of the first one of this time."""
+        """Return the rows before the first one of this time."""
         place = next(n for n, row in enumerate(self.rows) if row is not None and row.time >= time)
         return EventPage(self.rows[:place])
 
@@ -67,10 +71,11 @@ def unique(events: Iterable[PosthogEvent]) -> list[PosthogEvent]:
 
 @dataclass
 class EventPages:
-    """Reads pages of events.
+    """A reader of pages of events.
 
-    limit:   events that a response may have; reduced when a response is too large
-    longest: length of the longest page so far: the source's own limit is not smaller
+    Attributes:
+        limit: The number of events that a response may have; reduced when a response is too large.
+        longest: The length of the longest page so far: the source's own limit is not smaller.
     """
 
     source: Source
@@ -78,9 +83,12 @@ class EventPages:
     longest: int = 0
 
     async def ascending(self, span: Span) -> EventPage:
-        """Return the oldest events of a span. raises: SourceError
+        """Return the oldest events of a span.
 
         Events outside of the span are left out, since a source may compare times less exactly.
+
+        Raises:
+            SourceError: The source cannot be read, or does not list events by ascending time.
         """
         page = await self._page(span, self.limit, (("orderBy", ASCENDING),))
         self.longest = max(self.longest, len(page.rows))
@@ -92,11 +100,19 @@ class EventPages:
         return EventPage(rows, page.link)
 
     async def of_instant(self, span: Span, limit: int, *more: tuple[str, str]) -> EventPage:
-        """Return a page of the events of one microsecond. raises: SourceError"""
+        """Return a page of the events of one microsecond.
+
+        Raises:
+            SourceError: The source cannot be read.
+        """
         return await self._page(span, limit, more)
 
     async def linked(self, page: EventPage) -> EventPage:
-        """Return the page that a page links to. raises: SourceError"""
+        """Return the page that a page links to.
+
+        Raises:
+            SourceError: The source cannot be read.
+        """
         return self._read(await self.source.get(self._path, page.link))
 
     @property
@@ -121,7 +137,10 @@ class EventPages:
 
 
 def _query(span: Span, limit: int, more: Query) -> Query:
-    """Return the query of a page. `after` excludes its own time, and none is before OLDEST."""
+    """Return the query of a page.
+
+    `after` excludes its own time, and is left out where nothing can be before it.
+    """
     query = (("limit", str(limit)), ("before", span.end.isoformat()), *more)
     if span.start <= OLDEST:
         return query

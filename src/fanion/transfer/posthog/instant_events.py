@@ -25,7 +25,11 @@ PAGES_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class InstantEvents:
-    """Events of one microsecond. incomplete: names of which the source may have more"""
+    """The events of one microsecond.
+
+    Attributes:
+        incomplete: Names of which the source may have more events.
+    """
 
     events: list[PosthogEvent]
     unreadable: int
@@ -34,16 +38,24 @@ class InstantEvents:
 
 @dataclass
 class Instants:
-    """Reads the events of single microseconds. events_max: in one response"""
+    """A reader of the events of single microseconds.
+
+    Attributes:
+        events_max: The number of events requested in one response.
+    """
 
     pages: EventPages
     events_max: int = EVENTS_MAX
     _names: Sequence[str] | None = None
 
     async def events(self, span: Span, page: EventPage) -> InstantEvents:
-        """Return all events of a microsecond. raises: SourceError
+        """Return all events of a microsecond.
 
-        page: the first page of it
+        Args:
+            page: The first page of its events.
+
+        Raises:
+            SourceError: The source cannot be read.
         """
         if not page.link and len(page.rows) < self.pages.longest:
             return InstantEvents(page.events, page.unreadable)
@@ -52,7 +64,7 @@ class Instants:
         if _meet(page, turned):
             return InstantEvents(found, page.unreadable)
         incomplete = []
-        # Events exist whose definition has been deleted.
+        # Names of events found are added, since the definition of an event may have been deleted.
         for name in dict.fromkeys([*await self._event_names(), *(one.event for one in found)]):
             events, is_complete = await self._named(span, name)
             found += events

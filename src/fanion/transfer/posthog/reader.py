@@ -1,4 +1,4 @@
-"""Reads a project of another server over its management API into a document."""
+"""The conversion of a project on another server into a document, over its management API."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,10 +49,14 @@ def _ignored() -> None:
 async def read_source(
     source: Source, report: Report, on_read: Callable[[], None] = _ignored
 ) -> Document:
-    """report:  receives what is left out, with the reason
-    on_read: called for each object that was read, to show progress
+    """Read a project of another server into a document.
 
-    raises: SourceError when the project, its flags or its cohorts cannot be read
+    Args:
+        report: Receives what is left out, with the reason.
+        on_read: Called for each object that was read, to show progress.
+
+    Raises:
+        SourceError: The project, its flags or its cohorts cannot be read.
     """
     return await _SourceReader(source, report, on_read).document()
 
@@ -94,7 +98,7 @@ class _SourceReader:
         return [one for one in found if not one.deleted]
 
     async def _cohorts(self) -> list[SnapshotCohort]:
-        """The oldest first; the source lists the newest first."""
+        """Return the cohorts, oldest first; the source lists the newest first."""
         rows = await self._required("/cohorts/")
         found = read_each(PosthogCohort, "cohort", rows, self.report)
         return sorted(map(stored_cohort, found), key=lambda one: one.id)
@@ -122,7 +126,7 @@ class _SourceReader:
         return insights
 
     async def _read_dashboards(self) -> None:
-        """Lists do not contain the tiles."""
+        """Read each dashboard by itself, because lists do not contain the tiles."""
         rows = await self._rows("/dashboards/")
         listed = read_each(PosthogDashboard, "dashboard", rows, self.report)
         bodies: list[PosthogDashboard] = []
@@ -150,7 +154,7 @@ class _SourceReader:
         return [role_entry(one) for one in read_each(PosthogRole, "role", rows, self.report)]
 
     async def _with_roles(self, flag: PosthogFlag) -> SnapshotFlag:
-        """One request for each flag, if there are roles."""
+        """Return the flag with its roles, by one request for each flag if there are roles."""
         if not self.stored.roles:
             return stored_flag(flag)
         path = self.source.project_path(f"/feature_flags/{flag.id}/role_access/")
@@ -159,7 +163,7 @@ class _SourceReader:
         return stored_flag(flag, (one.role.name for one in given))
 
     async def _read_deleted_cohorts(self) -> None:
-        """Deleted cohorts that conditions refer to: not listed, but still readable by id."""
+        """Read deleted cohorts that conditions refer to: not listed, but still readable by id."""
         asked: set[int] = set()
         while waiting := unknown_cohorts(self.stored) - asked:
             asked |= waiting
@@ -186,7 +190,7 @@ class _SourceReader:
         return await self._optional(path.strip("/"), place, is_paged=is_paged)
 
     async def _optional(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
-        """All rows; none where the source does not have them, which is reported as skipped."""
+        """Return all rows, or report as skipped that the source does not have them."""
         try:
             return await self._all(what, path, is_paged=is_paged)
         except SourceStatusError as error:
@@ -196,7 +200,7 @@ class _SourceReader:
             return []
 
     async def _all(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
-        """Return all rows. Those that the source counts and does not list are reported."""
+        """Return all rows, and report those that the source counts but does not list."""
         rows: list[Any] = []
         counted = 0
         async for page in self.source.pages(path, is_paged=is_paged):
@@ -210,7 +214,7 @@ class _SourceReader:
         return rows
 
     async def _get(self, path: str) -> Any:
-        """None for an object that no longer exists."""
+        """Return an object, or None if it no longer exists."""
         self.on_read()
         try:
             return await self.source.get(path)

@@ -81,7 +81,11 @@ class PosthogGroupType(Struct):
 
 
 class PosthogInsight(Struct):
-    """query: newer versions of PostHog have it in place of filters"""
+    """An insight.
+
+    Attributes:
+        query: Newer versions of PostHog have it in place of filters.
+    """
 
     id: int
     short_id: str
@@ -146,8 +150,10 @@ class PosthogMember(Struct):
 
 
 def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -> list[B]:
-    """Rows that do not fit the schema are reported as skipped. A row that occurs twice, because the
-    list changed between two pages, counts once."""
+    """Return the rows that fit the schema, and report the others as skipped.
+
+    A row that occurs twice, because the list changed between two pages, counts once.
+    """
     found: dict[object, B] = {}
     for place, one in enumerate(raw):
         try:
@@ -207,7 +213,7 @@ def event_definition(body: PosthogEventDefinition) -> EventDefinitionEntry:
 
 
 def property_definition(body: PosthogPropertyDefinition) -> PropertyDefinitionEntry:
-    """An unknown type counts as none."""
+    """Convert a property definition; an unknown type counts as none."""
     kinds = {kind.value: kind for kind in PropertyType}
     return PropertyDefinitionEntry(
         name=body.name,
@@ -262,7 +268,7 @@ def stored_dashboard(body: PosthogDashboard) -> SnapshotDashboard:
 
 
 def stored_tiles(body: PosthogDashboard) -> list[SnapshotTile]:
-    """Tiles with insights, without text tiles."""
+    """Return the tiles with insights, without text tiles."""
     return [
         SnapshotTile(body.id, tile.insight.id, tile.color, tile.layouts or {})
         for tile in body.tiles or []
@@ -271,7 +277,7 @@ def stored_tiles(body: PosthogDashboard) -> list[SnapshotTile]:
 
 
 def role_entry(body: PosthogRole) -> RoleEntry:
-    """An unknown level becomes the stricter one."""
+    """Convert a role; an unknown level becomes the stricter one."""
     can_edit = body.feature_flags_access_level >= AccessLevel.EDIT
     return RoleEntry(
         name=body.name,
@@ -285,7 +291,7 @@ def _choice(word: str | None, known: Any) -> Any:
 
 
 def as_utc(time: datetime) -> datetime:
-    """A time without a zone is UTC."""
+    """Return an aware time; a time without a zone is UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 

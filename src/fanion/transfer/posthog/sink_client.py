@@ -1,8 +1,8 @@
-"""Destination of copied events: the historical lane of the accept log; and the progress of the copy
-in the records store.
+"""The destination of copied events, and the progress of the copy in the records store.
 
-A SQLite log belongs to the process that has it open. While a server runs, events are sent to it
-over HTTP as a historical migration; otherwise they are appended to the log.
+The destination is the historical lane of the accept log. A SQLite log belongs to the process that
+has it open. While a server runs, events are sent to it over HTTP as a historical migration;
+otherwise they are appended to the log.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ ENVELOPE_BYTES = 1024  # of a request without its items
 WAIT_S_MAX = 900.0  # in total for one batch; a server consumes a full log meanwhile
 FIRST_WAIT_S = 1.0
 RETRY_S_MAX = 60.0
-# Polls until all events are ingested: two minutes.
+# Limit of the polls until all events are ingested: two minutes.
 POLL_S = 0.5
 POLLS_MAX = 240
 
@@ -36,23 +36,30 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class SinkError(Exception):
-    """Events cannot be written; the text is one line."""
+    """A failure to write events; the text is one line."""
 
 
 class Sink(Protocol):
     async def take(self, items: Sequence[bytes]) -> int:
-        """Write events durably; returns how many were left out because they are too large.
+        """Write events durably, and return how many were left out because they are too large.
 
-        items:  each the JSON of one event
-        raises: SinkError
+        Args:
+            items: The JSON of each event.
+
+        Raises:
+            SinkError: The events cannot be written.
         """
 
     async def ingested(self) -> bool:
-        """Wait until all events are ingested. False on a timeout, or when no server runs."""
+        """Wait until all events are ingested.
+
+        Returns:
+            False on a timeout, or when no server runs.
+        """
 
 
 def batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
-    """In order; an item above the limit is a batch of its own."""
+    """Yield the items in batches, in order; an item above the limit is a batch of its own."""
     batch: list[bytes] = []
     size = 0
     for item in items:
@@ -67,9 +74,10 @@ def batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
 
 @dataclass(slots=True)
 class LogSink:
-    """Appends to the accept log.
+    """A sink that appends to the accept log.
 
-    is_ingested: whether all imports up to an id are ingested; None when no server runs
+    Attributes:
+        is_ingested: Returns whether all imports up to an id are ingested; None when no server runs.
     """
 
     log: AcceptLog
@@ -121,7 +129,7 @@ class LogSink:
 
 @dataclass(frozen=True, slots=True)
 class HttpSink:
-    """Sends to a server on this machine, as a historical migration."""
+    """A sink that sends to a server on this machine, as a historical migration."""
 
     client: httpx.AsyncClient
     project: Project
@@ -171,14 +179,21 @@ class HttpSink:
 
 
 class CopyBackoff:
-    """Delays between the attempts of one batch, WAIT_S_MAX in total."""
+    """The delays between the attempts of one batch, WAIT_S_MAX in total."""
 
     def __init__(self) -> None:
         self._next_s = FIRST_WAIT_S
         self._waited_s = 0.0
 
     def next_s(self, problem: str, asked: str = "") -> float:
-        """asked: value of Retry-After. raises: SinkError with the problem"""
+        """Return the delay before the next attempt.
+
+        Args:
+            asked: The value of Retry-After.
+
+        Raises:
+            SinkError: WAIT_S_MAX is exceeded; the text names the problem.
+        """
         if self._waited_s >= WAIT_S_MAX:
             raise SinkError(f"{problem}; no success within {WAIT_S_MAX:g} s")
         wait_s = float(asked) if asked.isascii() and asked.isdigit() else self._next_s
@@ -193,7 +208,7 @@ _copy = event_copies.c
 
 @dataclass(frozen=True, slots=True)
 class ProgressStore:
-    """Progress of the copy of one source into one project."""
+    """The progress of the copy of one source into one project."""
 
     records: Records
     project_id: int
