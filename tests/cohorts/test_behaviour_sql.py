@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Done:
-    """One event: when, counted back from now, and the one property it has."""
+    """One event: its time, counted back from now, and its only property."""
 
     event: str
     ago: timedelta
@@ -46,7 +46,12 @@ class Done:
 
 @dataclass(frozen=True)
 class SamplePerson:
-    """merged: events that were another person's before a merge; picked: in the static cohort"""
+    """A person with events.
+
+    Attributes:
+        merged: Events that were another person's before a merge.
+        picked: Whether the person is in the static cohort.
+    """
 
     plan: str | None
     events: tuple[Done, ...] = ()
@@ -158,7 +163,10 @@ READINGS: dict[str, Callable[[Json, Sequence[Done]], bool]] = {
 
 
 def some_time(chance: Random) -> timedelta:
-    """Multiples of six hours meet the edges of windows and each other; others lie between."""
+    """Return a time span, mostly a multiple of six hours.
+
+    Multiples of six hours meet the edges of windows and each other; other spans lie between.
+    """
     if chance.random() < 0.8:
         return chance.randrange(4 * 12) * 6 * HOUR
     return timedelta(minutes=chance.randrange(12 * 24 * 60))
@@ -172,7 +180,7 @@ def some_events(chance: Random, most: int) -> tuple[Done, ...]:
 
 
 def random_persons(seed: int) -> list[SamplePerson]:
-    """Many at once: a statement costs the same for one person."""
+    """Return many persons at once, because a statement costs the same for one person."""
     chance = Random(seed)
     return [
         SamplePerson(
@@ -249,7 +257,7 @@ trees = flat | groups_of(st.lists(flat, min_size=1, max_size=3))
 async def populate(
     events: EventStore, project: int, population: Sequence[SamplePerson]
 ) -> dict[int, UUID]:
-    """All persons with their events, some of which are stored twice."""
+    """Store all persons with their events, some of which are stored twice."""
     ids = {place: uuid4() for place in range(len(population))}
     rows: list[Event] = []
     merges: list[Override] = []
@@ -284,7 +292,6 @@ async def members(
     now: datetime = NOW,
     zone: str = "UTC",
 ) -> set[UUID]:
-    """raises: CriteriaError"""
     others = {7: Criteria(7, "picked", True, None, ())}
     resolved = resolve(Criteria(1, None, False, {"properties": tree}, ()), others)
     moment = PlanContext(project, now, ZoneInfo(zone), uuid4())
@@ -297,7 +304,7 @@ async def members(
     return {UUID(bytes=member) for member in listed}
 
 
-# Each kind of condition by itself, and three trees of several.
+# Each kind of condition by itself, and three trees of several conditions.
 asked_of_all = st.tuples(
     *(behaviours([kind]).map(lambda leaf: {"type": "OR", "values": [leaf]}) for kind in READINGS),
     *(trees for _ in range(3)),
@@ -352,7 +359,7 @@ def in_periods(least: int, times_in: int, total: int) -> Json:
 SAME = {**two("performed_event_sequence", 7, 3), "seq_event": "a", "seq_event_type": "events"}
 AT_MOST_ONCE = behavioral("performed_event_multiple", operator="lte", operator_value=1)
 
-# source: cohorts.md section 6, "Worked examples"
+# Source: cohorts.md section 6, "Worked examples".
 EXAMPLES: list[tuple[Json, SamplePerson, bool]] = [
     (behavioral("performed_event_first_time"), days(4), True),
     (behavioral("performed_event_first_time"), days(20, 4), False),

@@ -35,7 +35,7 @@ def work(records: Records) -> CohortLeaseStore:
 
 
 async def original(records: Records, work: CohortLeaseStore) -> StoredCohort:
-    """A dynamic cohort with the members a and b."""
+    """Create a dynamic cohort with the members a and b."""
     await make_persons(records, "a", "b", "c")
     one = await cohort(records)
     claim = await claimed(work)
@@ -49,7 +49,7 @@ async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
 
 
 async def fill(work: CohortLeaseStore, claim: CohortClaim) -> None:
-    """As the calculator does."""
+    """Fill a copy as the calculator does."""
     [waiting] = await ImportStore(work.records, lambda: NOW).pending(claim.cohort_id)
     last: int | None = 0
     while last is not None:

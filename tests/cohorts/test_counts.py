@@ -13,7 +13,7 @@ pytestmark = pytest.mark.every_engine
 
 
 async def list_of(home: Home, *names: str) -> Json:
-    """A static cohort of these persons, who have events."""
+    """Create a static cohort of these persons, who have events."""
     await home.capture(*(person(name, email=f"{name}@corp.example") for name in names))
     cohort = await upload(home, "distinct_id\n" + "\n".join(names) + "\n")
     await home.site.calculated()

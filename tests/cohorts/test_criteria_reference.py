@@ -1,6 +1,6 @@
 """Whole criteria, nested and old ones too, against a reference implementation.
 
-Unlike the conditions one by one in test_behaviour_sql, these are trees of any shape: with
+Unlike the single conditions in test_behaviour_sql, these are trees of any shape: with
 negations without a positive condition, empty groups, cohorts inside cohorts (dynamic,
 static, unknown), every operator on properties, explicit dates, and the `groups` form.
 """
@@ -52,8 +52,13 @@ class Person:
 
 @dataclass(frozen=True)
 class Asked:
-    """tree: of the cohort itself; nested: of the dynamic cohort that it may name; groups: of
-    another one, in the older form"""
+    """The criteria of a cohort, and of the cohorts that it may name.
+
+    Attributes:
+        tree: The criteria of the cohort itself.
+        nested: The criteria of the dynamic cohort that it may name.
+        groups: The criteria of another cohort that it may name, in the older form.
+    """
 
     tree: Json
     nested: Json
@@ -139,7 +144,7 @@ POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
     "between": lambda held, value: ranged(held, value, wanted=True),
     "not_between": lambda held, value: ranged(held, value, wanted=False),
 }
-# Persons without the property match too.
+# Operators that persons without the property match too.
 NEGATIVE = {
     "is_not": "exact",
     "not_icontains": "icontains",
@@ -175,7 +180,11 @@ def flips(leaf: Json, negated: bool) -> bool:
 
 
 def holds(tree: Json, person: Person, asked: Asked, negated: bool = False) -> bool:
-    """negated: by an outer cohort, which turns AND into OR and negates every condition"""
+    """Return whether a person meets a tree.
+
+    Args:
+        negated: By an outer cohort, which turns AND into OR and negates every condition.
+    """
     if "values" in tree:
         found = [holds(child, person, asked, negated) for child in tree["values"]]
         return bool(found) and (all if (tree["type"] == "AND") is not negated else any)(found)
@@ -211,7 +220,10 @@ def did(leaf: Json, person: Person) -> bool:
 
 
 def unpaired(tree: Json, asked: Asked, negated: bool = False) -> tuple[bool, bool]:
-    """Whether a negation is unpaired, and whether a condition is positive. source: section 7"""
+    """Return whether a negation is unpaired, and whether a condition is positive.
+
+    Source: cohorts.md section 7.
+    """
     if "values" in tree:
         if not tree["values"]:
             return False, True
@@ -243,7 +255,10 @@ SINCE = {
 
 
 def meaning(groups: Sequence[Json]) -> Json:
-    """source: cohorts.md section 9"""
+    """Return the tree that groups stand for.
+
+    Source: cohorts.md section 9.
+    """
     return {"type": "OR", "values": [entry_meaning(entry) for entry in groups]}
 
 
@@ -313,7 +328,7 @@ def cohort_leaves(*ids: int) -> st.SearchStrategy[Json]:
 
 
 def trees(leaves: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
-    """Groups of leaves, and groups of those, never both in one list."""
+    """Generate groups of leaves, and groups of those, never both in one list."""
 
     def group(values: st.SearchStrategy[list[Json]]) -> st.SearchStrategy[Json]:
         return st.builds(
@@ -390,7 +405,6 @@ async def populate(events: EventStore, project: int, persons: Sequence[Person]) 
 async def members(
     events: EventStore, project: int, asked: Asked, picked: Sequence[UUID]
 ) -> set[UUID]:
-    """raises: CriteriaError"""
     nested = {"properties": asked.nested}
     others = {
         STATIC: Criteria(STATIC, None, True, None, ()),
@@ -410,7 +424,7 @@ async def members(
 async def population(
     events: EventStore,
 ) -> tuple[int, list[Person], list[UUID]]:
-    """Many at once, and once for all: a statement costs the same for one person."""
+    """Store many persons at once, and only once: a statement costs the same for one person."""
     project, persons = uuid4().int >> 68, random_persons(7)
     return project, persons, await populate(events, project, persons)
 

@@ -88,7 +88,7 @@ def test_the_kind_of_ids_in_a_file_is_detected(text: str, kind: str, ids: list[s
     ],
 )
 def test_only_ids_must_be_text_that_can_be_read(raw: bytes, ids: list[str]) -> None:
-    """Spreadsheets write the encoding of the computer's language unless asked for another."""
+    """Spreadsheets write the encoding of the computer's language by default."""
     assert list(read_csv(io.BytesIO(raw)).ids) == ids
 
 

@@ -48,7 +48,7 @@ async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
 
 
 async def test_a_preview_does_not_count_deleted_persons(home: Home) -> None:
-    """Deleted persons whose events are still stored."""
+    """The events of the deleted person are still stored."""
     await three_persons(home)
     gone = (await home.person("bob"))["id"]
     tree = all_of(did("opened", time_value=60))

@@ -44,7 +44,7 @@ def in_use(*keys: str) -> Json:
 
 
 async def test_a_cohort_that_active_flags_use_is_not_deleted(home: Home) -> None:
-    """Itself, or within another cohort."""
+    """One flag uses the cohort directly, another one uses it within another cohort."""
     inner = await create(home, filters=all_of(A))
     outer = await create(home, filters=all_of(in_cohort(inner["id"]), A))
     direct, nested = await flag_on(home, inner), await flag_on(home, outer)

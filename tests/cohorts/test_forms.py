@@ -94,7 +94,7 @@ async def test_a_form_that_cannot_be_read_is_refused(
 
 
 async def test_a_cohort_that_fails_is_tried_less_and_less_often(home: Home) -> None:
-    """After at least 15 minutes, which is longer than the first backoffs of 1, 2, 4 and 8."""
+    """Each wait is at least 15 minutes, longer than the first backoffs of 1, 2, 4 and 8."""
     cohort = await create(home, filters=all_of(ALONE))
     await home.site.calculated()
     waits_min = [15, 15, 15, 15, 16, 32, 64, 128, 256, 512, 1024, *[1440] * 9]

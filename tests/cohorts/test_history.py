@@ -26,7 +26,7 @@ async def history(home: Home, cohort: Json, **query: Any) -> Json:
 
 
 async def uploaded(home: Home, cohort: Json) -> Json:
-    """Of the newest import."""
+    """Return the report of the newest import."""
     found: Json = (await history(home, cohort))["results"][0]["uploaded"]
     return found
 

@@ -24,7 +24,7 @@ from tests.flags.test_json_schema import (
 )
 
 OPERATORS = sorted({name for names in CRITERIA_OPERATORS.values() for name in names})
-# What only the descriptions of the schema say.
+# Rules that only the descriptions of the schema state.
 IN_WORDS = re.compile(
     r"for operator (not_)?(between|regex)|for operator is_date|explicit_datetime cannot be read"
     r"|min_periods must not be|recent window must not be"

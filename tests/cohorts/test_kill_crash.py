@@ -46,7 +46,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 async def populated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Keys]:
-    """A data folder with persons, and its keys."""
+    """Return a data folder with persons, and its keys."""
     server = PreloadedServer(tmp_path_factory.mktemp("cohorts") / "data", SETTINGS)
     keys = server.setup()
     server.start()
@@ -65,7 +65,7 @@ def keys(populated: tuple[Path, Keys]) -> Keys:
 
 @pytest.fixture
 async def server(populated: tuple[Path, Keys], tmp_path: Path) -> AsyncIterator[RealServer]:
-    """On a copy of the populated folder."""
+    """Start a server on a copy of the populated folder."""
     data = shutil.copytree(populated[0], tmp_path / "data", symlinks=True)
     server = PreloadedServer(data, SETTINGS)
     server.start()
@@ -171,7 +171,7 @@ async def test_a_kill_during_an_upload_leaves_nothing(server: RealServer, keys: 
 async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
     server: RealServer, keys: Keys
 ) -> None:
-    """Also of a file that is larger than other bodies may be."""
+    """The file is larger than other bodies may be."""
     gone = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -194,7 +194,7 @@ async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
 
 
 def a_file() -> Json:
-    """All persons, half of them at the beginning and half at the end."""
+    """Return a form whose file has all persons, half at the beginning and half at the end."""
     persons = [f"user {number}" for number in range(PERSONS)]
     anonymous = [f"nobody {number}" for number in range(UNKNOWN)]
     lines = [*persons[: PERSONS // 2], *anonymous, *persons[PERSONS // 2 :]]
@@ -209,7 +209,7 @@ async def upload(server: RealServer, keys: Keys, body: AsyncIterator[bytes]) -> 
 
 
 def asked(server: RealServer, statement: str, *values: int) -> int:
-    """One number from the store's file, which the server has open."""
+    """Return one number from the store's file, which the server has open."""
     path = f"file:{server.data}/records.db?mode=ro"
     with closing(sqlite3.connect(path, uri=True)) as connection:
         found: int = connection.execute(statement, values).fetchone()[0]
@@ -217,7 +217,7 @@ def asked(server: RealServer, statement: str, *values: int) -> int:
 
 
 async def stopped(server: RealServer, met: Callable[[], bool], wait_s: float) -> bool:
-    """Stop the server when the condition is met; returns whether it is still met then."""
+    """Stop the server when the condition is met, and return whether it is still met then."""
     return await asyncio.to_thread(stop_when, server, met, wait_s)
 
 
@@ -285,7 +285,7 @@ async def cohort(server: RealServer, keys: Keys, cohort_id: int | str) -> Json:
 async def finished(
     server: RealServer, keys: Keys, cohort_id: int, before: str | None = None
 ) -> Json:
-    """The cohort, once it has been calculated or imported after `before`."""
+    """Return the cohort once it has been calculated or imported after `before`."""
     give_up = time.monotonic() + DONE_S
     while time.monotonic() < give_up:
         found = await cohort(server, keys, cohort_id)
@@ -296,7 +296,7 @@ async def finished(
 
 
 async def members(server: RealServer, keys: Keys, cohort_id: int) -> list[tuple[str, str]]:
-    """Plan and UUID of each."""
+    """Return the plan and the UUID of each member."""
     async with project_client(server, keys, "/cohorts") as http:
         answer = await http.get(f"/{cohort_id}/persons/", params={"limit": PERSONS})
     assert answer.status_code == 200, answer.text

@@ -15,7 +15,7 @@ async def listed(home: Home, **query: Any) -> list[str]:
 
 
 async def some(home: Home) -> None:
-    """The newest: Static Ünits."""
+    """Create cohorts, of which the newest is "Static Ünits"."""
     inner = await create(home, name="did", filters=all_of(did("opened")))
     outer = await create(home, name="around did", filters=all_of(in_cohort(inner["id"])))
     await create(home, name="around both", filters=all_of(in_cohort(str(outer["id"]))))

@@ -61,7 +61,7 @@ async def test_members_can_be_searched(home: Home) -> None:
 @pytest.mark.every_engine
 @pytest.mark.parametrize("conditions", [[], [person_is("n", 3, operator="gt")]])
 async def test_following_next_lists_every_member_once(home: Home, conditions: list[Json]) -> None:
-    """Of some the first event has the same time."""
+    """The first events of some members have the same time."""
     person_names = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
     await home.capture(*person_names)
     cohort = await create(home, filters=all_of(person_is("n", "", operator="is_set")))

@@ -1,4 +1,4 @@
-"""A cohort that was read is sent back whole, whatever it says in what the server maintains."""
+"""Cohorts that are sent back whole, whatever the fields say that the server maintains."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,7 +8,7 @@ from tests.support.application import Home, Json
 from tests.support.cohorts import all_of, change, create, did, in_cohort, person_is, retrieve
 
 PRO = all_of(person_is("plan", "pro"))
-# Another's, or nonsense, in every field that is not written.
+# The value of another cohort, or nonsense, for every field that is not written.
 MAINTAINED: Json = {
     "id": "x",
     "created_by": {"id": -1},

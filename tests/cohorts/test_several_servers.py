@@ -1,4 +1,4 @@
-"""Several servers calculate the cohorts of one PostgreSQL: each cohort once, by either of them."""
+"""Several servers on one PostgreSQL, which calculate each cohort once, by either of them."""
 
 import asyncio
 from collections import Counter
@@ -43,7 +43,7 @@ class Counted(CohortLeaseStore):
 
 @pytest.fixture
 async def servers(postgres_url: str) -> AsyncIterator[list[Records]]:
-    """Each with connections of its own."""
+    """Open the records for each server, with connections of its own."""
     opened = [await open_records(postgres_url) for _ in range(SERVERS)]
     yield opened
     for records in opened:

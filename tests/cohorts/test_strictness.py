@@ -276,7 +276,7 @@ async def test_a_new_error_in_an_old_cohort_is_refused(home: Home) -> None:
 
 
 async def test_filters_converted_from_groups_may_be_sent_back(home: Home) -> None:
-    """It stays with the groups: they could not be changed any more otherwise."""
+    """The cohort keeps its groups, which could otherwise not be changed any more."""
     cohort = await create(home, groups=[{"properties": {"plan": "pro"}}])
 
     same = await change(home, cohort, filters=cohort["filters"], name="n")

@@ -30,7 +30,7 @@ LATER = NOW + RETENTION
 
 
 async def left(records: Records) -> tuple[int, int]:
-    """Members and files of all cohorts."""
+    """Return the numbers of members and of files of all cohorts."""
     async with records.read() as connection:
         members = await connection.scalar(select(func.count()).select_from(cohort_people))
         waiting = select(func.count()).where(cohort_imports.c.cohort_id.is_not(None))

@@ -24,7 +24,7 @@ TOO_LARGE = "The request body is larger than {} bytes."
 async def small(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
 ) -> AsyncIterator[Home]:
-    """A server with low limits."""
+    """Open a server with low limits."""
     limits: Json = {"body_bytes_max": BODY_MAX, "upload_bytes_max": UPLOAD_MAX}
     async with (
         open_site(records_url, events, tmp_path, **limits) as site,
@@ -34,7 +34,7 @@ async def small(
 
 
 async def stored(records: Records) -> tuple[int, int]:
-    """Files and parts of files."""
+    """Return the numbers of files and of parts of files."""
     async with records.read() as connection:
         files = await connection.scalar(select(func.count()).select_from(cohort_imports))
         parts = await connection.scalar(select(func.count()).select_from(cohort_import_parts))
@@ -63,7 +63,7 @@ def form(csv: bytes, **fields: Any) -> dict[str, Any]:
 
 
 async def test_a_session_uploads_what_a_key_may(small: Home) -> None:
-    """A form is read before the caller is known only for a key in it."""
+    """Before the caller is known, a form is only read to find a key in it."""
     content = form(b"\n".join(b"nobody-%d" % number for number in range(BODY_MAX // 5)))
     path = f"/api/projects/{small.project_id}"
     async with (
@@ -123,7 +123,7 @@ async def test_other_large_bodies_are_refused_as_before(small: Home) -> None:
 
 
 async def test_a_truncated_form_stores_nothing(small: Home) -> None:
-    """Like that of a client that disconnected: the server ends such a body like any other."""
+    """The server ends such a body like any other, as it does when a client disconnects."""
     request = small.api.build_request("POST", "/cohorts/", **form(b"ann\n" * BODY_MAX))
     whole = await request.aread()
     headers = {"content-type": request.headers["content-type"]}
@@ -180,7 +180,7 @@ async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Home)
 
 @pytest.mark.parametrize("size", [1, 2_000_000], ids=["small", "large"])
 async def test_a_file_under_another_name_is_refused(home: Home, size: int) -> None:
-    """A large file would be in no field of the request."""
+    """A large file would otherwise be in no field of the request."""
     files = {"file": ("a.csv", b"x" * size, "text/csv")}
 
     answer = await home.api.post("/cohorts/", data={"is_static": "1"}, files=files)
@@ -200,7 +200,7 @@ async def test_a_file_cannot_be_sent_as_text_in_json(home: Home) -> None:
 
 
 async def test_an_abandoned_upload_is_deleted(records: Records) -> None:
-    """As after a server that was killed: the file's parts were written, the cohort was not."""
+    """A server that is killed leaves the same: the parts of the file, but no cohort."""
     clock = Clock(NOW)
     uploads = ImportStore(records, clock.now)
     ids = [f"{number}" for number in range(2 * IDS_MAX)]

@@ -64,7 +64,7 @@ SEQUENCE = did(
     seq_time_interval="hour",
 )
 RESTARTED = did(value="restarted_performing_event", seq_time_value=2, seq_time_interval="hour")
-# As the interface of later versions sends and stores them.
+# Fields that the interface of later versions sends and stores.
 CARRIED: Json = {"sort_key": "a", "id": "1", "label": "x", "conditionHash": "c", "bytecode": [1]}
 
 
@@ -131,7 +131,7 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
             did(event_filters=[{"key": "a", "val": 1, "value": 1}]),
             'Unknown field "val". Did you mean "value"? (at properties.values[0].event_filters[0])',
         ),
-        # What is missing
+        # Missing keys
         (without(person(), "value"), "Missing required keys for person filter: value"),
         (
             {"type": "person"},

@@ -1,4 +1,4 @@
-"""Groups as the event store mirrors them: by ingestion, and those that were stored before."""
+"""The mirror of groups in the event store: by ingestion, and of groups stored before."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Group types get their places, groups their properties."""
+"""The indexes of group types, and the properties of groups."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

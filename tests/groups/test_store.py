@@ -1,4 +1,4 @@
-"""What the store of groups promises beyond what the API exposes."""
+"""Promises of the store of groups beyond what the API exposes."""
 
 from datetime import timedelta
 

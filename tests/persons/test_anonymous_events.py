@@ -1,5 +1,7 @@
-"""Events of a visitor without a profile belong to the person that the visitor turns out to be, in
-every answer, whatever arrives first."""
+"""Events of a visitor without a profile.
+
+They belong to the person that the visitor turns out to be, in every answer, whatever arrives first.
+"""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -25,7 +27,11 @@ VISITOR, USER = "anon1", "ann"
 
 
 def event(name: str, who: str, at: str, **properties: Any) -> Json:
-    """at: a time of 28 or 29 February 2024, as `28T10:00`"""
+    """Return an event.
+
+    Args:
+        at: A time of 28 or 29 February 2024, as `28T10:00`.
+    """
     return {
         "event": name,
         "distinct_id": who,
@@ -40,7 +46,7 @@ def visit(at: str = "28T10:00", who: str = VISITOR) -> Json:
 
 IDENTIFY = event("$identify", USER, "28T10:01", **{"$anon_distinct_id": VISITOR})
 SIGN_UP = event("signed up", USER, "28T10:02", **{"$session_id": "s1"})
-# As posthog-js sends them.
+# The events in the order in which posthog-js sends them.
 JOURNEY = [visit(), IDENTIFY, SIGN_UP]
 
 
@@ -56,13 +62,13 @@ async def funnel(home: Home, *names: str, **more: Any) -> list[int]:
 
 
 async def users(home: Home, **more: Any) -> int:
-    """Daily active users of 28 February."""
+    """Return the daily active users of 28 February."""
     [series] = await ask(home, "trend", {"id": None, "math": "dau"}, **more)
     return int(series["data"][0])
 
 
 async def expect_joined(home: Home) -> None:
-    """The journey is that of one person."""
+    """Check that the journey is that of one person."""
     assert await funnel(home, "$pageview", "signed up") == [1, 1]
     assert await users(home) == 1
     person = await home.person(USER)
@@ -81,7 +87,7 @@ async def layout(every_layout: EventStore, sqlite_url: str, tmp_path: Path) -> A
 
 @pytest.mark.parametrize("requests", [1, 3])
 async def test_a_visit_joins_in_every_order_of_arrival(layout: Site, requests: int) -> None:
-    """Takes seconds: each of the six orders is ingested in a project of its own."""
+    """The test takes seconds: each of the six orders is ingested in a project of its own."""
     for order in permutations(JOURNEY):
         async with open_home(layout, next_project()) as home:
             for some in [order] if requests == 1 else [[one] for one in order]:
@@ -90,7 +96,7 @@ async def test_a_visit_joins_in_every_order_of_arrival(layout: Site, requests: i
             await expect_joined(home)
 
 
-# How an id becomes one of a person: what is sent, and who is then one with the visitor.
+# Ways in which an id becomes one of a person: what is sent, and who is then one with the visitor.
 JOINING: Mapping[str, Sequence[Json]] = {
     "an alias of the user": [event("$create_alias", USER, "28T10:01", alias=VISITOR)],
     "an alias of the visitor": [event("$create_alias", VISITOR, "28T10:01", alias=USER)],
@@ -137,7 +143,7 @@ async def test_a_visit_follows_a_merge_by_request(home: Home) -> None:
     answer = await home.api.post(f"/persons/{other['uuid']}/merge/", json={"ids": [ann["uuid"]]})
 
     assert answer.status_code == 201, answer.text
-    await home.site.ingested()  # the event store is told after the commit that is answered
+    await home.site.ingested()  # the event store is notified after the commit that is answered
     assert await funnel(home, "$pageview", "signed up") == [1, 1]
     assert await users(home) == 1
 
@@ -146,7 +152,7 @@ async def test_what_may_not_be_merged_stays_apart(home: Home) -> None:
     refused = event("$identify", USER, "28T10:01", **{"$anon_distinct_id": "null"})
     await home.capture(visit(who="null"), refused, SIGN_UP)
     await home.capture(event("$identify", "bob", "28T10:01", **{"$anon_distinct_id": "tab"}))
-    # Bob is identified, so that he stays another person.
+    # Bob is identified, so he stays another person.
     await home.capture(event("opened", "cat", "28T10:01"))
     await home.capture(event("$identify", "cat", "28T10:01", **{"$anon_distinct_id": "tab"}))
 

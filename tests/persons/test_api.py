@@ -1,4 +1,4 @@
-"""Persons and groups: what events make of them, and how they are listed."""
+"""Persons and groups: the effects of events on them, and their lists."""
 
 import json
 from itertools import chain
@@ -40,7 +40,7 @@ UPDATES: dict[str, tuple[list[Json], Json]] = {
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one by one"])
 async def test_events_update_their_person(home: Home, together: bool) -> None:
-    """A person for each case."""
+    """Each case has a person of its own."""
     steps = max(len(updates) for updates, _ in UPDATES.values())
     batches = [
         [
@@ -264,7 +264,7 @@ def leaf(key: str, value: Any = None, operator: str = "exact", **more: Any) -> J
 
 
 async def ages(home: Home) -> None:
-    """Of some the first event has the same time; every third has no age."""
+    """Create persons, of whom some have the same first time and every third has no age."""
     for n in range(12):
         properties = {"plan": f"Pro {n % 2}"} | ({"age": n} if n % 3 else {})
         await home.capture(event(f"p{n:02}", **{"$set": properties}))

@@ -1,4 +1,4 @@
-"""Persons, changed and deleted through the API."""
+"""Changes and deletions of persons through the API."""
 
 import asyncio
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ async def delete(home: Home, person: Json, **query: Any) -> None:
 
 
 async def raw(events: EventStore, table: str, project_id: int) -> int:
-    """Rows in the parts of a table, whatever readers would make of them."""
+    """Return the number of rows in the parts of a table, whatever readers would make of them."""
     statement = f"SELECT count() FROM {table} WHERE project_id = {{project_id:UInt64}}"
     [(count,)] = await events._read(statement, {"project_id": project_id})
     return int(count)
@@ -305,7 +305,7 @@ MIRRORS = ("persons", "person_overrides")
 
 
 async def merged(home: Home) -> Json:
-    """A person of three distinct ids, one of which was a person of its own."""
+    """Create a person with three distinct ids, one of which was a person of its own."""
     await home.capture(
         seen("anon"),
         setting("ann", plan="pro"),
@@ -550,13 +550,13 @@ async def put_aside(home: Home, bodies: Sequence[bytes]) -> None:
 
 
 def another_server(home: Home) -> PersonChanges:
-    """It shares the stores with this one, and nothing else."""
+    """Return the changes of another server, which shares only the stores with this one."""
 
     async def finished(_: Erasure) -> bool:
         return False
 
     def changed(*_: object) -> None:
-        """This server is not notified."""
+        """Do nothing, because this server is not notified."""
 
     records, events = home.site.records, cast(EventStore, home.site.events)
     return PersonChanges(records, events, asyncio.Lock(), changed, finished, Versions(records))
@@ -575,7 +575,7 @@ async def author_of(home: Home) -> Author:
 
 @pytest.mark.every_engine
 async def test_a_change_by_another_server_is_not_lost(home: Home) -> None:
-    """This server has the person in memory, as it was."""
+    """This server has the former state of the person in memory."""
     await home.capture(setting("ann", plan="free", seats=1))
     person = await home.person("ann")
 

@@ -1,4 +1,4 @@
-"""Who becomes who: section 4 of the capture reference, rule by rule."""
+"""The rules of merges, one by one, as in section 4 of the capture reference."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ KINDS = list(MergeKind)
 def person(
     name: str, /, *, identified: bool = False, age: int = 0, **properties: Any
 ) -> PersonState:
-    """A stored person of version 5, made `age` days before NOW, with the id of `name`."""
+    """Return a stored person of version 5, made `age` days before NOW, with the id of `name`."""
     made = NOW - timedelta(days=age)
     return PersonState(
         id=sum(name.encode()),
@@ -253,7 +253,8 @@ def test_the_unknown_id_joins_the_known_person(
     changes = population.changes()
     assert uuid == known.uuid
     assert changes.created == ()
-    # Also where nothing else changes: a batch that merges it meanwhile must know of the override.
+    # It changes even where nothing else does: a batch that merges it meanwhile must know of the
+    # override.
     assert changes.updated == (known,)
     assert known.is_identified
     new_id = "anon" if known_id == "u1" else "u1"

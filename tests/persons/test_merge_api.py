@@ -1,4 +1,4 @@
-"""Persons merged by request, and the preview of it."""
+"""Merges of persons by request, and their previews."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -52,7 +52,7 @@ def body(*others: Json) -> Json:
 
 
 async def numbers(home: Home, *people: Json) -> list[int]:
-    """Their ids in the records store."""
+    """Return the ids of persons in the records store."""
     found = {}
     for person in people:
         wanted = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
@@ -124,7 +124,7 @@ async def test_the_mirror_of_analysis_follows(home: Home, events: EventStore) ->
 
     await merge(home, ann, bob)
 
-    await home.site.ingested()  # the mirror is told after the commit that is answered
+    await home.site.ingested()  # the mirror is notified after the commit that is answered
     statement = """
       SELECT person_id, properties FROM persons FINAL WHERE project_id = {project_id:UInt64}
     """
@@ -193,7 +193,7 @@ async def test_the_merge_is_in_the_activity_without_values(home: Home) -> None:
 
 
 async def refused(home: Home, into: Json, sent: Json) -> list[tuple[int, Json]]:
-    """The answers of the merge and of the preview."""
+    """Return the answers of the merge and of the preview."""
     path = f"/persons/{into['id']}/merge"
     answers = [await home.api.post(f"{path}{part}/", json=sent) for part in ("", "/preview")]
     return [(answer.status_code, answer.json()) for answer in answers]
@@ -277,7 +277,7 @@ async def test_a_person_of_another_project_is_unknown(home: Home) -> None:
 
 
 async def test_a_person_of_ids_that_stand_for_many_users_is_not_merged(home: Home) -> None:
-    """Rule 2 of merges."""
+    """Rule 2 of merges forbids it."""
     await home.capture(seen("ann"), seen("anonymous"))
     ann, nobody = await home.person("ann"), await home.person("anonymous")
     detail = "This person cannot be merged: clients send each of its distinct ids for many users."
@@ -370,7 +370,7 @@ async def test_what_was_accepted_before_the_merge_is_ingested_before_it(home: Ho
 
 
 async def appended(home: Home) -> None:
-    """Returns when the merge is in the log."""
+    """Return when the merge is in the log."""
 
     async def is_there() -> bool:
         last = home.site.log.last
@@ -440,7 +440,7 @@ async def test_a_deletion_between_reading_and_accepting_wins(home: Home, with_ev
 
 
 class FullLog:
-    """It accepts nothing."""
+    """A log that accepts nothing."""
 
     def append(self, _: Envelope) -> Awaitable[int]:
         raise LogFull

@@ -1,5 +1,7 @@
-"""A real server, killed while it merges persons by request: each request merges all of its persons
-or none, and all if it was answered."""
+"""A real server that is killed while it merges persons by request.
+
+Each request merges all of its persons or none, and all if it was answered.
+"""
 
 import asyncio
 import random
@@ -19,10 +21,10 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, project_client
 
 ROUNDS = 8
-GROUPS, SIZE = 6, 4  # of each round: requests, and persons of each
+GROUPS, SIZE = 6, 4  # requests of each round, and persons of each request
 POLL_S = 0.001
 
-# While a batch is being ingested.
+# Finds a batch that is being ingested.
 CLAIMED = "SELECT count(*) FROM log_positions WHERE consumer = 'live' AND claimed > position"
 
 Json = dict[str, Any]
@@ -64,7 +66,10 @@ def group(place: int) -> list[str]:
 
 def kill_in_a_batch(server: RealServer, merging: "asyncio.Task[Any]", later_s: float) -> bool:
     """Kill the server a moment after a batch was claimed, or when no request waits any more.
-    Returns whether one was claimed."""
+
+    Returns:
+        Whether a batch was claimed.
+    """
     path, met = f"file:{server.data}/records.db?mode=ro", False
     with closing(sqlite3.connect(path, uri=True)) as connection:
         while not met and not merging.done():
@@ -105,7 +110,7 @@ async def ids_of(server: RealServer, keys: Keys, groups: list[list[str]]) -> lis
 
 
 async def merge(server: RealServer, keys: Keys, groups: list[list[str]]) -> list[int]:
-    """The places of the requests that were answered before the kill."""
+    """Return the indexes of the requests that were answered before the kill."""
     async with project_client(server, keys, "/persons") as http:
 
         async def one(ids: list[str]) -> bool:
@@ -121,7 +126,7 @@ async def merge(server: RealServer, keys: Keys, groups: list[list[str]]) -> list
 
 
 async def merged_groups(server: RealServer, keys: Keys, groups: list[list[str]]) -> set[int]:
-    """Places of those that are one person. All others must be as before."""
+    """Return the indexes of groups that are one person, and check that all others are as before."""
     found = set()
     async with project_client(server, keys) as http:
         for place, names in enumerate(groups):

@@ -65,7 +65,7 @@ def reported(changes: Changes) -> list[tuple[bool, int, tuple[str, ...]]]:
 
 # ── By table ─────────────────────────────────────────────────────────────────────────────
 
-FULL = PROPERTIES_BYTES_MAX - len('{"big":""}')  # of the value of `big`
+FULL = PROPERTIES_BYTES_MAX - len('{"big":""}')  # bytes of the value of `big`
 HUGE = "y" * FULL * 3
 
 
@@ -79,7 +79,7 @@ HUGE = "y" * FULL * 3
         ({"big": "x" * FULL}, PersonUpdate({"a": 1}, {}), {"big": "x" * FULL}),
         ({"big": "x" * FULL}, PersonUpdate({"a": 1}, {}, ("big",)), {"a": 1}),
         ({"big": "x" * FULL}, PersonUpdate({"a": 1, "big": "y"}, {}), {"a": 1, "big": "y"}),
-        # From before there was a limit.
+        # Persons from before there was a limit.
         ({"big": HUGE}, PersonUpdate({"a": 1}, {}), {"big": HUGE}),
         ({"big": HUGE}, PersonUpdate({"big": HUGE[1:]}, {}), {"big": HUGE[1:]}),
         ({"big": HUGE, "a": 1}, PersonUpdate({}, {}, ("a",)), {"big": HUGE}),
@@ -165,8 +165,10 @@ def test_of_many_properties_only_some_are_named() -> None:
 
 
 def test_small_changes_of_a_large_person_do_not_measure_it_anew() -> None:
-    """Encoding half a megabyte takes a quarter of a millisecond: eight times what ingestion has
-    for an event."""
+    """To encode half a megabyte takes a quarter of a millisecond.
+
+    That is eight times what ingestion has for an event.
+    """
     cannot_be_encoded = object()
     large = person("u", {"rest": cannot_be_encoded})
     large.properties_bytes = PROPERTIES_BYTES_MAX - 10

@@ -1,4 +1,4 @@
-"""A merge that is foreseen: what remains, what is lost, what does not fit."""
+"""Previews of a merge: what remains, what is lost, what does not fit."""
 
 from datetime import UTC, datetime
 from typing import Any

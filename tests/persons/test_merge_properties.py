@@ -1,4 +1,4 @@
-"""What holds for every batch of person commands."""
+"""Properties that hold for every batch of person commands."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ COMMANDS = st.lists(
     ),
     max_size=25,
 )
-# Who is stored before the batch: distinct id → the person's number, if it has one.
+# The persons stored before the batch: distinct id → the person's number, if it has one.
 STORED = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2), max_size=5)
 
 
@@ -56,7 +56,7 @@ def run(
 
 
 def written(changes: Changes) -> dict[str, Any]:
-    """All that a store would write."""
+    """Return all that a store would write."""
 
     def row(person: PersonState) -> tuple[Any, ...]:
         properties = list(person.properties.items())
@@ -115,5 +115,5 @@ def test_overrides_lead_from_the_vanished_to_the_living_in_one_step(
     assert changes.overrides.keys() >= set(merged)
     assert not changes.overrides.keys() & set(changes.overrides.values())
     for distinct_id, person in changes.attached.items():
-        future = person_uuid(1, distinct_id)  # of its events without a profile
+        future = person_uuid(1, distinct_id)  # the person of its events without a profile
         assert changes.overrides.get(future, future) == person.uuid

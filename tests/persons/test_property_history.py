@@ -33,7 +33,11 @@ def event(
     uuid: UUID | None = None,
     **more: Any,
 ) -> HistoryEvent:
-    """Accepted at once. more: properties, `set`, `once` and `unset` for those with a `$`"""
+    """Return an event that is accepted at its own time.
+
+    Args:
+        more: Properties; `set`, `once` and `unset` stand for the names with a `$`.
+    """
     short = {"set": "$set", "once": "$set_once", "unset": "$unset"}
     properties = {short.get(key, key): value for key, value in more.items()}
     at = NOON + minute * MINUTE
@@ -48,7 +52,10 @@ def identify(minute: float, distinct_id: str, other: str, **more: Any) -> Histor
 def told(
     *events: HistoryEvent, edits: tuple[datetime, ...] = (), is_complete: bool = True
 ) -> list[dict[str, tuple[str, Any, Any]]]:
-    """Of each event with changes, in the order given: name → operation, before, value."""
+    """Return the changes of each event that has some: name → operation, before, value.
+
+    The events are in the order given.
+    """
     found = changes_of(events, edits, is_complete=is_complete)
     return [
         {one.name: (one.operation, _before(one), one.value) for one in found[event.uuid]}
@@ -209,7 +216,7 @@ def test_nothing_is_known_before_the_first_event_of_a_part() -> None:
 
 
 def test_of_a_part_only_values_of_the_same_id_are_known() -> None:
-    """Whether both are one person by then is not known."""
+    """It is not known whether both ids are one person by then."""
     assert told(
         event(0, "ann", set={"a": 0}),
         event(1, "bob", set={"a": 1}),

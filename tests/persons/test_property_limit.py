@@ -12,7 +12,7 @@ from fanion.properties.size import PROPERTIES_BYTES_MAX
 from tests.support.application import Home, Json, error
 from tests.support.management import NOW
 
-FULL = PROPERTIES_BYTES_MAX - len('{"big":""}')  # of the value of `big`
+FULL = PROPERTIES_BYTES_MAX - len('{"big":""}')  # bytes of the value of `big`
 PERSON_MEANING = (
     "Its person would have exceeded 512 KB of properties, so that its properties were not changed. "
     "The event is stored."
@@ -55,7 +55,7 @@ async def properties(home: Home, distinct_id: str) -> Json:
 
 
 async def store_beyond_the_limit(home: Home, distinct_id: str) -> None:
-    """As a server stored it that had no limit."""
+    """Store a person as a server did that had no limit."""
     columns = {"project_id": home.project_id, "is_identified": False, "created_at": NOW}
     large = {"uuid": uuid4(), "version": 1, "properties": {"big": "x" * FULL * 3}}
     async with home.site.records.write() as connection:
@@ -116,7 +116,7 @@ async def test_a_merge_leaves_out_what_does_not_fit(home: Home) -> None:
         setting("ann", big="x" * (FULL - 200), plan="pro"),
         setting("visitor", plan="free", long="y" * 300, wide="z" * 250, small=1),
     )
-    await home.capture(merging("ann", "visitor"))  # of one request they may come in another order
+    await home.capture(merging("ann", "visitor"))  # events of one request may change their order
 
     found = await properties(home, "ann")
 

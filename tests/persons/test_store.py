@@ -1,4 +1,4 @@
-"""What the persons store promises beyond what the API exposes."""
+"""Promises of the persons store beyond what the API exposes."""
 
 from dataclasses import replace
 from typing import Any
@@ -181,7 +181,7 @@ async def test_of_the_persons_behind_distinct_ids_only_the_named_properties_are_
 
 
 async def test_large_properties_come_back_as_they_are(records: Records) -> None:
-    """They are decoded in a thread."""
+    """Properties of this size are decoded in a thread."""
     await add(records, "ann", text="ü" * DECODED_ON_LOOP_CHARS_MAX, list=[1, {"a": None}])
 
     [found] = (await find_persons(records, HERE, PersonQuery())).persons
@@ -192,7 +192,7 @@ async def test_large_properties_come_back_as_they_are(records: Records) -> None:
 async def test_ingestion_learns_the_size_of_persons_and_reads_so_much_at_once(
     records: Records,
 ) -> None:
-    """Of a person with many distinct ids the properties count once."""
+    """The properties of a person with many distinct ids count once."""
     ids = [f"a{n}" for n in range(PORTION_IDS * 2)]
     await add(records, *ids, text="Ü" * 500)
     await add(records, "b", text="x")

@@ -28,7 +28,7 @@ def item(minute: float, event: str, distinct_id: str = "ann", /, **properties: A
 
 
 async def timeline(home: Home, person: Json, **query: Any) -> list[Json]:
-    """All pages."""
+    """Return the entries of all pages."""
     page = await home.get(f"/persons/{person['id']}/timeline/", **query)
     found: list[Json] = page["results"]
     while page["next"]:
@@ -43,7 +43,7 @@ def short(entry: Json) -> tuple[str, str]:
 
 
 async def lived(home: Home) -> Json:
-    """A person of two distinct ids."""
+    """Create a person with two distinct ids and some history."""
     await home.capture(item(0, "first", "anon", **{"$set": {"plan": "free"}}))
     home.site.clock.move(seconds=1)
     session = {"$session_id": "s1"}
@@ -144,7 +144,7 @@ async def test_a_merge_by_request_brings_the_other_timeline(home: Home) -> None:
 
 
 async def store_many(home: Home, events: EventStore, survivor: UUID) -> list[str]:
-    """Events of 10,000 persons that became one, a third of them at each of three instants."""
+    """Store events of 10,000 persons that became one, a third of them at each of three instants."""
     stored = [
         Event(
             home.project_id,

@@ -1,4 +1,4 @@
-"""Versions: each is higher than all that were drawn before, and than what it replaces."""
+"""Versions that are higher than all drawn before, and than what they replace."""
 
 import asyncio
 

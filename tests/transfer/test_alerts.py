@@ -19,7 +19,7 @@ TRENDS: Json = {"insight": "TRENDS", "events": [{"id": "paid"}]}
 
 @pytest.fixture
 async def other(home: Home) -> AsyncIterator[Home]:
-    """A project of another organization."""
+    """Open a project of another organization."""
     async with open_home(home.site, next_project()) as other:
         yield other
 

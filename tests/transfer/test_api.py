@@ -1,4 +1,4 @@
-"""A project written as a document, and read into others: over the whole application."""
+"""A project written as a document and read into others, over the whole application."""
 
 import asyncio
 from collections import Counter
@@ -27,7 +27,7 @@ NEW: Json = {"format": "fanion-project", "version": 1}
 
 @pytest.fixture
 async def other(home: Home) -> AsyncIterator[Home]:
-    """A project of another organization."""
+    """Open a project of another organization."""
     async with open_home(home.site, next_project()) as other:
         yield other
 
@@ -54,7 +54,7 @@ async def author_in(home: Home) -> Author:
 
 
 async def exported(home: Home) -> Document:
-    """Written to a file and read again."""
+    """Export a project, write it to a document and read it again."""
     project = await project_of(home)
     return read_document(write_document(await export_project(home.site.records, project)))
 
@@ -83,7 +83,7 @@ def outcomes(report: Report, *wanted: str) -> list[ObjectOutcome]:
 
 
 def without_times(document: Document) -> Document:
-    """When definitions were made and seen is each project's own."""
+    """Remove the times at which definitions were made and seen, which are each project's own."""
     none = {"created_at": None, "last_seen_at": None}
     plain = [structs.replace(one, **none) for one in document.event_definitions]
     return structs.replace(document, event_definitions=plain)
@@ -181,7 +181,7 @@ async def test_flags_decide_at_once_after_an_import(home: Home, other: Home) -> 
 
 
 async def test_whole_percentages_are_stored_as_integers(home: Home) -> None:
-    """In a new flag, and in one that is there."""
+    """This holds for a new flag and for an existing one."""
     for share in (40.0, 60.0):
         filters = {"groups": [{"properties": [], "rollout_percentage": share}]}
         await imported(home, {"flags": [{"key": "shares", "filters": filters}]})
@@ -299,7 +299,7 @@ async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, oth
 
 @pytest.mark.every_engine
 async def test_nothing_is_written_when_one_thing_cannot_be(home: Home, other: Home) -> None:
-    """The last flag is one that is refused only while it is written."""
+    """The project already has the maximum of group types, which only the import itself notices."""
     document = await rich(home)
     before = await exported(other)
     full = {"group_types": [{"group_type": f"g{n}", "group_type_index": n} for n in range(5)]}
@@ -386,8 +386,10 @@ async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
 
 
 async def test_broken_references_survive_a_journey(home: Home, other: Home) -> None:
-    """A flag that asks for a flag that is gone, as an import from elsewhere may leave it, cannot
-    be computed, here and there."""
+    """A flag that depends on a flag that no longer exists cannot be computed, here and there.
+
+    An import from elsewhere may leave such a flag.
+    """
     base = await home.create_flag(key="base")
     leaf = {"type": "flag", "operator": "flag_evaluates_to", "value": True}
     groups = {"groups": [{"properties": [{**leaf, "key": str(base["id"])}]}]}
@@ -431,7 +433,7 @@ async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None
 
 @pytest.mark.every_engine
 async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
-    """Two of them, and a user who creates one of their flags through the API."""
+    """Two imports run at once with a user who creates one of their flags through the API."""
     flags = [{"key": f"flag-{n}", "roles": ["Builders"]} for n in range(10)]
     document: Json = {"flags": flags, "roles": [{"name": "Builders"}], "cohorts": [{"key": "vip"}]}
 

@@ -1,4 +1,4 @@
-"""Reading another server: waiting as it asks, giving up in the end, and never led astray."""
+"""The client of another server: waits as it asks, giving up in the end, and not being misled."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ Opened = tuple[Source, ScriptedSource, list[float]]
 
 @asynccontextmanager
 async def opened(script: Script, path: str = "") -> AsyncIterator[Opened]:
-    """With the seconds that were waited."""
+    """Open a source, and yield it with its server and the seconds that were waited."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -149,7 +149,14 @@ async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None
 
 @dataclass
 class Pages:
-    """A list of rows. cap: rows of a page; links, counts, offsets: what the server does"""
+    """A server with a list of rows.
+
+    Attributes:
+        cap: The rows of a page.
+        links: How the server links to the next page.
+        counts: Whether the server counts the rows.
+        offsets: Whether the server knows offsets.
+    """
 
     rows: int
     cap: int = 30
@@ -245,7 +252,11 @@ async def test_what_is_no_address_key_or_project_is_refused(
 
 
 def project(settings: dict[str, Any] | None = None, **lists: Any) -> Callable[[Asked], Answer]:
-    """A server with these lists, and nothing else. settings: in the body of the project"""
+    """Return a server with these lists, and nothing else.
+
+    Args:
+        settings: Fields in the body of the project.
+    """
 
     def script(asked: Asked) -> Answer:
         if asked.path == "/api/projects/1/":
@@ -260,7 +271,7 @@ def project(settings: dict[str, Any] | None = None, **lists: Any) -> Callable[[A
 
 
 def on(*leaves: Any) -> dict[str, Any]:
-    """Filters of a flag."""
+    """Return the filters of a flag."""
     return {"groups": [{"properties": list(leaves)}]}
 
 

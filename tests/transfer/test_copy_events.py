@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Heap:
-    """A sink that keeps what it is given, in the order given."""
+    """A sink that keeps the events it is given, in the order given."""
 
     items: list[Json] = field(default_factory=list)
     fails_after: int | None = None
@@ -48,7 +48,7 @@ class Heap:
 
 @dataclass
 class Memory:
-    """In the place of the records store."""
+    """A store of the progress in memory, in place of the records store."""
 
     progress: CopyProgress | None = None
 
@@ -61,7 +61,7 @@ class Memory:
 
 @dataclass
 class Direct:
-    """A source that is asked without a server, for what is tried often."""
+    """A source that is asked without a server, for tests with many examples."""
 
     events: ForeignEvents
 
@@ -137,7 +137,7 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
     handed_in = ids(sink.items)
     assert len(set(handed_in)) == len(handed_in) == copied.events
     missing = [one for one in events if one["id"] not in handed_in]
-    # What cannot be listed is named.
+    # Names and times of events that cannot be listed are reported.
     named = {text.partition(" ")[0] for text in copied.incomplete}
     assert {one["timestamp"] for one in missing} <= named
     if habits.offsets or habits.cursors:
@@ -152,7 +152,7 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
 @pytest.mark.parametrize("habits", HABITS)
 @pytest.mark.parametrize("cap", [20, 100, 1_000])
 def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
-    """Some events of long ago, and many in few days, which newest-first pages would not show."""
+    """Some events are old, and many lie in few days, which newest-first pages would not show."""
     old = [event(n, FIRST - timedelta(days=5_000, hours=n)) for n in range(30)]
     dense = [event(n, FIRST + timedelta(seconds=72 * n, microseconds=n)) for n in range(100, 4_000)]
     source, sink = ForeignEvents([*old, *dense], replace(habits, cap=cap)), Heap()
@@ -187,12 +187,12 @@ STARTS: list[tuple[CopyProgress | None, datetime | None, CopyStart]] = [
     (None, FIRST, CopyStart(FIRST, FIRST)),
     (CopyProgress(None, UNTIL, False, None, 7), None, CopyStart(UNTIL, None, 7)),
     (CopyProgress(FIRST, UNTIL, False, FIRST, 7), FIRST, CopyStart(UNTIL, FIRST, 7)),
-    # Older versions did not count.
+    # Older versions did not count the events.
     (CopyProgress(None, UNTIL, False), None, CopyStart(UNTIL, UNTIL)),
     # Another range is copied from its start.
     (CopyProgress(FIRST, UNTIL, False, FIRST, 7), None, CopyStart(OLDEST, None)),
     (CopyProgress(None, UNTIL, False, None, 7), FIRST, CopyStart(FIRST, FIRST)),
-    # Once all is copied: what came since, and late; or what is asked for, again.
+    # A finished copy continues with later and late events, or copies again what is asked for.
     (CopyProgress(None, UNTIL, True, None, 7), None, CopyStart(UNTIL - LATE, UNTIL - LATE)),
     (CopyProgress(FIRST, UNTIL, True, FIRST, 7), None, CopyStart(UNTIL - LATE, UNTIL - LATE)),
     (CopyProgress(FIRST, UNTIL, True, FIRST, 7), FIRST, CopyStart(FIRST, FIRST)),
@@ -280,7 +280,7 @@ async def test_more_of_one_name_and_time_than_can_be_listed_is_reported() -> Non
 
     assert copied.incomplete == ["2024-01-01T00:00:00+00:00 e"]
     assert not copied.is_complete
-    # Both ends of what each name has.
+    # The sink has both ends of the events of each name.
     assert len(heap.items) == 10
 
 
@@ -290,7 +290,8 @@ async def test_a_source_without_events_is_left_alone() -> None:
     copied = await copy_of(listed, heap, memory).run()
 
     assert (copied.start, heap.items, memory.progress) == (None, [], None)
-    # Of the oldest day without `after`, which some servers compare with now; then of each year.
+    # The first query asks for the oldest day without `after`, which some servers compare with now;
+    # the others ask for a year each.
     assert [one.get("after") for one in listed.queries[:2]] == [
         None,
         "1900-01-01T23:59:59.999998+00:00",
@@ -342,7 +343,7 @@ async def test_a_source_that_does_not_count_is_reported() -> None:
 
 
 async def test_what_cannot_be_read_is_counted() -> None:
-    """With a time it does not hide what is behind it."""
+    """A row with a time does not hide the events after it."""
     odd: list[Any] = [{"id": "no", "timestamp": FIRST.isoformat()}, 7, None]
     last = event(1, FIRST + timedelta(hours=1))
 
@@ -379,7 +380,7 @@ async def test_a_list_that_is_none_ends_the_copy(page: Any) -> None:
 
 
 async def test_a_source_that_always_has_more_ends_the_copy() -> None:
-    """Whatever is asked for: one event of that time, and a next page."""
+    """The source answers every query with one event of that time, and a next page."""
 
     def script(asked: Asked) -> Answer:
         if "event_definitions" in asked.path:

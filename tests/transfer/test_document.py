@@ -1,4 +1,4 @@
-"""What a document must be, and what is said of one that is not."""
+"""Documents that are valid, and the faults that are reported for those that are not."""
 
 from typing import Any
 
@@ -292,7 +292,7 @@ def test_a_document_is_checked_before_it_is_imported(sections: Json, said: str) 
 
 
 def test_criteria_are_checked_as_the_api_does() -> None:
-    """But for operators, which older versions left out, and what only a calculation finds."""
+    """The exceptions are operators, which older versions left out, and what calculations find."""
     older = {"type": "person", "key": "plan", "value": "pro"}
     alone = {**older, "negation": True}
     odd = {**older, "operater": "exact"}

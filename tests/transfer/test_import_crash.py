@@ -1,4 +1,4 @@
-"""An import that is killed in the middle has done nothing, and another one does all of it."""
+"""Imports that are killed in the middle: they have done nothing, and another one does all of it."""
 
 import time
 from pathlib import Path

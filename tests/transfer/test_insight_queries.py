@@ -15,7 +15,7 @@ from tests.transfer.test_api import author_in, project_of
 
 @pytest.fixture
 async def other(home: Home) -> AsyncIterator[Home]:
-    """A project of another organization."""
+    """Open a project of another organization."""
     async with open_home(home.site, next_project()) as other:
         yield other
 

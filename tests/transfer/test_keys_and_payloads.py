@@ -1,5 +1,7 @@
-"""Flags that another server accepted, with keys of all characters and payloads that are plain text:
-they stay usable in every request."""
+"""Flags that another server accepted, with keys of all characters and payloads that are plain text.
+
+They stay usable in every request.
+"""
 
 from typing import Any
 from urllib.parse import quote

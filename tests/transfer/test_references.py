@@ -1,4 +1,4 @@
-"""Numbers of one installation written as names, and back as numbers of another."""
+"""References written as names in place of ids, and back as the ids of another installation."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def leaf(kind: str, **more: Any) -> Json:
     return {"type": kind, **more}
 
 
-# As it is here, as the document holds it, as it is there.
+# Conditions as they are here, as the document holds them, and as they are there.
 CONDITIONS: list[tuple[Any, Any, Any]] = [
     (
         leaf("cohort", key="id", value=3),
@@ -51,7 +51,7 @@ CONDITIONS: list[tuple[Any, Any, Any]] = [
         leaf("group", key="size", value="1", group_type_index={"group_type": "team"}),
         leaf("group", key="size", value="1", group_type_index=2),
     ),
-    # No type of that index is known: nothing is said of it.
+    # No type of that index is known, so the condition stays as it is.
     (leaf("group", group_type_index=4), leaf("group", group_type_index=4),
      leaf("group", group_type_index=4)),
     (leaf("person", key="id", value=3), leaf("person", key="id", value=3),

@@ -1,4 +1,4 @@
-"""Handing copied events in: through the log itself, or through the server that holds it."""
+"""Sinks of copied events: the log itself, or the server that holds it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -34,7 +34,11 @@ BODY_MAX = 20_971_520
 
 
 def items(count: int, size: int = 20) -> list[bytes]:
-    """size: of something that cannot be compressed much; the same each time"""
+    """Return events, always the same.
+
+    Args:
+        size: The bytes of a value that cannot be compressed much.
+    """
     pad = Random(1).randbytes(size).hex()
     return [json.encode({"n": n, "pad": pad}) for n in range(count)]
 
@@ -50,7 +54,7 @@ def test_batches_keep_the_order_and_their_limits() -> None:
 
 @pytest.fixture
 async def log(records_url: str, tmp_path: Path) -> AsyncIterator[AcceptLog]:
-    """Full after the first group."""
+    """Open a log that is full after the first group."""
     if records_url.startswith("sqlite"):
         log: AcceptLog = await open_sqlite_log(tmp_path / "log.db", bytes_max=200)
     else:
@@ -60,7 +64,7 @@ async def log(records_url: str, tmp_path: Path) -> AsyncIterator[AcceptLog]:
 
 
 class Waiting:
-    """Waits by doing something else, and keeps the seconds."""
+    """A wait that does something else, and keeps the seconds."""
 
     def __init__(self, log: AcceptLog | None = None) -> None:
         self._log = log
