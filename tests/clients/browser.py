@@ -28,23 +28,29 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
-    # What the page writes to its console is printed when it fails.
+    # Messages of the page's console are printed when it fails.
     "--enable-logging=stderr",
 )
 
 
 def find_chromium() -> str | None:
-    """The one without a window of its own takes a third less of the processor."""
+    """Return the path of a Chromium, if possible without a window.
+
+    The one without a window of its own takes a third less of the processor.
+    """
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @dataclass
 class Visit:
-    """script:  the module that the page runs, after the classic script `bundle`
-    asked:   the answer to the page for /journey
-    arrived: returns when so many events of a name are stored
-    folder:  for the browser's profile and log
+    """A visit of a page, which runs a script and reports.
+
+    Attributes:
+        script: The module that the page runs, after the classic script `bundle`.
+        asked: The answer to the page for /journey.
+        arrived: Returns when so many events of a name are stored.
+        folder: For the browser's profile and log.
     """
 
     script: Path
@@ -65,7 +71,7 @@ def visit(wanted: Visit) -> Json:
 
 @contextmanager
 def _served(wanted: Visit) -> Iterator[str]:
-    """`localhost` is another site than the address that the API is reached by."""
+    """Serve the page at `localhost`, which is another site than the address of the API."""
     with _PageServer(wanted) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
@@ -129,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_error(404)
 
     def do_POST(self) -> None:
-        """The page's report."""
+        """Receive the page's report."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self._answer("text/plain", b"")
         self.wanted.report |= json.loads(body)
@@ -143,4 +149,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """The report holds the results of the page."""
+        """Log nothing, because the report holds the results of the page."""

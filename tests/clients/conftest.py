@@ -1,4 +1,4 @@
-"""One real server for all clients; each client's ids have its name in them."""
+"""One real server for all clients; each client's ids contain its name."""
 
 from collections.abc import Iterator
 from pathlib import Path

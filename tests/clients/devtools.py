@@ -1,7 +1,8 @@
-"""A headless Chromium driven by the DevTools protocol over a pipe: messages of JSON, each ended by
-NUL. What a page's own script does is run in that page, as that page.
+"""A headless Chromium driven by the DevTools protocol over a pipe.
 
-source: Chromium, `--remote-debugging-pipe`
+Messages are JSON, each ended by NUL. A page's own script is run in that page, as that page.
+
+Source: Chromium, `--remote-debugging-pipe`.
 """
 
 import json
@@ -20,13 +21,13 @@ from tests.clients.browser import FLAGS, find_chromium
 from tests.clients.management import Json
 
 WAIT_S = 60
-# Where the browser reads commands, and where it writes.
+# Descriptors from which the browser reads commands, and to which it writes.
 _COMMANDS, _MESSAGES = 3, 4
 
 
 @dataclass
 class Devtools:
-    """One browser. Commands wait for their results; events are kept by the tab that they are of."""
+    """One browser; commands wait for their results, and events are kept by their tab."""
 
     _commands: int
     _messages: int
@@ -58,7 +59,7 @@ class Devtools:
         return tab
 
     def read(self) -> None:
-        """Until the browser ends."""
+        """Read messages until the browser ends."""
         received = b""
         while data := os.read(self._messages, 1 << 20):
             *messages, received = (received + data).split(b"\0")
@@ -74,7 +75,11 @@ class Devtools:
 
 @dataclass
 class Tab:
-    """frame: of the page itself, without those inside it"""
+    """One tab.
+
+    Attributes:
+        frame: The frame of the page itself, without those inside it.
+    """
 
     devtools: Devtools
     session: str
@@ -85,13 +90,13 @@ class Tab:
         return self.devtools.command(method, self.session, **parameters)
 
     def go(self, url: str) -> None:
-        """As if the address had been typed; returns when it is loaded."""
+        """Go to an address as if it had been typed, and return when it is loaded."""
         loader = self.command("Page.navigate", url=url)
         assert "errorText" not in loader, loader
         self._loaded(loader["loaderId"])
 
     def run(self, script: str) -> Any:
-        """The value of an expression, awaited, in the page, as after a click in it."""
+        """Return the value of an expression, awaited, in the page, as after a click in it."""
         answer = self.command(
             "Runtime.evaluate",
             expression=script,
@@ -110,18 +115,22 @@ class Tab:
 
     @property
     def url(self) -> str:
-        """Of the page that is shown."""
+        """The address of the page that is shown."""
         history = self.command("Page.getNavigationHistory")
         found: str = history["entries"][history["currentIndex"]]["url"]
         return found
 
     def cookies(self, url: str) -> dict[str, str]:
-        """Those that the browser has for an address, by their names."""
+        """Return the cookies that the browser has for an address, by name."""
         found = self.command("Network.getCookies", urls=[url])["cookies"]
         return {cookie["name"]: cookie["value"] for cookie in found}
 
     def _loaded(self, loader: str | None) -> None:
-        """loader: of a navigation; None for the next one, whichever it is"""
+        """Wait until the page is loaded.
+
+        Args:
+            loader: The loader of a navigation; None for the next one, whichever it is.
+        """
         while True:
             event = self.events.get(timeout=WAIT_S)
             given = event["params"]
@@ -136,7 +145,11 @@ class Tab:
 
 @contextmanager
 def open_devtools(folder: Path) -> Iterator[Devtools]:
-    """folder: a new one, for the browser's profile and log"""
+    """Start a browser.
+
+    Args:
+        folder: A new one, for the browser's profile and log.
+    """
     chromium = find_chromium()
     assert chromium is not None
     folder.mkdir(parents=True)
@@ -146,7 +159,8 @@ def open_devtools(folder: Path) -> Iterator[Devtools]:
         chromium,
         *FLAGS,
         "--remote-debugging-pipe",
-        # Names that lead here: over http, browsers trust them less than an address of loopback.
+        # Names that lead to this machine: over http, browsers trust them less than an address of
+        # loopback.
         "--host-resolver-rules=MAP *.test 127.0.0.1",
         f"--user-data-dir={folder / 'profile'}",
         "about:blank",
@@ -161,7 +175,7 @@ def open_devtools(folder: Path) -> Iterator[Devtools]:
     try:
         yield devtools
     finally:
-        # A group of its own: the processes that the browser started end with it.
+        # The browser has a process group of its own: the processes that it started end with it.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         reading.join()
@@ -170,9 +184,9 @@ def open_devtools(folder: Path) -> Iterator[Devtools]:
 
 
 def _start(command: list[str], log: int, reads: int, writes: int) -> subprocess.Popen[bytes]:
-    """With these two descriptors under the numbers that the browser expects."""
-    # `dup2` by the shell, since a function that runs between fork and exec may hang in a process
-    # with threads.
+    """Start a process with these two descriptors under the numbers that the browser expects."""
+    # The shell moves them by `dup2`, since a function that runs between fork and exec may hang in a
+    # process with threads.
     moved = f'exec "$0" "$@" {_COMMANDS}<&{reads} {_MESSAGES}>&{writes}'
     return subprocess.Popen(
         ["bash", "-c", moved, *command],

@@ -1,4 +1,4 @@
-"""What every client is asked to do, in two stages, and how to ask it."""
+"""The steps that every client is asked to do, in two stages, and how to ask for them."""
 
 import json
 import os
@@ -23,19 +23,23 @@ PROGRAM_S = 120
 KEYS = ("journey-on", "journey-off", "journey-half", "journey-color", "journey-pro", "journey-big")
 VARIANT_KEY = "journey-color"
 GROUP_KEY = "journey-big"
-# With a half of the visitors each: that two ids agree in all of them by chance is 1 in 65,536.
+# Each has half of the visitors: that two ids agree in all of them by chance is 1 in 65,536.
 CONTINUITY_KEYS = tuple(f"journey-kept-{number}" for number in range(16))
 READERS = ("reader-1", "reader-2", "reader-3", "reader-4", "reader-5", "reader-6")
 
 
 @dataclass(frozen=True)
 class Journey:
-    """The programs read it as JSON: from the variable JOURNEY, or from the page's server.
+    """A stage of the journey, which the programs read as JSON.
 
-    stage:   `capture`, or `flags` once what was captured has arrived; `login` is a browser's own
-    visitor: a second id of the same person
-    readers: ids whose flags are read although the server knows nothing of them
-    package: of npm
+    They read it from the variable JOURNEY, or from the page's server.
+
+    Attributes:
+        stage: `capture`, or `flags` once the captured events have arrived; `login` is a browser's
+            own.
+        visitor: A second id of the same person.
+        readers: Ids whose flags are read although the server knows nothing of them.
+        package: The npm package.
     """
 
     stage: str
@@ -57,10 +61,13 @@ class Journey:
 
 @dataclass(frozen=True)
 class Client:
-    """runtime: `python`, `node` or `browser`
-    package: as tests/clients/npm calls it, or the folder to import it from
-    library: what it writes into `$lib`
-    mode:    of capture; `v1` is its newest protocol, which must be asked for
+    """A client library in one release.
+
+    Attributes:
+        runtime: `python`, `node` or `browser`.
+        package: The name in tests/clients/npm, or the folder to import it from.
+        library: The value that it writes into `$lib`.
+        mode: The mode of capture; `v1` is its newest protocol, which must be asked for.
     """
 
     name: str
@@ -70,7 +77,7 @@ class Client:
     mode: str = ""
 
     def require(self) -> None:
-        """Skip, and say what to install."""
+        """Skip the test if the client cannot run, and say what to install."""
         if self.runtime == "browser" and find_chromium() is None:
             pytest.skip("no Chromium found: install the package `chromium`")
         if self.runtime == "node" and shutil.which("node") is None:
@@ -92,7 +99,11 @@ class Client:
         )
 
     def run(self, journey: Journey, api: Api, folder: Path) -> Json:
-        """What the client saw. folder: a new one, for a browser's profile"""
+        """Run a stage, and return what the client saw.
+
+        Args:
+            folder: A new one, for a browser's profile.
+        """
         asked = asdict(journey)
         if self.runtime == "browser":
             bundle = PACKAGES / self.package / "dist" / "array.full.js"
@@ -108,7 +119,7 @@ class Client:
         return _run([sys.executable, str(HERE / "python_program.py")], environment)
 
 
-# The newest release of each, and one of the days when flags came from /decide.
+# The newest release of each, and one of the time when flags came from /decide.
 CLIENTS = (
     Client("python-new", "python", "", "posthog-python"),
     Client("python-old", "python", str(OLD_POSTHOG), "posthog-python"),
@@ -135,7 +146,7 @@ def arrived(api: Api, user: str, event: str, count: int) -> None:
 
 
 def create_flags(api: Api) -> None:
-    """Those that the second stage reads."""
+    """Create the flags that the second stage reads."""
     plan = {"key": "plan", "type": "person", "operator": "exact", "value": ["pro"]}
     size = {"key": "size", "type": "group", "operator": "gte", "value": "10", "group_type_index": 0}
     api.create_flag(key="journey-on", filters=_everyone())
@@ -148,7 +159,7 @@ def create_flags(api: Api) -> None:
 
 
 def create_continuity_flags(api: Api) -> None:
-    """Those that keep a visitor's value over the login."""
+    """Create flags that keep a visitor's value over the login."""
     for key in CONTINUITY_KEYS:
         half = _everyone(rollout_percentage=50)
         api.create_flag(key=key, filters=half, ensure_experience_continuity=True)

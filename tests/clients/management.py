@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 class Api:
-    """Safe to share between threads."""
+    """A client of the management API that is safe to share between threads."""
 
     def __init__(self, server: RealServer, keys: Keys) -> None:
         self._metrics_url = f"{server.url}/metrics"
@@ -43,11 +43,11 @@ class Api:
         return found
 
     def events(self, distinct_id: str, count: int) -> list[Json]:
-        """The events of a distinct id, once there are `count` of them."""
+        """Return the events of a distinct id, once there are `count` of them."""
         return self.await_events(count, distinct_id=distinct_id)
 
     def await_events(self, count: int, **query: str) -> list[Json]:
-        """The events that a query finds, once there are `count` of them and all is ingested.
+        """Return the events that a query finds, once there are `count` and all is ingested.
 
         Events become visible a moment before the persons and groups that they change.
         """

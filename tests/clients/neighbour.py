@@ -1,8 +1,9 @@
-"""A site of an attacker on this machine: an empty page at every address, whose script a test runs,
-and which sets the cookie that the query gives.
+"""The site of an attacker on this machine.
 
-Reached by the server's own host name it is another origin of the same site, which the browser sends
-cookies to and may set them for; by another name of the same machine it is another site.
+It has an empty page at every address, whose script a test runs, and sets the cookie that the query
+gives. Reached by the server's own host name, it is another origin of the same site, which the
+browser sends cookies to and may set them for; by another name of the same machine it is another
+site.
 """
 
 import threading
@@ -52,4 +53,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(_PAGE)
 
     def log_message(self, *_: object) -> None:
-        """The server's log tells what happened there."""
+        """Log nothing, because the server's log tells what happened there."""

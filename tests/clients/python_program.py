@@ -1,6 +1,6 @@
-"""What an application does with the posthog package, old or new, in a process of its own.
+"""An application that uses the posthog package, old or new, in a process of its own.
 
-Reads JOURNEY (JSON, see journey.py) and prints one line of JSON: what the application saw.
+It reads JOURNEY (JSON, see journey.py) and prints one line of JSON: what the application saw.
 """
 
 import json
@@ -61,7 +61,7 @@ def send(client: Any, event: str, distinct_id: str, **fields: Any) -> None:
 
 
 def main() -> None:
-    # Newer releases announce newer ways to ask the same.
+    # Newer releases announce newer methods for the same request.
     warnings.simplefilter("ignore", DeprecationWarning)
     asked = json.loads(os.environ["JOURNEY"])
     errors: list[str] = []

@@ -1,8 +1,10 @@
-"""What the API takes although the document says otherwise, as PostHog does: not a failure.
+"""Requests that the API accepts although the document says otherwise, as PostHog does.
 
-Texts, numbers and booleans stand for one another, blanks around a text do not count. What makes
-no sense as a `limit`, an `offset` or a `page` counts as not given, and so does `null` in a query.
-source: capture.md sections 10 and 11
+They are not failures. Texts, numbers and booleans stand for one another, and blanks around a text
+do not count. A `limit`, an `offset` or a `page` that makes no sense counts as not given, and so
+does `null` in a query.
+
+Source: capture.md sections 10 and 11.
 """
 
 import os
@@ -15,7 +17,8 @@ from schemathesis.core.failures import AcceptedNegativeData, Failure
 
 PAGING = {"limit", "offset", "page"}
 _PLAIN = "(string|integer|number|boolean)"
-# "in body - name: Incorrect type", "parameter `hidden` in query - …", or one line for each.
+# The text is "in body - name: Incorrect type", "parameter `hidden` in query - …", or one line for
+# each.
 _WRONG = re.compile(r"^.*?- (.+)$", re.MULTILINE)
 _FIELD = re.compile(r"(?:.* at /properties/)?(\w+)")
 _CHANGED = re.compile(rf"\(was ({_PLAIN}|null), became {_PLAIN}\)")
@@ -25,7 +28,7 @@ _CHANGED = re.compile(rf"\(was ({_PLAIN}|null), became {_PLAIN}\)")
 def before_call(
     context: schemathesis.HookContext, case: schemathesis.Case[Any], **kwargs: Any
 ) -> None:
-    """A capture or an evaluation with a key that chance has made would never be read further."""
+    """Set the project's key, since a request with a random key would not be read further."""
     if isinstance(case.body, dict) and isinstance(case.body.get("api_key"), str):
         case.body["api_key"] = os.environ["FANION_TEST_PROJECT_KEY"]
 
@@ -37,7 +40,7 @@ def filter_failure(
     case: schemathesis.Case[Any],
     response: schemathesis.Response,
 ) -> bool:
-    """False for what is no failure: everything that is wrong with the request is taken."""
+    """Return False for a report that is not a failure, since all that is wrong is accepted."""
     if not isinstance(failure, AcceptedNegativeData):
         return True
     reported = failure.message.partition("Invalid component: ")[2]
@@ -62,7 +65,7 @@ def _taken_in_body(wrong: str, value: Any) -> bool:
 
 
 def _name(wrong: str) -> str:
-    """Of the field, the outermost one."""
+    """Return the name of the field, the outermost one."""
     found = _FIELD.match(wrong)
     return found[1] if found else ""
 

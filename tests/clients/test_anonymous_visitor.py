@@ -1,4 +1,4 @@
-"""posthog-js as it is by default: a visitor without a profile, who signs up."""
+"""The default of posthog-js: a visitor without a profile, who signs up."""
 
 import json
 from pathlib import Path

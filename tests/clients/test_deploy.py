@@ -1,5 +1,7 @@
-"""The samples in deploy/: checked by the programs they are for, and real proxies in front of a real
-server."""
+"""The samples in deploy/, checked by the programs that use them.
+
+Real proxies run in front of a real server.
+"""
 
 import json
 import re
@@ -51,7 +53,7 @@ FIELDS = set(Settings.__struct_fields__)
 def behind(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Behind]:
-    """With an address for management."""
+    """Run a server behind a proxy, with an address for management."""
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
     settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}", **TRUSTING}
@@ -63,7 +65,7 @@ def behind(
 def below(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Behind]:
-    """Below a path, without the console: browsers get the landing page."""
+    """Run a server below a path, without the console: browsers get the landing page."""
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
     settings = {"FANION_CONSOLE": "off", **TRUSTING}
@@ -227,7 +229,7 @@ SECRETS = {
 
 
 def send_secrets(client: httpx.Client, prefix: str) -> list[httpx.Response]:
-    """In all places where keys and tokens are sent, to what there is and what there is not."""
+    """Send secrets wherever keys and tokens are sent, to paths that exist and to others."""
     query = (
         f"token={SECRETS['query']}&api_key={SECRETS['query']}&personal_api_key={SECRETS['query']}"
     )
@@ -250,7 +252,7 @@ def send_secrets(client: httpx.Client, prefix: str) -> list[httpx.Response]:
 def test_the_proxies_log_requests_without_keys_and_tokens(
     sample: str, is_up: bool, tmp_path: Path
 ) -> None:
-    """Also what they say of a server that does not answer."""
+    """The logs include what the proxies report about a server that does not answer."""
     prefix = "/fanion" if "path" in sample else ""
     host = SHARED if prefix else MANAGEMENT
     ports = {name: free_port() for name in ("server", "proxy", "plain", "management")}
@@ -277,7 +279,7 @@ def test_the_proxies_log_requests_without_keys_and_tokens(
 
 @contextmanager
 def answering_all(port: int) -> Iterator[None]:
-    """A server that answers every GET."""
+    """Run a server that answers every GET."""
 
     class Everything(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -300,7 +302,7 @@ def answering_all(port: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("sample", [*NGINX_SAMPLES, *CADDY_SAMPLES])
 def test_the_proxies_know_every_path_with_a_token(sample: str) -> None:
-    """The server's own log leaves out the same."""
+    """The server's own log leaves out the same paths."""
     [kinds] = re.findall(r"\(\?:([a-z_|]+)\)/\)", _TOKEN.pattern)
 
     assert f"(?:{kinds}|array)/" in (DEPLOY / sample).read_text()
@@ -345,7 +347,7 @@ def test_caddy_accepts_its_sample(tmp_path: Path, sample: str) -> None:
 
 
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    """What it does not know it only mentions."""
+    """The program only mentions what it does not know."""
     unit = tmp_path / "fanion.service"
     text = (DEPLOY / "fanion.service").read_text()
     unit.write_text(text.replace("/opt/fanion/.venv/bin/fanion", shutil.which("true") or ""))
@@ -380,7 +382,7 @@ def test_the_samples_name_settings_that_there_are() -> None:
 def test_limits_of_the_samples_are_the_servers_own(sample: str) -> None:
     mebibyte, settings = 1024 * 1024, Settings()
     nginx = (DEPLOY / sample).read_text()
-    # Rounded up: what is one byte too large for the server may pass.
+    # The limits are rounded up: a body that is one byte too large for the server may pass.
     body = -(-settings.body_bytes_max // mebibyte)
     upload = -(-settings.upload_bytes_max // mebibyte)
 

@@ -1,4 +1,4 @@
-"""What an operator meets: the first start, the commands, and every refusal in one line."""
+"""The first start, the commands, and every refusal in one line, as an operator meets them."""
 
 import asyncio
 import html
@@ -67,7 +67,7 @@ def environment(data: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def fanion(data: Path, *arguments: str, typed: bytes = b"", **settings: str) -> Done:
-    """The command, in this process: starting one costs seconds on a busy machine."""
+    """Run the command in this process: starting one costs seconds on a busy machine."""
     changed: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
     before = os.umask(UMASK)  # as the command itself begins
     try:
@@ -79,13 +79,13 @@ def fanion(data: Path, *arguments: str, typed: bytes = b"", **settings: str) -> 
 
 
 def fanion_process(data: Path, *arguments: str, **settings: str) -> Done:
-    """The command as a process, for what takes the event engine or the log for itself."""
+    """Run the command as a process, if it takes the event engine or the log for itself."""
     done = run_fanion(arguments, environment(data, settings))
     return Done(done.returncode, done.stdout, done.stderr)
 
 
 def found(data: Path, *arguments: str) -> Any:
-    """What a command prints as JSON."""
+    """Return what a command prints as JSON."""
     done = fanion(data, *arguments, "--json")
     assert (done.code, done.err) == (0, "")
     assert len(done.out.splitlines()) == 1
@@ -98,8 +98,8 @@ def refused(done: Done, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    """A server that was started on an empty folder, without a terminal."""
-    # Without the console, in whose place browsers get the landing page.
+    """Start a server on an empty folder, without a terminal."""
+    # The console is off, so that browsers get the landing page.
     settings = {"FANION_CONSOLE": "off"}
     server = RealServer(Path(tmp_path_factory.mktemp("first-start")) / "data", settings)
     server.start()
@@ -108,7 +108,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 
 
 def greeting(server: RealServer) -> str:
-    """Which the server wrote into its data folder."""
+    """Return the text that the server wrote into its data folder."""
     path = server.data / "first-start.txt"
     until(lambda: str(path) in server.log_path.read_text(), "the greeting is missing", GREETED_S)
     return path.read_text()
@@ -125,7 +125,10 @@ def sign_in_link(text: str) -> str:
 
 
 def run_as_pasted(line: str) -> Done:
-    """Without curl's progress, which it writes when its output goes to no terminal."""
+    """Run a line in a shell, without curl's progress.
+
+    curl writes its progress when its output does not go to a terminal.
+    """
     quiet = line.strip().replace("curl ", "curl -sS ", 1)
     done = subprocess.run(
         ["/bin/sh", "-c", quiet], capture_output=True, text=True, timeout=RUN_S, check=False
@@ -177,7 +180,7 @@ def test_a_terminal_gets_everything(tmp_path: Path) -> None:
 
 
 def read_until(terminal: io.RawIOBase | io.FileIO, end: bytes) -> str:
-    """What is written to a terminal, until this is."""
+    """Return what is written to a terminal, up to these bytes."""
     read = b""
     give_up = time.monotonic() + RUN_S
     while end not in read:
@@ -335,7 +338,7 @@ def test_the_next_start_prints_no_keys(fresh: RealServer) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """A folder that `fanion setup` made, and what it said."""
+    """Return a folder that `fanion setup` made, and the output of the command."""
     data = Path(tmp_path_factory.mktemp("installed")) / "data"
     return data, found(data, "setup")
 

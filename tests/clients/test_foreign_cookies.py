@@ -1,4 +1,4 @@
-"""Sessions in a browser where another site of the same host sets cookies, signs in and links."""
+"""Sessions in a browser in which another site of the same host sets cookies, signs in and links."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ def cookies_of_later_tests(victim: Victim) -> Iterator[None]:
 
 
 def session_elsewhere(victim: Victim) -> str:
-    """The cookie of another session, as an attacker with an account has one."""
+    """Return the cookie of another session, such as that of an attacker with an account."""
     with plain_http.Client(base_url=victim.server.url) as client:
         answer = client.post(LOGIN, json=CREDENTIALS)
         assert answer.status_code == 200, answer.text
@@ -38,7 +38,7 @@ def session_elsewhere(victim: Victim) -> str:
 
 
 def status_with(victim: Victim, cookie: str) -> int:
-    """Of a request that only has this cookie header."""
+    """Return the status of a request that only has this cookie header."""
     me = f"{victim.server.url}/api/users/@me/"
     return int(plain_http.get(me, headers={"cookie": cookie}).status_code)
 
@@ -58,7 +58,7 @@ FORM_OF = """(url, kind, fields) => {
   document.body.append(form);
   form.submit();
 }"""
-# One field whose name and value are JSON when they are joined by `=`, as a form of text is.
+# A form of text with one field whose name and value are JSON when they are joined by `=`.
 AS_TEXT = {json.dumps({**CREDENTIALS, "x": ""})[:-2]: '"}'}
 
 
@@ -117,7 +117,7 @@ PATHS = ("/api", "/api/", "/api/users/", "/api/users/@me/")
 def test_a_second_cookie_of_the_name_is_not_taken_for_the_session(
     signed_in: Victim, path: str
 ) -> None:
-    """A browser sends the one with the longer path first, and says of neither who has set it."""
+    """A browser sends the one with the longer path first, and tells of neither who has set it."""
     foreign = session_elsewhere(signed_in)
 
     set_by_neighbour(signed_in, f"{COOKIE}={foreign}; Path={path}")
@@ -156,11 +156,11 @@ def test_many_cookies_of_a_neighbour_cost_a_session_and_nothing_else(signed_in: 
     signed_in.tab.run(call(fill))
     signed_in.tab.go(f"{signed_in.server.url}/_health")
 
-    assert signed_in.tab.run(call(WHO)) == 431  # before anything is read of it
+    assert signed_in.tab.run(call(WHO)) == 431  # before any of it is read
     assert status_with(signed_in, "") == 401
 
 
-# What a link on another site leads to: a browser sends the cookie along with it.
+# Targets of links on another site: a browser sends the cookie along with them.
 LINKS: Mapping[str, str] = {
     "signing out": "/api/logout/",
     "signing in": f"{LOGIN}?email={EMAIL}&password={quote(PASSWORD)}",

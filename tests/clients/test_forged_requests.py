@@ -1,5 +1,7 @@
-"""What a page of another origin can do in the browser of a user who is signed in: a real server, a
-real Chromium."""
+"""Requests that a page of another origin can make in the browser of a user who is signed in.
+
+The server and the Chromium are real.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +19,7 @@ FORM = """(url, kind) => {
   document.body.append(form);
   form.submit();
 }"""
-# The page stays, and the answer is loaded inside it or in another window.
+# The page stays, and the response is loaded inside it or in another window.
 FRAMED_FORM = """(url, kind) => new Promise((done) => {
   const frame = document.createElement("iframe");
   frame.name = "hidden" + Math.random();
@@ -65,7 +67,7 @@ SENT: Mapping[str, tuple[str, Any]] = {
     "beacon": (BEACON, None),
     "XMLHttpRequest": (XHR, None),
 }
-# The browser asks the server first, which allows nothing.
+# Requests for which the browser asks the server first, which allows nothing.
 ASKED: Mapping[str, Any] = {
     "our header": {"headers": OWN},
     "our header, and nothing to read": {"headers": {**OWN, "Content-Type": "text/plain"}},
@@ -118,7 +120,7 @@ def test_a_request_that_the_browser_asks_for_first_is_never_sent(
 
 @pytest.mark.parametrize("kind", [*KINDS, "application/json", None])
 def test_the_same_request_of_our_own_page_is_accepted(victim: Victim, kind: str | None) -> None:
-    """Or the tests above could not fail."""
+    """This shows that the other tests can fail."""
     path = victim.create_flag()
     boundary = "; boundary=x" if kind == KINDS[1] else ""
     content = {"Content-Type": kind + boundary} if kind else {}
@@ -132,7 +134,7 @@ def test_the_same_request_of_our_own_page_is_accepted(victim: Victim, kind: str 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_even_a_form_of_our_own_address_is_refused(victim: Victim, kind: str) -> None:
-    """It cannot send our header: markup that an attacker brings into a page changes nothing."""
+    """A form cannot send our header: markup that an attacker brings into a page changes nothing."""
     path = victim.create_flag()
 
     victim.tab.go(f"{victim.server.url}/_health")

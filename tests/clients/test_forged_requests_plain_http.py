@@ -1,5 +1,7 @@
-"""Requests of other origins where browsers send no `Sec-Fetch-Site`: over http, to a server that is
-reached by a name, as in many a company's network."""
+"""Requests of other origins where browsers send no `Sec-Fetch-Site`.
+
+They are made over http, to a server that is reached by a name, as in many company networks.
+"""
 
 import asyncio
 import json
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.browser
 
 # Another origin of the same site, which the browser sends cookies to, and another site.
 HOSTS = ("evil.fanion.test", "evil.test")
-# Of an attacker's page, which may hide where it is.
+# Policies of an attacker's page, which may hide where it is.
 POLICIES = ("unsafe-url", "no-referrer")
 HIDE = """(policy) => {
   document.head.insertAdjacentHTML("beforeend", `<meta name="referrer" content="${policy}">`);
@@ -94,7 +96,7 @@ def test_no_other_origin_signs_a_user_in(named: Victim, host: str, policy: str) 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_link_that_would_change_something_is_refused(named: Victim, host: str) -> None:
-    """Nothing in the request tells it from a typed address."""
+    """Nothing in the request distinguishes it from a typed address."""
     cohort = named.here(CREATE, f"{COHORTS}/", {"name": "Linked"}, base=named.by_name)
     path = f"{COHORTS}/{cohort}/duplicate_as_static_cohort/"
 
@@ -114,7 +116,7 @@ SET_PASSWORD = """(password) => {
 
 
 async def create_link(named: Victim) -> str:
-    """As the operator does beside the running server."""
+    """Create a link as the operator does beside the running server."""
     records = await open_records(f"sqlite:///{named.server.data / 'records.db'}")
     try:
         account = await AccountStore(records).by_email(EMAIL)
@@ -134,7 +136,7 @@ def test_the_form_of_a_link_is_one_of_our_own_pages(named: Victim, is_named: boo
     named.tab.go(f"{base}/api/reset/{token}/")
     named.tab.leave(call(SET_PASSWORD, PASSWORD))
 
-    # The console, where it is built, goes on to the project at once.
+    # The console, where it is built, continues to the project at once.
     assert named.tab.url.removesuffix("project/1") == f"{base}/"
     assert named.here(WHO, base=base) == EMAIL
 

@@ -1,4 +1,4 @@
-"""`fanion import-posthog` from one real server into another."""
+"""The command `fanion import-posthog`, from one real server into another."""
 
 import asyncio
 import sqlite3
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 FIRST = datetime(2021, 1, 1, tzinfo=UTC)
 EVENTS_SPREAD = 1_000
-EVENTS_AT_ONCE = 2_300  # an answer has 2,000
+EVENTS_AT_ONCE = 2_300  # a response has 2,000
 WAIT_S = 120
 POLL_S = 0.05
 
@@ -74,7 +74,7 @@ class Place:
         self.ingested()
 
     def limit(self, **wishes: float | None) -> None:
-        """How much of what is sent to the project is taken."""
+        """Limit how many of the items sent to the project are accepted."""
         answer = plain_http.patch(
             f"{self.server.url}/api/projects/{self.keys.project_id}/",
             json={"ingestion": wishes},
@@ -83,7 +83,7 @@ class Place:
         assert answer.status_code == 200, answer.text
 
     def await_flags(self, *keys: str) -> None:
-        """The running server learns by itself of what a command has changed."""
+        """Wait until the running server knows the flags that a command has changed."""
         body = {"api_key": self.keys.project_api_key, "distinct_id": "u"}
         found: Json = {}
         give_up = time.monotonic() + WAIT_S
@@ -100,7 +100,7 @@ class Place:
         until(lambda: has_caught_up(self.metrics()), "events still wait for ingestion")
 
     def events(self, **query: str) -> dict[str, Json]:
-        """All of them, by id."""
+        """Return all events by id."""
         path = f"{self.server.url}/api/projects/{self.keys.project_id}/events/"
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
         asked = {"limit": "10000", "after": "1900-01-02", **query}
@@ -120,7 +120,10 @@ class Place:
 
 
 def history() -> Iterator[Json]:
-    """Some thousand events: spread over years, and more of one instant than one answer holds."""
+    """Yield some thousand events.
+
+    They are spread over years, and more are of one instant than one response holds.
+    """
     for number in range(EVENTS_SPREAD):
         yield {
             "event": f"step {number % 7}",
@@ -181,7 +184,7 @@ def target(tmp_path: Path) -> Iterator[Place]:
 
 
 def comparable(document: Document) -> Document:
-    """Without what the API does not return, or each server has for itself."""
+    """Return the document without parts that the API does not return or that are a server's own."""
     none = {"created_at": None, "last_seen_at": None, "hidden": False, "verified": False}
     return structs.replace(
         document,
@@ -216,7 +219,7 @@ def test_a_project_is_taken_over_from_a_running_server(source: Place, target: Pl
 
 
 def same_history(target: Place, source: Place) -> None:
-    """Events with all that they say, and the persons that they make."""
+    """Check that events have all that they say, and that the persons are the same."""
     here, there = target.events(), source.events()
     assert len(there) == len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE
     assert here.keys() == there.keys()
@@ -254,7 +257,10 @@ def test_events_are_copied_once_however_often_it_is_asked(source: Place, target:
 
 
 def has_noted(target: Place) -> bool:
-    """How far a copy has come: from the first event to there it is not copied again."""
+    """Return whether the progress of a copy is stored.
+
+    Events up to there are not copied again.
+    """
     with closing(sqlite3.connect(target.server.data / "records.db")) as file:
         return bool(file.execute("SELECT 1 FROM event_copies").fetchone())
 

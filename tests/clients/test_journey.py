@@ -1,4 +1,4 @@
-"""Old and new clients of every kind do the same, and the same arrives."""
+"""Old and new clients of every kind, which do the same, so that the same arrives."""
 
 import json
 from collections import Counter
@@ -25,16 +25,16 @@ from tests.clients.journey import (
 from tests.clients.management import Api, Json
 from tests.support.server import Keys, RealServer
 
-# Some clients send the time of sending: what passes until receipt moves the event's own time.
+# Some clients send the time of sending: the delay until receipt moves the event's own time.
 TRANSPORT = timedelta(seconds=5)
-# With their marks.
+# The clients with their marks.
 MARKED = [
     pytest.param(client, marks=pytest.mark.browser if client.runtime == "browser" else ())
     for client in CLIENTS
 ]
 BROWSERS = [marked for marked in MARKED if marked.marks]
 NEWEST_PROTOCOL = [client for client in CLIENTS if client.mode == "v1"]
-# What shows that a release is asked as the reference says it asks.
+# Paths that show that a release sends the requests that the reference describes.
 PATHS = {
     "js-new": {"/array/TOKEN/config.js", "/flags/", "/e/"},
     "js-old": {"/decide/", "/engage/", "/e/"},
@@ -43,7 +43,11 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Travelled:
-    """A client that has done a stage. seen: what its application saw"""
+    """A client that has done a stage.
+
+    Attributes:
+        seen: What its application saw.
+    """
 
     client: Client
     journey: Journey
@@ -96,7 +100,7 @@ def read(captured: Travelled, flags_made: None, travel: Travel) -> Travelled:
 
 @pytest.fixture(scope="module")
 def read_by_python(flags_made: None, travel: Travel) -> Travelled:
-    """By the newest Python client, after it has captured."""
+    """Have the newest Python client read flags, after it has captured."""
     travel(CLIENTS[0], "capture")
     return travel(CLIENTS[0], "flags")
 
@@ -257,14 +261,14 @@ def await_arrival(went: Travelled, api: Api) -> None:
 
 
 def events_of_person(went: Travelled, api: Api) -> list[Json]:
-    """Those of all ids that are one person by now."""
+    """Return the events of all ids that are one person by now."""
     person_id = api.person(went.journey.user)["id"]
     events: list[Json] = api.get("/events/", person_id=person_id, limit="1000")["results"]
     return events
 
 
 def flags_of(values: Json) -> Json:
-    """Without the flags of other tests, which share the project."""
+    """Return the values without the flags of other tests, which share the project."""
     return {key: value for key, value in values.items() if key in KEYS}
 
 
@@ -273,7 +277,7 @@ def payloads_of(seen: Json, reader: str) -> Any:
 
 
 def decoded(payload: Any) -> Any:
-    """Some releases hand the text on, some read it."""
+    """Return the payload as a value: some releases return the text, others parse it."""
     return json.loads(payload) if isinstance(payload, str) else payload
 
 

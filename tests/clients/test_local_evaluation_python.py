@@ -1,4 +1,4 @@
-"""The posthog package evaluates flags itself as the server does, from what the server sends."""
+"""Local evaluation of flags by the posthog package, compared with that of the server."""
 
 import random
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def variants(*shares: float) -> Json:
 
 
 def flags(cohort_id: int, nested_id: int) -> dict[str, Json]:
-    """By key, what an SDK can decide by itself."""
+    """Return flags by key that an SDK can decide by itself."""
     in_cohort = {"key": "id", "type": "cohort", "value": cohort_id}
     outside = {"key": "id", "type": "cohort", "value": nested_id, "operator": "not_in"}
     by_group = {"key": "size", "type": "group", "group_type_index": 0, "value": ["10", "20"]}
@@ -88,7 +88,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServe
 
 
 def store(server: RealServer, keys: Keys) -> None:
-    """Cohorts, a group type and the flags."""
+    """Store cohorts, a group type and the flags."""
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     base = f"{server.url}/api/projects/{keys.project_id}"
     with plain_http.Client(base_url=base, headers=headers) as client:

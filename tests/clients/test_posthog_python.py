@@ -11,7 +11,7 @@ from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.server import Keys, RealServer
 
-# The package announces a newer way to read flags; both ask the same of the server.
+# The package announces a newer method to read flags; both send the same request.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
 
 
@@ -63,7 +63,7 @@ def test_the_newest_protocol_arrives_in_every_compression(
 def test_a_rate_limit_delays_events_and_loses_none(
     server: tuple[RealServer, Keys], protocol: str
 ) -> None:
-    """Takes two seconds: the client waits as long as the server says."""
+    """The test takes two seconds: the client waits as long as the server says."""
     running, keys = server
     headers = {"authorization": f"Bearer {keys.personal_api_key}"}
     with plain_http.Client(base_url=running.url, headers=headers) as managing:

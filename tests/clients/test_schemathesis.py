@@ -22,7 +22,7 @@ pytestmark = pytest.mark.every_engine
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 FINISHED_S = 200
-# The stricter engine gets the limits of each described value, one by one, the other random
+# The stricter engine gets the limits of each described value, one by one, the other one random
 # requests; the number bounds the time.
 ASKED = {
     "sqlite": ("--phases=fuzzing", "--max-examples=3"),
@@ -42,7 +42,7 @@ def server(records_url: str, tmp_path: Path) -> Iterator[tuple[RealServer, Keys]
 
 @pytest.fixture
 def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
-    """Variables of the configuration, of a project with data."""
+    """Return variables of the configuration, for a project with data."""
     running, keys = server
     api = Api(running, keys)
     api.create_flag(key="beta", filters={"groups": [{}], "payloads": {"true": "{}"}})

@@ -41,7 +41,7 @@ def test_a_page_with_the_snippet_sends_events_and_reads_flags(
     assert (seen["flag"], seen["errors"]) == (True, [])
     scripts = {path.replace(token, "TOKEN"): status for path, status in seen["scripts"]}
     assert scripts.pop(SCRIPT[form]) == 200
-    # What it loads by itself, for what the page asks for.
+    # Scripts that it loads by itself, for what the page asks for.
     assert any("web-vitals" in path for path in scripts)
     assert any("exception-autocapture" in path for path in scripts)
     assert set(scripts.values()) == {200}

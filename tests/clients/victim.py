@@ -37,7 +37,7 @@ class Victim:
     _markers = count(1)
 
     def create_flag(self) -> str:
-        """The address at which a POST without a body makes a cohort of the new flag."""
+        """Create a flag, and return the path where a POST without a body makes a cohort of it."""
         created = self._api("POST", f"{FLAGS}/", {"key": f"forged-{next(self._markers):04}"})
         return f"{FLAGS}/{created['id']}/{CHANGE}/"
 
@@ -47,25 +47,32 @@ class Victim:
         return found > 0
 
     def requests(self, path: str) -> Requests:
-        """Method and status of all requests that the server was sent at this address so far."""
+        """Return method and status of all requests that the server has got at this path so far."""
         marker = f"/_health/{next(self._markers)}"
         plain_http.get(f"{self.server.url}{marker}")
         until(lambda: self._logged(marker), "the server wrote no log")
         return self._logged(path)
 
     def here(self, script: str, *arguments: Any, base: str = "") -> Any:
-        """The result of a function in a page of the server itself. base: as of `by_name`"""
+        """Return the result of a function in a page of the server itself.
+
+        Args:
+            base: The address of the server, such as `by_name`.
+        """
         self.tab.go(f"{base or self.server.url}/_health")
         return self.tab.run(call(script, *arguments))
 
     @property
     def by_name(self) -> str:
-        """The server's address by a name: browsers say nothing of the site of a request to it."""
+        """The server's address by a name: browsers do not tell the site of a request to it."""
         return f"http://fanion.test:{self.server.port}"
 
     def sign_in(self) -> None:
-        """With no other cookie; in the session of before if it lasts, since a password takes longer
-        to check than most tests."""
+        """Sign the user in, with no other cookie.
+
+        The session of before is used if it lasts, since a password takes longer to check than most
+        tests.
+        """
         self.tab.command("Network.clearBrowserCookies")
         if self._kept:
             self.tab.command("Network.setCookies", cookies=self._kept)
@@ -90,7 +97,7 @@ class Victim:
 
 
 def call(script: str, *arguments: Any) -> str:
-    """script: a function"""
+    """Return the expression that calls a function with these arguments."""
     return f"({script})({', '.join(json.dumps(one) for one in arguments)})"
 
 
@@ -107,7 +114,11 @@ WHO = """async () => {
 
 @contextmanager
 def open_victim(folder: Path) -> Iterator[Victim]:
-    """folder: for the server and the browser"""
+    """Start a server, a browser and the attacker's site.
+
+    Args:
+        folder: For the server and the browser.
+    """
     server = PreloadedServer(folder / "data")
     keys = _set_up(server, folder / "password")
     server.start()

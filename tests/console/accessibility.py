@@ -1,4 +1,4 @@
-"""axe-core, run in a page as it stands."""
+"""The rules of axe-core, run in a page as it is."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -13,10 +13,10 @@ RUN = """async rules => (await axe.run(document, {
   resultTypes: ['violations'],
   ...(rules.length ? { runOnly: { type: 'rule', values: rules } } : {}),
 })).violations"""
-# Rules that depend on the theme; the others find the same in each.
+# Rules that depend on the theme; the others find the same in each theme.
 OF_COLOURS = ("color-contrast", "link-in-text-block")
-# Once another theme is drawn: colours that are on their way to others are no colours of the page.
-# They begin with the first frame, after what was asked to run before it.
+# Resolves once another theme is drawn: colours in a transition are not colours of the page.
+# Transitions begin with the first frame, after whatever was to run before it.
 ENDED = """() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))
   .then(() => Promise.all(document.getAnimations()
   .filter(one => one.effect?.getComputedTiming().endTime !== Infinity)
@@ -24,9 +24,13 @@ ENDED = """() => new Promise(resolve => requestAnimationFrame(() => requestAnima
 
 
 def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
-    """Each with the elements that it is about. rules: by their names; none for all of them"""
+    """Return the violations, each with its elements.
+
+    Args:
+        rules: Names of rules; none for all of them.
+    """
     if not page.evaluate("() => 'axe' in window"):
-        # By the debugger, which no policy of the page concerns.
+        # The debugger adds the script, so that the page's policy does not apply.
         page.evaluate(_source())
     page.evaluate(ENDED)
     return [_line(found) for found in page.evaluate(RUN, list(rules))]

@@ -16,7 +16,7 @@ from tests.clients.browser import FLAGS, find_chromium
 from tests.console.screen import Console, open_console
 
 BUILT = Path(fanion.__file__).parent / "console" / "static"
-# Whatever the page asks for, nothing but this machine answers.
+# Whatever the page requests, nothing but this machine responds.
 ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
 
@@ -51,8 +51,10 @@ class Chromium:
 
     @contextmanager
     def console(self, origin: str, session: str = "") -> Iterator[Console]:
-        """A page as `open_console` opens it, lent to one after another: a new one costs more than
-        most screens. It begins again for each."""
+        """Lend a page, as `open_console` opens it, to one test after another.
+
+        A new page costs more than most screens. The page begins again for each test.
+        """
         idle = self._idle[origin]
         if not idle:
             idle.append(self._opened.enter_context(open_console(self.browser(), origin)))

@@ -1,5 +1,7 @@
-"""One browser and one server for all tests of a process; a project of its own for each test, and
-pages that begin again for each."""
+"""One browser and one server for all tests of a process.
+
+Each test has a project of its own, and pages that begin again.
+"""
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -20,13 +22,18 @@ IS_LAST = pytest.StashKey[bool]()
 
 
 class Visit(Protocol):
-    """account: None for a stranger; anew: in a session that no other test uses"""
+    """A call that opens a page.
+
+    Args:
+        account: None for a stranger.
+        anew: Whether the session is one that no other test uses.
+    """
 
     def __call__(self, account: Account | None, *, anew: bool = False) -> Console: ...
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that need a browser run one after another: the first one starts it."""
+    """Let tests that need a browser run one after another, since the first one starts it."""
     for item in items:
         if is_in_browser(item):
             item.add_marker("browser")
@@ -34,7 +41,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def is_in_browser(item: pytest.Item) -> bool:
-    """Of those here: other tests that drive a browser do so without Playwright."""
+    """Return whether a test of this folder needs a browser.
+
+    Other tests that drive a browser do so without Playwright.
+    """
     return "chromium_browser" in getattr(item, "fixturenames", ())
 
 
@@ -60,7 +70,7 @@ def chromium() -> Chromium:
 
 @pytest.fixture(autouse=True)
 def close_after_last(chromium: Chromium, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Before the loop is needed by what follows: asynchronous tests, and the ends of fixtures."""
+    """Close the browser before asynchronous tests, and the ends of fixtures, need the loop."""
     yield
     if request.node.stash[IS_LAST]:
         chromium.close()
@@ -82,19 +92,19 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 @pytest.fixture
 def project(installation: Installation) -> Project:
-    """An empty one of the test's own."""
+    """Create an empty project for one test."""
     return installation.project()
 
 
 @pytest.fixture(scope="module")
 def module_project(installation: Installation) -> Project:
-    """Shared by the tests of a file, none of which may depend on what another has changed."""
+    """Create a project for the tests of a file, none of which may depend on another's changes."""
     return installation.project()
 
 
 @pytest.fixture(scope="session")
 def showcase(installation: Installation) -> Showcase:
-    """Shared by many tests, none of which may change it."""
+    """Create a project for many tests, none of which may change it."""
     return make_showcase(installation)
 
 
@@ -114,9 +124,9 @@ def visit(
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> Iterator[Visit]:
-    """A further page, with cookies and storage of its own, with a user signed in.
+    """Open a further page, with cookies and storage of its own, for a signed-in user.
 
-    What no page may do fails the test at its end; see `Watch`.
+    Anything that no page may do fails the test at its end; see `Watch`.
     """
     visits: list[Console] = []
     with ExitStack() as stack:
@@ -138,5 +148,5 @@ def visit(
 
 @pytest.fixture
 def console(visit: Visit, installation: Installation) -> Console:
-    """The page of the owner."""
+    """Open the page of the owner."""
     return visit(installation.owner)

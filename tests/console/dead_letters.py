@@ -12,12 +12,16 @@ from tests.console.project import Json, Project
 
 BUSY_S = 30
 UNREADABLE = b'[{"event": "paid", "distinct_id": "bob"}, {"event":'
-# Far above those of the accept log: ids of events derive from it.
+# Ids far above those of the accept log: ids of events derive from them.
 _log_ids = count(1_000_000_000)
 
 
 def put_aside(project: Project, error: str, *events: Json, body: bytes = b"") -> None:
-    """As if a store had been away while these came. body: in place of events, what is no JSON"""
+    """Store a request as if a store had been down while it arrived.
+
+    Args:
+        body: Sent in place of events, such as a text that is not JSON.
+    """
     now = datetime.now(UTC)
     sent = body or json.dumps(list(events)).encode()
     entry = LogEntry(

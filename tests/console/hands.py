@@ -1,4 +1,4 @@
-"""The same steps with a pointer, whose clicks are counted, and with the keyboard alone."""
+"""Steps of a user, with a pointer whose clicks are counted, or with only the keyboard."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from playwright.sync_api import Locator
 
 from tests.console.screen import Console
 
-# What space presses, and enter does not.
+# Roles of controls that space presses, and enter does not.
 TOGGLES = ("switch", "checkbox", "radio")
 ROWS_MAX = 60
 IS_FOCUSED = "element => element === document.activeElement"
@@ -19,13 +19,17 @@ class Hand(Protocol):
         """Press a button, follow a link, turn a switch."""
 
     def type(self, field: Locator, text: str) -> None:
-        """In place of what the field holds."""
+        """Type a text in place of what the field holds."""
 
     def open_row(self, row: Locator) -> None:
-        """Of a table. row: by its name"""
+        """Open a row of a table by its name."""
 
     def command(self, text: str, entry: str) -> None:
-        """Of the command menu. text: as little as a user types to find it"""
+        """Run an entry of the command menu.
+
+        Args:
+            text: As little as a user types to find the entry.
+        """
 
 
 class Pointer:

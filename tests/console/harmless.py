@@ -1,9 +1,9 @@
-"""What values of strangers must not have become in a page: anything but text."""
+"""A check that values of strangers have become nothing but text in a page."""
 
 from playwright.sync_api import Page
 
-# Elements that run or load, links that run, links that tell where they were clicked, and text that
-# turns what stands around it.
+# Finds elements that run or load, links that run, links that tell where they were clicked, and text
+# that changes the direction of the text around it.
 FOUND = r"""() => {
   const found = [];
   const tell = (why, element) => found.push(`${why}: ${element.outerHTML.slice(0, 200)}`);

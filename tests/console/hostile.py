@@ -1,4 +1,4 @@
-"""Values that anyone with the public key of a project can send, and what they try."""
+"""Values that anyone with the public key of a project can send, and the attacks in them."""
 
 DEPTH = 60
 MARKUP = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>'

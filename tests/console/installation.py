@@ -1,4 +1,4 @@
-"""A real server with its owner and other people, who are signed in without the page for it."""
+"""A real server with its owner and other users, who are signed in without the page for it."""
 
 import json
 import sqlite3
@@ -21,7 +21,7 @@ from tests.support.proxies import TRUSTING
 from tests.support.server import Keys, RealServer
 
 OWNER, PASSWORD = "olga@example.com", "correct horse battery"
-# Well within the ten minutes that a sign-in counts as fresh.
+# This is well within the ten minutes that a sign-in counts as fresh.
 REUSED_S = 300.0
 
 
@@ -33,8 +33,10 @@ class Account:
 
 @dataclass
 class Installation:
-    """One for all tests of a process: each test has a project of its own in it, and shares the
-    organization with the others."""
+    """The installation for all tests of a process.
+
+    Each test has a project of its own in it, and shares the organization with the others.
+    """
 
     server: RealServer
     keys: Keys
@@ -43,7 +45,7 @@ class Installation:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def project(self, name: str = "") -> Project:
-        """A new one, in which nothing has happened yet."""
+        """Create a project in which nothing has happened yet."""
         with self.client() as client:
             sent = {"name": name or f"Project {next(self._numbers)}"}
             answer = client.post("/api/projects/", json=sent)
@@ -52,7 +54,11 @@ class Installation:
         return Project(self.server, self.keys.personal_api_key, made["id"], made["api_token"])
 
     def member(self, name: str, level: Level = Level.MEMBER) -> Account:
-        """A new user of the organization. name: also the first part of the address"""
+        """Create a user of the organization.
+
+        Args:
+            name: Also the first part of the address.
+        """
         account = Account(f"{name.lower()}-{next(self._numbers)}@example.com")
         with self.client() as client:
             invited = client.post(
@@ -69,7 +75,7 @@ class Installation:
         return account
 
     def forget_password(self, account: Account) -> None:
-        """As of a user who signs in by an identity provider; sessions go on."""
+        """Remove the password, as for users of an identity provider; sessions go on."""
         with closing(sqlite3.connect(self.server.data / "records.db", timeout=10)) as records:
             forgotten = "UPDATE users SET password_hash = '' WHERE email = ?"
             records.execute(forgotten, (account.email,))
@@ -77,11 +83,18 @@ class Installation:
 
     @cached_property
     def viewer(self) -> Account:
-        """One for all tests that only look, since a member takes longer to make than they take."""
+        """The viewer for all tests that only look.
+
+        A member takes longer to create than such a test takes.
+        """
         return self.member("Vic", Level.VIEWER)
 
     def cookie(self, account: Account, *, anew: bool = False) -> str:
-        """Of a session. A session is used by several tests; anew: by this one alone"""
+        """Return the cookie of a session, which several tests use.
+
+        Args:
+            anew: Whether only the caller uses the session.
+        """
         value, begun = self._sessions.get(account.email, ("", 0.0))
         now = time.monotonic()
         if anew or now - begun > REUSED_S or not self._is_valid(value):
@@ -92,7 +105,7 @@ class Installation:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """The server is down meanwhile; it comes back with all that it had stored."""
+        """Stop the server within the context; it comes back with all that it had stored."""
         self.server.stop()
         try:
             yield
@@ -100,7 +113,7 @@ class Installation:
             self.server.start()
 
     def client(self) -> Any:
-        """Of the management API, with the owner's key."""
+        """Return a client of the management API with the owner's key."""
         key = {"authorization": f"Bearer {self.keys.personal_api_key}"}
         return plain_http.Client(base_url=self.server.url, headers=key, timeout=30)
 
@@ -119,7 +132,12 @@ class Installation:
 
 @contextmanager
 def open_installation(folder: Path, server: RealServer | None = None) -> Iterator[Installation]:
-    """folder: an empty one; server: one that has not been set up"""
+    """Set up a server and start it.
+
+    Args:
+        folder: An empty folder.
+        server: A server that has not been set up.
+    """
     server = server or PreloadedServer(folder / "data", TRUSTING)
     secret = folder / "password"
     secret.write_text(PASSWORD)

@@ -1,4 +1,4 @@
-"""Very many rows in a new project, written as the server writes them, but at once."""
+"""Very many rows in a new project, written as the server writes them, but all at once."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from fanion.db.schema.tables import feature_flags, persons
 from fanion.projects.store import move_flag_version
 from tests.console.project import Project, has, when
 
-# Of the first person, each with another number.
+# Copies the first person, each with another number.
 COPIES = """
   WITH RECURSIVE numbers(number) AS (
          SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :last)
@@ -30,7 +30,7 @@ SELECT project_id, email, id FROM persons WHERE project_id = :project_id
 
 
 def add_flags(project: Project, count: int) -> None:
-    """Copies of one that the API has made, each with a key of its own: `flag-00017`."""
+    """Add copies of one flag that the API has made, each with a key of its own: `flag-00017`."""
     made = project.flag(
         "flag-00000",
         when(has("plan", ["pro"]), rollout=20),
@@ -51,7 +51,7 @@ def add_flags(project: Project, count: int) -> None:
 
 
 def add_persons(project: Project, count: int) -> None:
-    """With an address each: `many-00017@example.com`, which is their distinct id too."""
+    """Add persons whose address is also their distinct id: `many-00017@example.com`."""
     with project.records() as connection:
         first = {
             "project_id": project.id,

@@ -1,4 +1,4 @@
-"""A project, and what tests put into it through the public API."""
+"""A project, and the data that tests put into it through the public API."""
 
 import json
 from collections.abc import Iterator
@@ -17,13 +17,18 @@ from tests.support.awaited import has_caught_up, until
 from tests.support.server import RealServer
 
 Json = dict[str, Any]
-# Places in the accept log that the server does not come to.
+# Ids of log entries that the server does not reach.
 _PLACES = count(10**12)
 
 
 @dataclass(frozen=True)
 class Project:
-    """personal_key: of the owner; token: of the project"""
+    """A project with its keys.
+
+    Attributes:
+        personal_key: The key of the owner.
+        token: The token of the project.
+    """
 
     server: RealServer
     personal_key: str
@@ -31,11 +36,15 @@ class Project:
     token: str
 
     def at(self, path: str = "") -> str:
-        """A path of the console: `at("flags")`."""
+        """Return a path of the console: `at("flags")`."""
         return f"/project/{self.id}/{path}"
 
     def get(self, path: str, **query: str | int) -> Any:
-        """path: below the project, as in the API: `/feature_flags/`"""
+        """Return the response to a GET.
+
+        Args:
+            path: The path below the project, as in the API: `/feature_flags/`.
+        """
         return self._api("GET", path, params=query)
 
     def post(self, path: str, **body: Any) -> Json:
@@ -48,18 +57,22 @@ class Project:
         self._api("DELETE", path)
 
     def flag(self, key: str, *conditions: Json, **fields: Any) -> Json:
-        """conditions: as `when` makes them; without one the flag is for everybody"""
+        """Create a flag.
+
+        Args:
+            conditions: As `when` makes them; without any, the flag is for everybody.
+        """
         groups = list(conditions) or [when()]
         filters = {"groups": groups, **fields.pop("filters", {})}
         return self.post("/feature_flags/", key=key, filters=filters, **fields)
 
     def cohort(self, name: str, *leaves: Json, **fields: Any) -> Json:
-        """Of the persons that have all these properties, as `has` makes them."""
+        """Create a cohort of the persons that have all these properties, as `has` makes them."""
         filters = {"properties": {"type": "AND", "values": list(leaves)}}
         return self.post("/cohorts/", name=name, filters=filters, **fields)
 
     def capture(self, *items: Json) -> None:
-        """A batch of events; returns when they and their persons can be read."""
+        """Capture a batch of events, and return when they and their persons can be read."""
         body = {"api_key": self.token, "batch": list(items)}
         with plain_http.Client(base_url=self.server.url, timeout=60) as client:
             answer = client.post("/batch/", json=body)
@@ -67,7 +80,7 @@ class Project:
             until(lambda: has_caught_up(client.get("/metrics").text), "events still wait")
 
     def persons(self, **properties: Json) -> None:
-        """By their distinct ids: `persons(ann={"email": "ann@corp.example"})`."""
+        """Create persons by their distinct ids: `persons(ann={"email": "ann@corp.example"})`."""
         self.capture(
             *(
                 {"event": "$identify", "distinct_id": name, "$set": one}
@@ -76,13 +89,13 @@ class Project:
         )
 
     def events(self, name: str, *distinct_ids: str, **properties: Any) -> None:
-        """One of each person."""
+        """Capture one event of each person."""
         self.capture(
             *({"event": name, "distinct_id": one, "properties": properties} for one in distinct_ids)
         )
 
     def dead_letter(self, *items: Json, error: str) -> None:
-        """Stored as what was accepted and could not be ingested then; a retry ingests it."""
+        """Store a request that was accepted and could not be ingested then; a retry ingests it."""
         now = datetime.now(UTC)
         body = json.dumps({"batch": items}).encode()
         envelope = Envelope(self.id, now, "192.0.2.7", "posthog-python/7.91.1", None, body)
@@ -92,7 +105,7 @@ class Project:
 
     @contextmanager
     def records(self) -> Iterator[Connection]:
-        """One transaction of the server's records store, beside the server."""
+        """Open a transaction of the server's records store, beside the server."""
         engine = create_engine(f"sqlite:///{self.server.data}/records.db")
         try:
             with engine.begin() as connection:
@@ -101,14 +114,14 @@ class Project:
             engine.dispose()
 
     def static_cohort(self, name: str, *distinct_ids: str) -> Json:
-        """From a file, which is imported in the background."""
+        """Create a cohort from a file, which is imported in the background."""
         files = {"csv": ("members.csv", "\n".join(distinct_ids), "text/csv")}
         sent = {"name": name, "is_static": "true"}
         made: Json = self._api("POST", "/cohorts/", data=sent, files=files)
         return made
 
     def await_cohorts(self) -> None:
-        """Returns when all of them are calculated."""
+        """Return when all cohorts are calculated."""
 
         def are_calculated() -> bool:
             found = self.get("/cohorts/")["results"]
@@ -139,5 +152,5 @@ def has(key: str, value: Any, operator: str = "exact", type: str = "person") -> 
 
 
 def when(*filters: Json, rollout: float = 100, **fields: Any) -> Json:
-    """A condition set of a flag: `when(has("plan", "pro"), rollout=20)`."""
+    """Return a condition set of a flag: `when(has("plan", "pro"), rollout=20)`."""
     return {"properties": list(filters), "rollout_percentage": rollout, **fields}

@@ -23,13 +23,13 @@ from tests.console.accessibility import OF_COLOURS, violations
 from tests.console.watch import Watch
 
 VIEWPORT: ViewportSize = {"width": 1440, "height": 900}
-SETTLED_S = 60.0  # on a busy machine, as all bounds here
+SETTLED_S = 60.0  # on a busy machine, like all limits here
 ACTION_MS, EXPECTED_MS = 60_000.0, 30_000.0
 TABS_MAX = 150
 Theme = Literal["light", "dark"]
 
-# Resolves when nothing is busy, and was not before two frames were drawn and what was due was done.
-# It awaits changes in place of asking again and again, and ends now and then to be asked anew.
+# Resolves when nothing is busy, and was not before two frames were drawn and due work was done. It
+# awaits changes instead of polling, and ends now and then to be called again.
 CALM = """() => new Promise(resolve => {
   const isBusy = () => document.querySelector('[aria-busy="true"], #root:empty') !== null;
   const afterFrame = then => requestAnimationFrame(() => setTimeout(then));
@@ -65,7 +65,11 @@ expect.set_options(timeout=EXPECTED_MS)
 
 
 class Console:
-    """presses: what was pressed with the pointer so far"""
+    """The console in one page.
+
+    Attributes:
+        presses: What was pressed with the pointer so far.
+    """
 
     def __init__(self, context: BrowserContext, origin: str) -> None:
         self.context = context
@@ -78,9 +82,10 @@ class Console:
         self.page: Page = context.new_page()
 
     def begin_again(self, session: str = "") -> None:
-        """As a new page with nothing stored; the browser keeps what it has loaded.
+        """Become a new page with nothing stored; the browser keeps what it has loaded.
 
-        session: the value of its cookie; none for a stranger
+        Args:
+            session: The value of the session's cookie; none for a stranger.
         """
         for further in self.context.pages[1:]:
             further.close()
@@ -89,7 +94,7 @@ class Console:
         self.page.goto(f"{self.origin}/_health")  # where nothing of the console runs
         self.page.evaluate(FORGET)
         self.page.set_viewport_size(VIEWPORT)
-        # By a word: None would leave them as the test before has set them.
+        # The word "null" resets them: None would leave them as the previous test has set them.
         self.page.emulate_media(color_scheme="null", reduced_motion="null")
         self.context.clear_cookies()
         if session:
@@ -98,25 +103,31 @@ class Console:
         self.presses.clear()
 
     def open(self, path: str) -> None:
-        """path: with the project in it, as `project.at` makes it"""
+        """Open a path.
+
+        Args:
+            path: With the project in it, as `project.at` makes it.
+        """
         self.page.goto(self.origin + path)
         self.settle()
 
     def go(self, path: str) -> None:
-        """As a link within the console does, without loading it again."""
+        """Follow a path as a link within the console does, without loading the console again."""
         self.page.evaluate("path => history.pushState({}, '', path)", path)
         self.settle()
 
     def settle(self) -> None:
-        """Returns when the screen shows all that it is going to: no request is under way and
-        nothing is marked as busy, for two frames."""
+        """Return when the screen shows all that it is going to.
+
+        No request is under way and nothing is marked as busy, for two frames.
+        """
         give_up = time.monotonic() + SETTLED_S
         while not self._is_settled():
             waits = [request.url for request in self.watch.pending]
             assert time.monotonic() < give_up, f"the screen is still busy; it waits for {waits}"
 
     def expect_accessible(self, themes: tuple[Theme, ...] = ("light", "dark")) -> None:
-        """axe finds nothing in what is shown now, in either theme; the last one stays."""
+        """Expect that axe finds nothing in what is shown, in either theme; the last one stays."""
         found: list[str] = []
         for theme in themes:
             self.page.emulate_media(color_scheme=theme)
@@ -125,12 +136,12 @@ class Console:
         assert not found, "\n".join(["axe found:", *found])
 
     def press(self, *keys: str) -> None:
-        """Such as "Control+k", "Enter", "g", "f"; one after another."""
+        """Press keys such as "Control+k", "Enter", "g", "f", one after another."""
         for key in keys:
             self.page.keyboard.press(key)
 
     def tab_to(self, target: Locator, tabs_max: int = TABS_MAX) -> None:
-        """Go there as a user of the keyboard does, who has to see where the focus is."""
+        """Move the focus as a user of the keyboard does, who has to see where it is."""
         for _ in range(tabs_max + 1):
             if target.evaluate("element => element === document.activeElement"):
                 assert target.evaluate(IS_FOCUS_SEEN), f"the focus is not seen on {target}"
@@ -140,7 +151,10 @@ class Console:
 
     @contextmanager
     def clicks_at_most(self, limit: int) -> Iterator[None]:
-        """Focus a field by a click in here, and type with the keyboard: `fill` would need none."""
+        """Limit the clicks within the context.
+
+        Focus a field by a click in it, and type with the keyboard: `fill` would need no click.
+        """
         before = len(self.presses)
         yield
         pressed = self._presses_since(before)
@@ -155,7 +169,7 @@ class Console:
 
     @contextmanager
     def at_width(self, pixels: int) -> Iterator[None]:
-        """The page fits: nothing of it is reached only by scrolling to the side."""
+        """Expect that the page fits a width: nothing is reached only by scrolling to the side."""
         with self._sized(narrow(pixels)):
             yield
             self.expect_to_fit()
@@ -167,7 +181,10 @@ class Console:
             self.expect_to_fit()
 
     def expect_to_fit_in(self, *sizes: ViewportSize) -> None:
-        """The window keeps the last one: to draw the page at its former size takes as long."""
+        """Expect that the page fits each size; the window keeps the last one.
+
+        To draw the page at its former size would take as long.
+        """
         for size in sizes:
             self.page.set_viewport_size(size)
             self.expect_to_fit()
@@ -179,7 +196,7 @@ class Console:
         self.page.emulate_media(reduced_motion="null")
 
     def expect_toast(self, text: str) -> None:
-        """What was done is said; a copy of the text is there for screen readers alone."""
+        """Expect a message about what was done; a copy of the text is only for screen readers."""
         expect(self.page.get_by_text(text).first).to_be_visible()
 
     def expect_to_fit(self) -> None:
@@ -196,7 +213,7 @@ class Console:
         self.page.set_viewport_size(former)
 
     def _is_settled(self) -> bool:
-        """Neither was a request under way before nor did one begin meanwhile."""
+        """Return whether no request was under way before, and none began meanwhile."""
         requests, waited = self.watch.count(), bool(self.watch.pending)
         is_calm = self._is_calm()
         return is_calm and not waited and self.watch.count() == requests
@@ -213,7 +230,7 @@ class Console:
         self.presses.append(element)
 
     def _presses_since(self, before: int) -> list[str]:
-        self.page.evaluate("0")  # what the page has sent until now has arrived with its answer
+        self.page.evaluate("0")  # all that the page has sent arrives before the response
         return self.presses[before:]
 
 
@@ -222,13 +239,13 @@ def narrow(pixels: int) -> ViewportSize:
 
 
 def zoomed(percent: int) -> ViewportSize:
-    """What zoom does in a window of 1280 by 720: fewer and larger pixels."""
+    """Return the size that zoom gives a window of 1280 by 720: fewer and larger pixels."""
     return {"width": 1280 * 100 // percent, "height": 720 * 100 // percent}
 
 
 @contextmanager
 def open_console(browser: Browser, origin: str) -> Iterator[Console]:
-    """The page of a stranger.
+    """Open the page of a stranger.
 
     The certificate of an `https` origin may be signed by any authority.
     """

@@ -1,4 +1,4 @@
-"""Every screen of the console: for screenshots, and for what must hold on all of them."""
+"""All screens of the console, for screenshots and for rules that hold on each of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,12 +15,17 @@ Prepare = Callable[[Console], None]
 
 
 def as_opened(_: Console) -> None:
-    """Nothing is done after the screen is opened."""
+    """Do nothing after the screen is opened."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """path: of the console; prepare: what is done there before it is looked at"""
+    """A screen of the console.
+
+    Attributes:
+        path: The path of the console.
+        prepare: The steps on the screen before it is looked at.
+    """
 
     name: str
     path: Callable[[Showcase], str]
@@ -89,7 +94,7 @@ def _open_menu(console: Console) -> None:
 
 
 def _pressing(name: str) -> Prepare:
-    """A button that opens a dialog."""
+    """Return the step that presses a button that opens a dialog."""
 
     def press(console: Console) -> None:
         console.page.get_by_role("button", name=name, exact=True).first.click()

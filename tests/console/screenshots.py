@@ -1,4 +1,7 @@
-"""`make screenshots`: every screen, light and dark, wide and narrow, into console/screenshots/."""
+"""The program of `make screenshots`, which draws every screen into console/screenshots/.
+
+Each screen is drawn light and dark, wide and narrow.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -22,7 +25,11 @@ WIDTHS = {1440: 900, 390: 844}
 
 
 def main(names: Sequence[str]) -> int:
-    """names: of screens; all of them when none is given"""
+    """Draw screens.
+
+    Args:
+        names: Names of screens; all of them when none is given.
+    """
     reason = why_no_browser() or why_no_console()
     if reason is not None:
         print(reason)
@@ -51,7 +58,7 @@ class Look:
     width: int
 
     def take(self, screens: Sequence[Screen], showcase: Showcase) -> list[str]:
-        """What was wrong on the way."""
+        """Take screenshots, and return the problems on the way."""
         cookie = self.installation.cookie(self.installation.owner)
         problems = []
         with self.chromium.console(self.installation.server.url, cookie) as console:
@@ -77,7 +84,10 @@ class Look:
         return problems
 
     def grow(self, console: Console) -> None:
-        """To the height of the page: what keeps to the window's edges would lie across it."""
+        """Grow the window to the height of the page.
+
+        Elements that keep to the window's edges would otherwise lie across the page.
+        """
         height = console.page.evaluate("() => document.documentElement.scrollHeight")
         console.page.set_viewport_size(self.size(max(height, WIDTHS[self.width])))
         console.settle()

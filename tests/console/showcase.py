@@ -1,6 +1,6 @@
 """A project as a team has it after two weeks: for screenshots, and for tests of many screens.
 
-The same each time, but for the hour that it ends with.
+It is the same each time, except for the hour at which it ends.
 """
 
 import random
@@ -34,14 +34,18 @@ LAST = ("Abel", "Brandt", "Costa", "Diaz", "Eriksen", "Fischer", "Garcia", "Hans
 COUNTRIES = ("Germany", "France", "Brazil", "Japan", "United States", "Kenya")
 PAGES = ("/", "/pricing", "/docs/start", "/cart", "/checkout", "/account/settings")
 BROWSERS = (("Chrome", "Windows"), ("Safari", "Mac OS X"), ("Firefox", "Linux"))
-# Of each visit, how many go on to this.
+# The share of visits with the previous step that continue with this one.
 FUNNEL = (("item added", 0.5), ("checkout started", 0.6), ("paid", 0.7))
 
 
 @dataclass(frozen=True)
 class Showcase:
-    """people: their distinct ids; hostile: that of the person whose properties attack
-    empty: a project in which nothing has happened
+    """The project, with names of what is in it.
+
+    Attributes:
+        empty: A project in which nothing has happened.
+        people: The distinct ids of its persons.
+        hostile: The distinct id of the person whose properties attack.
     """
 
     project: Project
@@ -85,7 +89,7 @@ def _everything(chance: random.Random, now: datetime) -> tuple[list[str], list[J
     items += [_identified(name, number, now) for number, name in enumerate(people) if number % 4]
     items += [_company(number, people[0]) for number in range(COMPANIES)]
     for days_ago in range(DAYS, -1, -1):
-        # Fewer come at the weekend, and more with each day.
+        # Fewer people come at the weekend, and more with each day.
         day = now - timedelta(days=days_ago)
         share = (0.15 if day.weekday() >= 5 else 0.35) * (1.6 - days_ago / DAYS)
         for name in people:
@@ -107,7 +111,7 @@ def _visits_of_this_hour(chance: random.Random, people: list[str]) -> list[Json]
 
 
 def _identified(name: str, number: int, now: datetime) -> Json:
-    """Most of them, by a sign-in after a visit without one."""
+    """Return the sign-in of a person after a visit without one."""
     at = now - timedelta(days=DAYS, minutes=PEOPLE - number)
     return _event("$identify", name, at, {"$anon_distinct_id": f"visitor-{number:03}"})
 
@@ -162,7 +166,7 @@ def _visit(chance: random.Random, name: str, at: datetime) -> list[Json]:
 
 
 def _both_ends(name: str, day: datetime) -> list[Json]:
-    """Of a checkout: what is rare would else be missing on some days, by chance."""
+    """Return both ends of a checkout, since rare events would be missing on some days by chance."""
     at = day - timedelta(minutes=1)
     paid = {"amount": 19.9, "currency": "EUR"}
     return [
@@ -183,7 +187,7 @@ def _attacks(now: datetime) -> list[Json]:
 
 
 def _refused() -> list[Json]:
-    """Of no use to anybody; the ledger says why."""
+    """Return events that are refused; the ledger says why."""
     return [
         {"event": "", "distinct_id": "user-001"},
         {"event": "paid"},
@@ -236,7 +240,7 @@ def _mark_definitions(project: Project) -> None:
 
 
 def _settle_webhooks(project: Project) -> None:
-    """Names that no resolver knows: deliveries fail, and wait to be sent again."""
+    """Create webhooks to unknown names, so that deliveries fail and wait to be sent again."""
     changes = ["feature_flag.created", "feature_flag.updated", "feature_flag.rolled_back"]
     project.post("/webhooks/", url="https://hooks.example.invalid/flags", events=changes)
     project.post(

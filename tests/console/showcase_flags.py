@@ -78,7 +78,7 @@ def _schedule(project: Project, flag: Json) -> None:
 
 
 def _change(project: Project, flag: Json) -> None:
-    """So that its activity has something to show and to restore."""
+    """Change a flag, so that its activity has something to show and to restore."""
     place = f"/feature_flags/{flag['id']}/"
     groups = flag["filters"]["groups"]
     project.patch(place, filters=flag["filters"] | {"groups": groups[:2]})
@@ -87,7 +87,7 @@ def _change(project: Project, flag: Json) -> None:
 
 
 def _asked_at(number: int) -> datetime:
-    """Throughout the week, and not all of them at one time of the day."""
+    """Return a time in the last week; not all of them are at one time of the day."""
     return datetime.now(UTC) - timedelta(days=number % 7, minutes=3 * number)
 
 

@@ -13,13 +13,17 @@ from tests.support.proxies import CADDY_SAMPLES, NGINX_SAMPLES, scheme_of, start
 from tests.support.server import free_port
 
 BELOW = "/fanion"
-# Where a browser trusts the page without a certificate too.
+# An address at which a browser trusts the page even without a certificate.
 LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Place:
-    """origin: of the proxy"""
+    """An installation below a path.
+
+    Attributes:
+        origin: The origin of the proxy.
+    """
 
     installation: Installation
     origin: str
@@ -39,7 +43,7 @@ def place(
 
 @pytest.fixture
 def below(chromium_browser: Browser, place: Place) -> Iterator[Console]:
-    """The page of a stranger."""
+    """Open the page of a stranger."""
     with open_console(chromium_browser, place.origin) as console:
         yield console
         console.watch.assert_clean()
@@ -52,7 +56,7 @@ def is_below(url: str, origin: str) -> bool:
 
 
 def test_all_of_the_console_works_below_a_path(below: Console, place: Place) -> None:
-    """Sign-in, links, a deep link loaded again, files, a change that is saved, live events."""
+    """This covers sign-in, links, a deep link loaded again, files, a saved change, live events."""
     page, owner = below.page, place.installation.owner
     project = place.installation.project()
     flag = project.flag("beta")

@@ -1,4 +1,4 @@
-"""Long lists cost no more than what is seen of them: elements of the page, and requests."""
+"""Long lists cost no more than what is seen of them, in elements of the page and in requests."""
 
 import pytest
 from playwright.sync_api import expect
@@ -9,7 +9,7 @@ from tests.console.screen import Console
 
 FLAGS, PERSONS = 5_000, 100_000
 NODES_MAX = 3_000
-# Of a whole visit, scripts and styles with them.
+# Requests of a whole visit, including scripts and styles.
 REQUESTS_MAX = 45
 PAGES = 12
 

@@ -1,4 +1,4 @@
-"""Events and properties: their volume, values and uses, and what users say of them."""
+"""Events and properties: their volume, values and uses, and what users note about them."""
 
 from playwright.sync_api import Locator, Page, expect
 

@@ -1,4 +1,4 @@
-"""What holds on each screen, with values that attack among those that it shows."""
+"""Rules that hold on each screen, which shows values that attack among others."""
 
 import re
 from contextlib import suppress
@@ -13,7 +13,7 @@ from tests.console.screens import SCREENS, Screen, as_opened
 from tests.console.showcase import Showcase
 
 PHONE, ZOOM = 360, 200
-# Of a screen with everything around it: with HTTP/1.1 six go at a time.
+# Limits of a screen with everything around it: with HTTP/1.1 six requests run at a time.
 REQUESTS_MAX, NODES_MAX = 60, 3_000
 
 every_screen = pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
@@ -44,7 +44,7 @@ def test_a_screen_is_accessible_harmless_and_fits(
 
 @pytest.mark.parametrize("name", ["flags", "persons", "settings-webhooks", "cohorts"])
 def test_nothing_moves_for_who_wants_it_so(console: Console, showcase: Showcase, name: str) -> None:
-    """Neither while a screen loads, nor when the command menu opens."""
+    """Nothing moves while a screen loads, nor when the command menu opens."""
     [screen] = [one for one in SCREENS if one.name == name]
     held: list[Route] = []
     console.page.emulate_media(reduced_motion="reduce")
@@ -64,9 +64,9 @@ def test_nothing_moves_for_who_wants_it_so(console: Console, showcase: Showcase,
 
 
 def test_a_viewer_is_shown_each_screen_too(visit: Visit, showcase: Showcase) -> None:
-    """Of all, since who may only look must not meet an answer that refuses."""
+    """All are opened, since a user who may only look must not meet a response that refuses."""
     console = visit(showcase.members["Vera"])
-    # The others are changed before they are looked at.
+    # The other screens are changed before they are looked at.
     shown = [screen for screen in SCREENS if screen.prepare is as_opened]
     console.open(shown[0].path(showcase))
 

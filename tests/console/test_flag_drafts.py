@@ -1,5 +1,7 @@
-"""Nothing of a flag's change is lost: not by another's, nor by leaving, an ended session, or a
-server that stops. New flags."""
+"""Drafts of a flag's change, and new flags.
+
+A draft survives another user's change, leaving, the end of a session, and a server that stops.
+"""
 
 import pytest
 from playwright.sync_api import expect

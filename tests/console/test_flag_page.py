@@ -1,4 +1,4 @@
-"""A flag's page: its rules are changed, counted, tried and saved, by pointer and by keys."""
+"""The page of a flag: its rules are changed, counted, tried and saved, by pointer and by keys."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ Open = Callable[[Json], None]
 
 @pytest.fixture(scope="module")
 def people(module_project: Project) -> Project:
-    """Thirty people, twenty of them with the plan `pro`."""
+    """Create thirty people, twenty of them with the plan `pro`."""
     plans = {f"u{n}": {"plan": "pro" if n % 3 else "free"} for n in range(30)}
     plans["u1"]["email"] = "ann@corp.example"
     module_project.persons(**plans)

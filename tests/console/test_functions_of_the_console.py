@@ -1,4 +1,4 @@
-"""What the console computes without a browser: sentences, checks, files, labels of charts.
+"""The functions of the console that need no browser: sentences, checks, files, labels of charts.
 
 The tests are TypeScript, in `console/tests/`. Node 20 does not read it, so Vite bundles them first.
 """

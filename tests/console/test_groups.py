@@ -1,4 +1,4 @@
-"""Groups: listed by type, and one with its properties, events and flags."""
+"""Groups: the list by type, and one group with its properties, events and flags."""
 
 import pytest
 from playwright.sync_api import expect

@@ -82,7 +82,7 @@ def test_home_says_what_happens_today(console: Console, project: Project) -> Non
     console.open(project.at())
 
     page = console.page
-    if datetime.now(UTC).date() == today:  # else it was counted on another day
+    if datetime.now(UTC).date() == today:  # otherwise the event was counted on another day
         assert number_of(page, "Events today") == "3"
         assert number_of(page, "Persons today") == "2"
     expect(page.get_by_text("Nothing fails.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""What became of events: the ledger, the search for one, and dead letters."""
+"""The ingestion of events: the ledger, the search for an event, and dead letters."""
 
 from uuid import uuid4
 

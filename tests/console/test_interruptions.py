@@ -1,5 +1,7 @@
-"""Work that is not saved survives what comes between: the end of a session, a server that stops,
-and somebody else who changes the same flag."""
+"""Work that is not saved survives interruptions.
+
+These are the end of a session, a server that stops, and another user's change of the same flag.
+"""
 
 from playwright.sync_api import Locator, expect
 
@@ -13,7 +15,7 @@ from tests.support.management import CONSOLE
 
 
 def end_sessions(installation: Installation, account: Account) -> None:
-    """All of them, as by "Sign out everywhere else" in another browser."""
+    """End all sessions, as by "Sign out everywhere else" in another browser."""
     cookie = {PLAIN_NAME: installation.cookie(account)}
     url = installation.server.url
     with plain_http.Client(base_url=url, cookies=cookie, headers=CONSOLE, timeout=30) as client:
@@ -57,7 +59,7 @@ def test_after_a_session_has_ended_the_same_save_goes_on(
     end_sessions(installation, account)
     console.watch.expect_status(401, "/api/")
 
-    # What the screen asks for by itself may have opened the other dialog above this one already.
+    # A request of the screen itself may already have opened the other dialog above this one.
     console.page.locator("button[type=submit][data-confirms]").dispatch_event("click")
     again = console.page.get_by_role("dialog", name="Your session has ended")
     again.get_by_label("Password").fill(PASSWORD)
@@ -72,7 +74,7 @@ def test_after_a_session_has_ended_the_same_save_goes_on(
 def test_after_a_sign_in_the_screen_is_where_it_was(
     visit: Visit, project: Project, installation: Installation
 ) -> None:
-    """Also when the page was loaded anew meanwhile: with its tab, and the draft that it had."""
+    """The screen has its tab and its draft, even if the page was loaded again meanwhile."""
     flag, account = project.flag("beta", when(rollout=10)), installation.member("Sid")
     console = visit(account, anew=True)
     open_flag(console, project, flag)

@@ -1,4 +1,4 @@
-"""The stream of events: what comes is seen at once, and can be held, filtered and read."""
+"""The stream of events: they appear at once, and the stream can be held, filtered and read."""
 
 import json
 

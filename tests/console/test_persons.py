@@ -17,7 +17,7 @@ LAST_WEEK = datetime.now(UTC) - timedelta(days=7)
 
 @pytest.fixture
 def ann(project: Project) -> Json:
-    """With a session a week ago and one of today."""
+    """Create a person with a session a week ago and one of today, and two other persons."""
     project.persons(
         ann={"email": "ann@corp.example", "name": "Ann Miller", "plan": "pro", "bio": HOSTILE},
         bob={"email": "bob@corp.example", "plan": "free"},

@@ -1,4 +1,4 @@
-"""What is around every screen: sign-in, navigation, projects, the command menu, themes, keys."""
+"""The frame of every screen: sign-in, navigation, projects, the command menu, themes, keys."""
 
 from playwright.sync_api import expect
 

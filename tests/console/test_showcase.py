@@ -1,4 +1,4 @@
-"""The project that screenshots and tests of many screens show holds what they are to show."""
+"""The project of screenshots and of tests of many screens, which holds what they are to show."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_the_showcase_has_everything(showcase: Showcase, installation: Installat
 @pytest.mark.parametrize("name", ["paid", "checkout failed", "$pageview"])
 def test_events_go_back_two_weeks(showcase: Showcase, name: str) -> None:
     events = [{"id": name, "type": "events"}]
-    # Not today's: shortly after midnight all there is happened yesterday.
+    # Today is left out: shortly after midnight, everything happened yesterday.
     range_ = {"date_from": "-13d", "date_to": "-1d"}
     body = {"insight": "TRENDS", "events": events, **range_}
     [series] = showcase.project.post("/insights/trend/", **body)["result"]

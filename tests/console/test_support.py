@@ -1,4 +1,4 @@
-"""What every test of the console relies on: that its page object sees what it is to see."""
+"""The page object on which every test of the console relies."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,7 +20,7 @@ Show = Callable[[str], Console]
 def show(
     chromium_browser: Browser, chromium: Chromium, installation: Installation
 ) -> Iterator[Show]:
-    """Opens a page of the server's origin that has this in its body."""
+    """Open a page of the server's origin that has this in its body."""
     with chromium.console(installation.server.url) as console:
         yield lambda body: shown(console, body)
 
@@ -86,7 +86,7 @@ def test_a_colour_that_cannot_be_read_is_seen_in_either_theme(show: Show, theme:
 
 
 def test_a_page_is_settled_when_nothing_is_busy_and_nothing_asked_for(show: Show) -> None:
-    """The second request follows the first, and what it brings is marked as busy for a while."""
+    """The second request follows the first, and its result is marked as busy for a while."""
     console = show(
         '<div id="here" aria-busy="true"></div>'
         + script("""(async () => {

@@ -1,4 +1,4 @@
-"""What people come for, from the home screen: in so many clicks at most, and by keys alone.
+"""Tasks of users from the home screen, with a limited number of clicks, and with only the keyboard.
 
 Typing is not counted; a click that goes to a field is.
 """
@@ -111,7 +111,7 @@ def test_a_flag_for_people_on_a_plan_is_made(hand: Hand, project: Project) -> No
 
 
 def choose(console: Console, option: str) -> None:
-    """In the list of the field that has the focus."""
+    """Choose an option in the list of the field that has the focus."""
     console.page.keyboard.type(option)
     console.page.locator("[role=option]", has_text=option).first.wait_for()
     console.press("Enter")
@@ -148,7 +148,7 @@ def test_why_an_event_is_missing_is_found_and_it_is_sent_again(
     lost = {"event": "paid", "distinct_id": "ann", "uuid": "018d6c2e-0000-7000-8000-000000000001"}
     project.dead_letter(lost, error="ValueError: a date of year 0")
     page = hand.console.page
-    # The letter may be ingested between the list that names it and the question for its body.
+    # The letter may be ingested between the list that names it and the request for its body.
     hand.console.watch.expect_status(404, "/body/")
 
     with from_home(hand, project, clicks=3):

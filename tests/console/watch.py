@@ -1,4 +1,4 @@
-"""What no page of the console may do, taken from the browser's own events."""
+"""A watch over what no page of the console may do, based on the browser's own events."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -8,15 +8,18 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Respons
 # Streams end with the page. Aborted requests are those of a page that was left.
 ENDLESS = "/stream/"
 ABORTED = "net::ERR_ABORTED"
-# Written for each answer that is a failure; those are looked at one by one.
+# Written for each failed response; those are checked one by one.
 FAILED_LOAD = "Failed to load resource:"
 
 
 class Watch:
-    """problems: in the words of a failing test; empty for a clean page
+    """A watch over one page.
 
-    Errors on the browser's console, uncaught errors, violations of the page's policy (which the
-    browser writes to the console), answers that are failures and requests to other hosts.
+    It finds errors on the browser's console, uncaught errors, violations of the page's policy
+    (which the browser writes to the console), failed responses and requests to other hosts.
+
+    Attributes:
+        problems: In the words of a failing test; empty for a clean page.
     """
 
     def __init__(self, context: BrowserContext, origin: str) -> None:
@@ -34,11 +37,15 @@ class Watch:
         context.on("requestfailed", self._failed)
 
     def expect_status(self, status: int, path: str) -> None:
-        """From now on answers with this status are right. path: a part of it"""
+        """Accept responses with this status from now on.
+
+        Args:
+            path: A part of the path.
+        """
         self._expected.append((status, path))
 
     def expect_lost_requests(self) -> None:
-        """From now on the server may be down."""
+        """Accept from now on that the server may be down."""
         self._may_be_lost = True
 
     def begin_again(self) -> None:
@@ -52,7 +59,7 @@ class Watch:
         assert not self.problems, "\n".join(["the page did what no page may:", *self.problems])
 
     def count(self, wanted: Callable[[Request], bool] = lambda _: True) -> int:
-        """Of the requests so far."""
+        """Return the number of the requests so far."""
         return sum(1 for request in self.requests if wanted(request))
 
     def _wrote(self, message: ConsoleMessage) -> None:

@@ -1,4 +1,4 @@
-"""Builds of a console that are made up, and applications that serve them."""
+"""Builds of a console with made-up contents, and applications that serve them."""
 
 import gzip
 from dataclasses import replace
@@ -47,7 +47,7 @@ BUILD = Build(
 
 
 def client_of(site: Site, build: Build, **settings: Any) -> httpx.AsyncClient:
-    """Of this server as it were with such a build. What it measures is its own."""
+    """Return a client of this server with such a build, and with metrics of its own."""
     public = site.running.public
     changed = structs.replace(public.context.settings, **settings)
     context = replace(public.context, build=build, settings=changed, metrics=Metrics())

@@ -28,7 +28,11 @@ MANIFEST = {
 
 
 def build_of(folder: Path, sizes: dict[str, int], text: str = "") -> Path:
-    """sizes: of files as sent with gzip"""
+    """Write a build.
+
+    Args:
+        sizes: Sizes of files as sent with gzip.
+    """
     (folder / "assets").mkdir()
     (folder / "manifest.json").write_text(json.dumps(MANIFEST))
     (folder / "index.html").write_text("<!doctype html>")

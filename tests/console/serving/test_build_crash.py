@@ -1,4 +1,4 @@
-"""The build script: what it builds, and what becomes of builds that fail, are killed or meet."""
+"""The build script, its output, and builds that fail, are killed or run at once."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ COPIED = shutil.ignore_patterns("node_modules", "dist")
 
 @dataclass(frozen=True)
 class Checkout:
-    """As much of one as the script needs."""
+    """The part of a checkout that the script needs."""
 
     root: Path
 
@@ -93,7 +93,7 @@ def built() -> Path:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Outputs of two builds at once, after one that was killed."""
+    """The outputs of two builds at once, after one that was killed."""
 
     checkout: Checkout
     outputs: tuple[str, str]
@@ -127,7 +127,7 @@ def test_of_two_builds_at_once_one_waits_for_the_other(rebuilt: Rebuilt) -> None
 
 
 def test_nothing_is_left_but_the_build(rebuilt: Rebuilt) -> None:
-    """Also of the one that was killed, and no former failure."""
+    """The killed build leaves nothing either, and no former failure remains."""
     beside = {path.name for path in rebuilt.checkout.static.parent.iterdir()}
 
     assert beside == {"static", "static.lock"}
@@ -160,7 +160,7 @@ def test_compressed_files_hold_the_same(built: Path) -> None:
 
 
 def test_what_is_built_is_not_built_again(checkout: Checkout) -> None:
-    """Also after a build of other sources has failed."""
+    """This holds even after a build of other sources has failed."""
     mark_as_built(checkout, build.sources_hash())
     checkout.failed.write_text("vite build failed.\n")
 
@@ -198,7 +198,7 @@ def test_another_build_is_needed_when_a_source_changes(
 
 
 def test_a_failure_leaves_its_reason_and_the_former_build(checkout: Checkout) -> None:
-    """No Node on the PATH, and no package index."""
+    """There is no Node on the PATH, and no package index."""
     mark_as_built(checkout, "former")
     environment = {
         "PATH": "",

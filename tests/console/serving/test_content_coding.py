@@ -1,4 +1,4 @@
-"""Which content coding a client prefers."""
+"""The content coding that a client prefers."""
 
 import pytest
 

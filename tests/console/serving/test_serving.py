@@ -1,4 +1,4 @@
-"""The console's page and assets: who gets them, with which headers."""
+"""The console's page and assets: who gets them, and with which headers."""
 
 import re
 from dataclasses import replace
@@ -252,7 +252,7 @@ async def test_without_a_console_the_root_is_the_landing_page(
 
 
 def written(folder: Path) -> Path:
-    """A build in a folder, as the build script leaves it."""
+    """Write a build into a folder, as the build script leaves it."""
     static = folder / "static"
     for path, content in {
         "index.html": b"<!doctype html>",
