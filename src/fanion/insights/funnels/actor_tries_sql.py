@@ -1,6 +1,6 @@
 """The tries of each actor, with its value of the breakdown.
 
-source: insights.md sections 5 and 5g
+Source: insights.md, sections 5 and 5g.
 """
 
 from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, elements, steps_mask
@@ -23,7 +23,7 @@ _TRIES = """
 
 
 def tries_of_actors(compiler: Compiler, asked: FunnelSql) -> str:
-    """Rows: actor, value of the breakdown, tries. An actor has a row for each value it has."""
+    """Return rows (actor, value of the breakdown, tries), one for each value that an actor has."""
     tries = _tries(compiler, asked)
     found = tries.source(elements(compiler, asked))
     value, join = _actor_value(compiler, asked)
@@ -47,7 +47,7 @@ def _each_shown(compiler: Compiler, asked: FunnelSql) -> str:
 
 
 def _actor_value(compiler: Compiler, asked: FunnelSql) -> tuple[str, str]:
-    """An expression, and the join it needs."""
+    """Return the expression of an actor's value, and the join that it needs."""
     query = asked.query
     if query.breakdowns is None or asked.valued_tries:
         return "''", ""
@@ -60,7 +60,7 @@ def _actor_value(compiler: Compiler, asked: FunnelSql) -> tuple[str, str]:
 
 
 def _of_events(asked: FunnelSql, none: str) -> str:
-    """The first or the last value; of attribution by `step` an array of all."""
+    """Return SQL for an actor's first or last value; for attribution by `step`, an array of all."""
     query = asked.query
     if query.order == "ordered":
         is_step = f"bitAnd(one.1, {TICKS - 1}) > {len(query.exclusions)}"

@@ -1,7 +1,8 @@
-"""How a FunnelCorrelationQuery becomes `filters`: those of the funnel whose persons are its
-`source`, with the names of its own.
+"""Translation of a FunnelCorrelationQuery into `filters`.
 
-source: insights.md sections 1b and 5i
+They are the filters of the funnel in its `source`, plus the options of the correlation.
+
+Source: insights.md, sections 1b and 5i.
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,7 @@ class CorrelationForm:
 
 
 def _funnel(source: object, at: str) -> tuple[Mapping[str, Any], str]:
-    """The question of the funnel, alone or in that for its persons, and its place."""
+    """Return the funnel's query, which may be inside a query for its persons, and its place."""
     sent = object_at(source, at)
     if sent.get("kind") == _ACTORS:
         require_known(sent, _ACTORS_NAMES, at)

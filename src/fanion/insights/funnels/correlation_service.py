@@ -1,6 +1,6 @@
-"""Calculates what goes with reaching the last step of a funnel.
+"""Calculation of what goes with reaching the last step of a funnel.
 
-source: insights.md section 5i
+Source: insights.md, section 5i.
 """
 
 from dataclasses import replace
@@ -14,14 +14,13 @@ from fanion.insights.funnels.service import funnel_sql
 from fanion.insights.funnels.sql import step_counts
 from fanion.insights.sql.compiler import Statement
 
-# When successes and failures differ by more, the odds say nothing.
+# If successes and failures differ by a larger factor, the odds say nothing.
 SKEW_MAX: Final = 10
 
 
 async def calculate_correlation(
     calculation: Calculation, query: FunnelCorrelationQuery
 ) -> dict[str, Any]:
-    """raises: as `Calculation`"""
     asked = funnel_sql(calculation, replace(query.funnel, scope=query.scope))
     rows = await calculation.rows(step_counts(asked, 1))
     size = len(query.funnel.steps)
@@ -37,7 +36,7 @@ async def calculate_correlation(
 async def find_correlated_actors(
     calculation: Calculation, query: FunnelCorrelationQuery, place: CorrelationPlace
 ) -> Statement:
-    """Their values: how many steps they reached. raises: as `Calculation`"""
+    """Return the statement of the actors, each with the number of steps that it reached."""
     asked = funnel_sql(calculation, replace(query.funnel, scope=query.scope))
     return correlated_actors(CorrelationSql(asked, query), place.name, converted=place.converted)
 

@@ -1,10 +1,10 @@
 """The statement of what goes with reaching the last step of a funnel.
 
-Each actor has the window from the first step of its best try to the last one, or to the end of
-the funnel's window. What it did there comes from a part of its own in a union, so that the table
-of events is on no side of a join.
+Each actor has a window: from the first step of its best try to the last step, or to the end of the
+funnel's window. What the actor did in it comes from a part of its own in a UNION, so that the table
+of events is on neither side of a join.
 
-source: insights.md section 5i
+Source: insights.md, section 5i.
 """
 
 from dataclasses import dataclass, replace
@@ -83,17 +83,24 @@ ORDER BY reached DESC, actor
 
 @dataclass(frozen=True, slots=True)
 class CorrelationSql:
-    """asked: the funnel"""
+    """The base of the statements of a correlation.
+
+    Attributes:
+        asked: The funnel.
+    """
 
     asked: FunnelSql
     query: FunnelCorrelationQuery
 
 
 def correlated(one: CorrelationSql, successes: int, failures: int) -> Statement:
-    """Rows: name, successes and failures with it, odds; the positive ones first, of each side the
-    most telling first.
+    """Return the statement of rows (name, successes with it, failures with it, odds).
 
-    successes, failures: who reached the last step, and who did not
+    Names that go with success come first; on each side the most telling come first.
+
+    Args:
+        successes: The number of actors that reached the last step.
+        failures: The number of actors that entered and did not reach it.
     """
     compiler = Compiler(one.asked.context)
     return compiler.statement(
@@ -108,7 +115,7 @@ def correlated(one: CorrelationSql, successes: int, failures: int) -> Statement:
 
 
 def correlated_actors(one: CorrelationSql, name: str, *, converted: bool) -> Statement:
-    """Rows: actor, how many steps it reached, of those with a name of the answer."""
+    """Return the statement of rows (actor, steps reached), for actors with a name of the answer."""
     compiler = Compiler(one.asked.context)
     size = len(one.asked.query.steps)
     return compiler.statement(
@@ -121,7 +128,7 @@ def correlated_actors(one: CorrelationSql, name: str, *, converted: bool) -> Sta
 
 
 def _named(compiler: Compiler, one: CorrelationSql) -> str:
-    """Rows: actor, level, names that it has."""
+    """Return rows (actor, level, the names that it has)."""
     windows = _windows(compiler, one.asked)
     if one.query.type == "properties":
         names = _pairs(compiler, one.query.names, one.query.exclude_names)
@@ -141,10 +148,10 @@ def _windows(compiler: Compiler, asked: FunnelSql) -> str:
 
 
 def _others(compiler: Compiler, one: CorrelationSql) -> str:
-    """All of their events, whatever the conditions of the funnel are."""
+    """Return the events of the actors, whatever the conditions of the funnel are."""
     query = one.query
     free = Compiler(replace(compiler.context, scope=replace(query.scope, properties=None)))
-    # Both are of one statement.
+    # Both compilers write one statement.
     free.bindings, free.project = compiler.bindings, compiler.project
     where = free.where(one.asked.reach, _events(query))
     names = "[toString(event)]"
@@ -171,7 +178,7 @@ def _events(query: FunnelCorrelationQuery) -> list[Entity] | None:
 
 
 def _pairs(compiler: Compiler, names: tuple[str, ...], left_out: tuple[str, ...]) -> str:
-    """`name::value` of the properties of a row, of those that have a value."""
+    """Return SQL for `name::value` of each property of a row that has a value."""
     text = "if(startsWith(pair.2, '\"'), JSONExtractString(concat('[', pair.2, ']'), 1), pair.2)"
     tests = ["pair.2 NOT IN ('null', '\"\"')"]
     if names:

@@ -1,18 +1,19 @@
-"""What each actor did that a funnel looks at, as one sorted array.
+"""The events of each actor that matter to a funnel, as one sorted array of elements.
 
 An element is `(at, id, mask)`: microseconds since the start of the range plus one, so that 0 is
-never a time; the uuid as a number; and a bit for each step and each exclusion that the event is.
+never a time; the uuid as a number; and one bit for each step and each exclusion that the event
+matches.
 
-In an ordered funnel it is `(tick, id)` instead, one for each step or exclusion that the event is.
-A tick is `at` times TICKS plus a rank, which orders the steps of one instant. Exclusions, which
-count strictly between two steps, lie before all steps. Where no event can be two of the steps, a
-step lies behind the one before it, which it may follow at the same instant; else it lies before
-that one, so that one event is not taken twice.
+In an ordered funnel an element is `(tick, id)` instead, one for each step or exclusion that the
+event matches. A tick is `at` times TICKS plus a rank, which orders the steps of one instant.
+Exclusions count strictly between two steps and rank before all steps. If no event can match two of
+the steps, a step ranks after the previous one, which it may follow at the same instant. Otherwise
+it ranks before the previous one, so that no event is used twice.
 
-Where events have values of a breakdown, the value is the last of an element. Events are read until
-the windows of all tries that begin in the range are over.
+If the value of the breakdown is the event's, it is the last part of an element. Events are read
+until the windows of all tries that begin in the range are over.
 
-source: insights.md sections 5 and 17
+Source: insights.md, sections 5 and 17.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ from fanion.insights.sql.breakdown import OF_ACTORS, only_shown
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.properties.bindings import micros
 
-# More than there are steps and exclusions; a power of two.
+# A power of two, larger than the number of steps and exclusions together.
 TICKS: Final = 64
 # The event store holds nothing later.
 _LAST: Final = datetime(2299, 12, 31, tzinfo=UTC)
@@ -44,7 +45,7 @@ _ROWS = """
    WHERE {where}
 """
 
-# Before the person is resolved, so that the join reads actors, not events.
+# Groups before the person is resolved, so that the join reads actors, not events.
 _GROUPED = """
   SELECT who{key}, groupArray(code) AS codes, groupArray(id) AS ids{arrays}
     FROM ({rows})
@@ -63,7 +64,12 @@ GROUP BY actor{key}
 
 @dataclass(frozen=True, slots=True)
 class FunnelSql:
-    """shown: values of the breakdown with entries of their own, all others are OTHER; None: all"""
+    """The base of the statements of a funnel.
+
+    Attributes:
+        shown: The values of the breakdown with entries of their own, while all others are OTHER;
+            None for all values.
+    """
 
     context: SqlContext
     query: FunnelsQuery
@@ -72,17 +78,17 @@ class FunnelSql:
 
     @property
     def reach(self) -> DateRange:
-        """The range whose events are read: with the window of who enters at its end."""
+        """Return the range to read: it includes the windows of those who enter last."""
         return DateRange(self.span.start, _window_end(self.span.end, self.query.window))
 
     @property
     def last(self) -> int:
-        """The last instant at which a try can begin, as elements have it."""
+        """Return the last instant at which a try can begin, on the scale of `at`."""
         return micros(self.span.end) - micros(self.span.start)
 
     @property
     def by_event_value(self) -> bool:
-        """The value of the breakdown is one of an event's."""
+        """Return whether the value of the breakdown is the event's, not the actor's."""
         found = self.query.breakdowns
         return found is not None and found.parts[0].type not in OF_ACTORS
 
@@ -92,18 +98,18 @@ class FunnelSql:
 
     @property
     def valued(self) -> bool:
-        """Elements have the value of their event."""
+        """Return whether elements have the value of their event."""
         return self.by_event_value and not self.one_value_a_funnel
 
     @property
     def valued_tries(self) -> bool:
-        """Tries have the value of the event of one step."""
+        """Return whether tries have the value of the event of one step."""
         query = self.query
         return self.valued and query.attribution == "step" and query.order != "unordered"
 
     @property
     def valued_steps(self) -> bool:
-        """An actor has every value that its events have."""
+        """Return whether an actor has every value that its events have."""
         query = self.query
         return self.valued and query.attribution == "step" and query.order == "unordered"
 
@@ -120,14 +126,14 @@ def _window_end(start: datetime, window: Window) -> datetime:
 
 
 def ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
-    """Return those of the steps, then of the exclusions, within one instant; from 1."""
+    """Return the ranks within one instant, from 1: of the steps, then of the exclusions."""
     count = len(steps)
     own = range(1, count + 1) if are_disjoint(steps) else range(count, 0, -1)
     return [*(exclusions + one for one in own), *range(1, exclusions + 1)]
 
 
 def elements(compiler: Compiler, asked: FunnelSql) -> str:
-    """Rows: actor, elements, and `value` where each value has a funnel of its own."""
+    """Return rows (actor, elements), with `value` if each value has a funnel of its own."""
     query = asked.query
     key = ", value" if asked.one_value_a_funnel else ""
     rows = _ROWS.format(
@@ -170,7 +176,7 @@ def _arrays(asked: FunnelSql) -> str:
 
 
 def _code(compiler: Compiler, asked: FunnelSql) -> str:
-    """0: the event is none of them."""
+    """Return SQL for the time or tick of an event, 0 if it matches no step and no exclusion."""
     start = compiler.bindings.add(micros(asked.span.start), "Int64")
     at = f"toUInt64(toUnixTimestamp64Micro(timestamp) - {start} + 1)"
     if asked.query.order == "strict":
@@ -198,7 +204,7 @@ def _mask(compiler: Compiler, query: FunnelsQuery) -> str:
 
 
 def _entered(asked: FunnelSql) -> str:
-    """Without an event in the range that can be the first one, the funnel is empty."""
+    """Return the condition that some event in the range can be the first step."""
     query = asked.query
     if query.order == "ordered":
         rank = ranks(query.steps, len(query.exclusions))[0]

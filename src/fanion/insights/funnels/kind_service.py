@@ -1,6 +1,6 @@
-"""Funnels: how many reach each of some steps; and what goes with reaching the last one.
+"""Funnels: how many reach each of some steps, and what goes with reaching the last one.
 
-source: insights.md sections 1b, 5 and 13
+Source: insights.md, sections 1b, 5 and 13.
 """
 
 from typing import Final

@@ -1,15 +1,16 @@
-"""The tries of an ordered funnel in which an event can be several steps.
+"""The tries of an ordered funnel in which an event can match several steps.
 
-A step takes an event that no other step takes, and the events of a moment are in whatever order
-lets a try go furthest. The run of a moment from a step is how many steps, from this one on, have an
-event each among those of the moment. A run from one step ends where, or before, that from the next
-step ends. So the moment is laid out as its runs, that from the last step first: a chain that comes
-to a step finds the run from there before all others, and behind its end nothing that could follow.
+A step takes an event that no other step takes, and the events of one moment count in whatever order
+lets a try go furthest. The run of a moment from a step is made of as many steps, from this one on,
+as can each take an event of the moment. The run from one step ends where the run from the next step
+ends, or before. So the moment is laid out as its runs, the one from the last step first: a chain
+that arrives at a step finds the run from there before all others, and after its end nothing that
+could follow.
 
-The elements of a moment with one event lie like this by their ranks already. Only those of actors
-that have several events at one moment are laid out anew.
+The ranks of elements lay out a moment with one event in this way already. Only the elements of
+actors that have several events at one moment are laid out again.
 
-source: insights.md section 5a, "Rule"
+Source: insights.md, section 5a, "Rule".
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from fanion.insights.sql.compiler import Compiler
 
 _AT = "bitShiftRight({}.1, 6)"
 
-# Sorted elements have as many stretches of one instant as of one event, unless several events
+# Sorted elements have as many runs of one instant as runs of one event, unless several events
 # share an instant.
 _CROWDED = """
   SELECT *, length(arrayCompact(arrayMap(tick -> bitShiftRight(tick, 6), elements.1)))
@@ -29,7 +30,7 @@ _CROWDED = """
     FROM ({elements})
 """
 
-# Of an actor that is not crowded there are no moments.
+# An actor that is not crowded has no moments here.
 _MOMENTS = """
   SELECT *, arraySlice(elements, 1, if(is_crowded, length(elements), 0)) AS crowded,
          arraySplit((one, before) -> NOT {same}, crowded, arrayShiftRight(crowded, 1)) AS moments,
@@ -45,7 +46,10 @@ _LAID_OUT = """
 
 
 class OverlappingTries(OrderedTries):
-    """numbers: of the events of a moment that are any of some steps, for each of `sets`"""
+    """The tries of an ordered funnel in which an event can match several steps.
+
+    For each of `sets`, the column `numbers` says how many events of a moment match any step of it.
+    """
 
     def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
         super().__init__(compiler, asked)
@@ -70,7 +74,7 @@ class OverlappingTries(OrderedTries):
         return _LAID_OUT.format(runs=", ".join(parts), moments=moments)
 
     def number_of(self, some: Sequence[int]) -> str:
-        """How many events of a moment are any of these steps."""
+        """Return SQL for the number of events of a moment that match any of these steps."""
         steps = self.query.steps
         for outer in some:
             if all(contains(steps[outer], steps[number]) for number in some):
@@ -81,12 +85,12 @@ class OverlappingTries(OrderedTries):
         return f"length(arrayDistinct({ids}))"
 
     def run(self, first: int) -> str:
-        """The elements of the run of a moment from a step."""
+        """Return SQL for the elements of a moment's run from the step `first`."""
         every = ", ".join(self.element(first, number) for number in range(first, self.size))
         return f"arraySlice([{every}], 1, arrayMin([{', '.join(self.ends(first))}]))"
 
     def ends(self, first: int) -> list[str]:
-        """Where the run ends at the latest: at the first step of a set that has no event left."""
+        """Return SQL for where the run must end: for each set, its first step without an event."""
         found = []
         for place, some in enumerate(self.sets, 1):
             offsets = [step - first for step in sorted(some) if step >= first]
@@ -96,7 +100,7 @@ class OverlappingTries(OrderedTries):
         return found
 
     def element(self, first: int, number: int) -> str:
-        """A step as an element of the run from the first one; it needs no id any more."""
+        """Return SQL for a step as an element of a run; its id is not needed any more."""
         tick = f"bitAnd(moment[1].1, bitNot(toUInt64({TICKS - 1}))) + {self.ranks[number]}"
         parts = [tick, "toUInt128(0)"]
         if self.asked.valued:
@@ -105,7 +109,7 @@ class OverlappingTries(OrderedTries):
         return f"tuple({', '.join(parts)})"
 
     def value(self, first: int, number: int) -> str:
-        """Of equal steps of a run the first has the first event, the second the second."""
+        """Return SQL for the value of a step; equal steps of a run take successive events."""
         steps = self.query.steps
         before = (
             contains(steps[number], steps[other]) and contains(steps[other], steps[number])

@@ -1,6 +1,6 @@
 """The tries of an ordered funnel.
 
-source: insights.md section 5a
+Source: insights.md, section 5a.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,15 @@ from fanion.insights.sql.compiler import Compiler
 
 
 class OrderedTries(Tries):
-    """Each step of a try is the first that can follow; what lies beyond the window is cut off.
+    """The tries of an ordered funnel, each step the first event that can follow the previous one.
 
-    A chain is a tuple of the times from one step to the last, behind each time those of the
-    exclusions that begin with its step, and the value where it is wanted.
+    What lies beyond the window is cut off. A chain is a tuple of the times from one step to the
+    last. Each time is followed by the times of the exclusions that begin with its step, and by the
+    value of the breakdown if this step gives it.
 
-    array: the column of elements, of which no event at the instant of another is of its steps
+    Args:
+        array: The column of elements. If an event can match several steps, events of one instant
+            must be laid out as `OverlappingTries` does.
     """
 
     def __init__(self, compiler: Compiler, asked: FunnelSql, array: str = "elements") -> None:
@@ -32,14 +35,18 @@ class OrderedTries(Tries):
         return self.of_chains(begun)
 
     def of_chains(self, chains: str) -> str:
-        """chains: an array of those of all steps"""
+        """Return SQL for the tries of an array of chains that have all steps."""
         return self.counted(f"arrayMap(chain -> {self.of_chain()}, {chains})")
 
     def is_begun(self) -> str:
         return f"chain.1 != 0 AND chain.1 <= {self.asked.last}"
 
     def chain(self, number: int, rest: str, width: int) -> tuple[str, int]:
-        """rest: the chains from the next step on, of `width` parts"""
+        """Return SQL for the chains from a step on, and the number of parts of a chain.
+
+        Args:
+            rest: The chains from the next step on, with `width` parts each.
+        """
         excluded = self.beginning(number)
         is_valued = self.with_value and number == self.query.attribution_step
         names = [f"x{place}" for place in excluded]
@@ -75,7 +82,7 @@ class OrderedTries(Tries):
         return f"arrayReverseFill(x -> x != 0, {made})"
 
     def places(self, first: int = 0) -> Iterator[tuple[str, int]]:
-        """What the parts of a chain are: a step's time, an exclusion's, or a value."""
+        """Yield what the parts of a chain are: the time of a step or exclusion, or a value."""
         for number in range(first, self.size):
             yield "time", number
             for place in self.beginning(number):

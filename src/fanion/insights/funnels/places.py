@@ -1,6 +1,8 @@
-"""Reads which number of a funnel the people are asked of.
+"""Parsing of the place of a number in the answer to a funnel.
 
-source: insights.md section 13
+Every function raises Invalid for a place that it cannot read.
+
+Source: insights.md, section 13.
 """
 
 import json
@@ -19,10 +21,13 @@ from fanion.insights.parsing.fields import Fields
 
 @dataclass(frozen=True, slots=True)
 class FunnelPlace:
-    """levels: how many steps were reached, exactly; empty for trends
-    interval: of trends, the name of its start
-    dropped:  of trends, those who did not reach the last step that is measured
-    value:    of the breakdown, as rows have it; None is any
+    """The place of a number in the answer to a funnel.
+
+    Attributes:
+        levels: How many steps were reached exactly; empty for trends.
+        interval: The name of the start of an interval of trends.
+        dropped: Whether those are meant who did not reach the last measured step of trends.
+        value: The value of the breakdown as rows have it; None for any.
     """
 
     levels: tuple[int, ...] = ()
@@ -32,7 +37,6 @@ class FunnelPlace:
 
 
 def read_funnel_place(fields: Fields, query: FunnelsQuery) -> FunnelPlace:
-    """raises: Invalid"""
     if not query.steps:
         raise fields.error("events", "A funnel without steps has no persons. Name its steps.")
     value = _value(fields, query)
@@ -48,8 +52,11 @@ def read_funnel_place(fields: Fields, query: FunnelsQuery) -> FunnelPlace:
 
 @dataclass(frozen=True, slots=True)
 class CorrelationPlace:
-    """name: as the answer names the event or the property
-    converted: those who reached the last step, or those who did not
+    """The place of a number in the answer to a correlation.
+
+    Attributes:
+        name: The event or the property, as the answer names it.
+        converted: Whether those are meant who reached the last step, or those who did not.
     """
 
     name: str
@@ -57,7 +64,6 @@ class CorrelationPlace:
 
 
 def read_correlation_place(fields: Fields, query: FunnelCorrelationQuery) -> CorrelationPlace:
-    """raises: Invalid"""
     name = "funnel_correlation_person_converted"
     if fields.raw(name) in (None, ""):
         raise fields.required(name)
@@ -85,7 +91,7 @@ def _items(fields: Fields, name: str) -> tuple[Fields, ...]:
 
 
 def _pair(found: Sequence[Fields]) -> str:
-    """`plan::pro`, of a condition that compares with one value."""
+    """Return `plan::pro` for a condition that compares with one value."""
     key, value = found[0].text("key"), found[0].raw("value")
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -96,7 +102,7 @@ def _pair(found: Sequence[Fields]) -> str:
 
 
 def _levels(fields: Fields, size: int) -> tuple[int, ...]:
-    """A negative step: reached the one before it, and not this one."""
+    """Return the levels of a step; -k stands for those who reached step k - 1 and not step k."""
     custom = _custom_steps(fields, size)
     if custom:
         return custom
@@ -136,7 +142,7 @@ def _value(fields: Fields, query: FunnelsQuery) -> str | None:
 
 
 def _decoded(value: Any) -> Any:
-    """A list may be sent as JSON."""
+    """Decode a list that was sent as JSON text; return all else as it is."""
     if not isinstance(value, str) or not value.startswith("["):
         return value
     try:
@@ -146,7 +152,11 @@ def _decoded(value: Any) -> Any:
 
 
 def interval_start(intervals: Intervals, name: str) -> datetime:
-    """name: as the answer has it in `days`, or with a time. raises: Invalid"""
+    """Return the start of the interval with a name.
+
+    Args:
+        name: As the answer has it in `days`, or with a time.
+    """
     names: Sequence[str] = intervals.days
     for start, day in zip(intervals.starts, names, strict=True):
         if name in (day, f"{day} 00:00:00", f"{day}T00:00:00"):

@@ -1,6 +1,6 @@
 """The question of a funnel: how many persons go how far through some steps.
 
-source: insights.md section 5
+Source: insights.md, section 5.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ CorrelationType = Literal["events", "properties", "event_with_properties"]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How long after the first step the others may be reached, the last instant included."""
+    """The time after the first step in which the others count, its last instant included."""
 
     number: int = 14
     unit: WindowUnit = "day"
@@ -36,10 +36,14 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class FunnelsQuery:
-    """from_step, to_step: from 0; the part that is measured by trends and time to convert
-    attribution:      which event gives a person its value of the breakdown
-    attribution_step: from 0, for attribution by `step`
-    bin_count:        None: by the number of persons
+    """The question of a funnel.
+
+    Attributes:
+        from_step: Where the part begins that trends and time to convert measure, from 0.
+        to_step: Where that part ends, from 0.
+        attribution: Which event gives a person its value of the breakdown.
+        attribution_step: The step for attribution by `step`, from 0.
+        bin_count: None to choose it by the number of persons.
     """
 
     scope: Scope
@@ -61,7 +65,7 @@ class FunnelsQuery:
         return (*self.steps, *(one.entity for one in self.exclusions))
 
     def span(self, clock: RangeClock) -> DateRange:
-        """Whole intervals for trends; all others have none. raises: Invalid"""
+        """Return the range of the question, in whole intervals for trends."""
         if self.visualization == "trends":
             return self.scope.whole_span(self.interval, clock)
         return self.scope.span("day", clock)
@@ -69,12 +73,14 @@ class FunnelsQuery:
 
 @dataclass(frozen=True, slots=True)
 class FunnelCorrelationQuery:
-    """What goes with reaching the last step.
+    """The question of what goes with reaching the last step of a funnel.
 
-    funnel:         its own scope is not read
-    names:          of properties of the person; empty for all
-    event_names:    whose properties are compared
-    source: insights.md section 5i
+    Attributes:
+        funnel: The funnel, whose own scope is not read.
+        names: Properties of the person; empty for all.
+        event_names: The events whose properties are compared.
+
+    Source: insights.md, section 5i.
     """
 
     scope: Scope
@@ -99,5 +105,4 @@ class FunnelCorrelationQuery:
         return "day"
 
     def span(self, clock: RangeClock) -> DateRange:
-        """raises: Invalid"""
         return self.funnel.span(clock)

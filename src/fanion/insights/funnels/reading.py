@@ -1,6 +1,8 @@
-"""Reads the question of a funnel, and of what goes with converting.
+"""Parsing of the question of a funnel, and of a correlation.
 
-source: insights.md section 5
+Every function raises Invalid for a field that it cannot read.
+
+Source: insights.md, section 5.
 """
 
 from collections.abc import Sequence
@@ -32,7 +34,7 @@ from fanion.rest.posthog_insight_fields import OF_KINDS
 
 STEPS_MAX = 20
 EXCLUSIONS_MAX = 20
-BINS_MAX = 1_000  # which may be asked for; fewer are answered
+BINS_MAX = 1_000  # that a question may ask for; the answer has fewer
 WINDOW_SECONDS_MAX = 3_650 * 86_400
 NAMES_MAX = 100
 
@@ -45,7 +47,7 @@ _SECONDS: Final = {
     "week": 7 * 86_400,
     "month": 31 * 86_400,
 }
-# The place of a number, and what only correlation reads; a funnel has all the rest of its names.
+# Names of the place of a number.
 _OF_PLACES = frozenset(
     {
         *("funnel_step", "funnel_step_breakdown", "funnel_custom_steps"),
@@ -62,7 +64,7 @@ _OF_FUNNELS = frozenset(
     }
 )
 _PASSED_OVER = OF_KINDS - _OF_FUNNELS
-# Of the persons behind a correlation, which have their own door.
+# Names for the list of persons behind a correlation, which has an address of its own.
 _OF_CORRELATED_PERSONS = frozenset(
     {
         *("funnel_correlation_person_entity", "funnel_correlation_person_converted"),
@@ -70,21 +72,20 @@ _OF_CORRELATED_PERSONS = frozenset(
         "funnel_correlation_property_values",
     }
 )
-# Of an event: how clients name its place and its kind.
+# Fields of an event that do not affect the funnel: clients write its place and its kind in them.
 _OF_ENTITY = frozenset({"event", "kind", "index", "uuid", "custom_event"})
 
 
 def read_funnels(fields: Fields) -> FunnelsQuery:
-    """raises: Invalid"""
     query = _funnel(fields)
     fields.refuse_unread("Funnels", _PASSED_OVER)
     return query
 
 
 def read_correlation(fields: Fields) -> FunnelCorrelationQuery:
-    """raises: Invalid
+    """Parse the question of a correlation.
 
-    source: insights.md section 5i
+    Source: insights.md, section 5i.
     """
     funnel = _correlated_funnel(fields)
     kind: CorrelationType = fields.choice(
@@ -157,21 +158,21 @@ def _funnel(fields: Fields) -> FunnelsQuery:
 
 
 def _step(entity: Entity, fields: Fields) -> Entity:
-    """A funnel counts persons, whichever of the two words for it is sent."""
+    """Return the step if its math means persons: a funnel counts nothing else."""
     fields.choice("math", ("total", "dau"), "total")
     fields.refuse_unread("Steps of a funnel", _OF_ENTITY)
     return entity
 
 
 def _visualization(fields: Fields) -> Visualization:
-    """The oldest clients ask by `display`."""
+    """Return the visualization, which the oldest clients ask for by `display`."""
     display = fields.choice("display", ("FunnelViz", "ActionsLineGraph"), "FunnelViz")
     default: Visualization = "trends" if display == "ActionsLineGraph" else "steps"
     return fields.choice("funnel_viz_type", get_args(Visualization), default)
 
 
 def _window(fields: Fields) -> Window:
-    """`funnel_window_days` wins."""
+    """Return the window; `funnel_window_days` wins over the other names."""
     most = WINDOW_SECONDS_MAX
     number = fields.whole("funnel_window_interval", 1, most)
     unit: WindowUnit = fields.choice("funnel_window_interval_unit", _UNITS, "day")
@@ -199,7 +200,7 @@ def _attribution(fields: Fields, steps: Sequence[Entity]) -> tuple[Attribution, 
 
 
 def _measured(fields: Fields, steps: Sequence[Entity], kind: Visualization) -> tuple[int, int]:
-    """From the first to the last step unless the question says otherwise."""
+    """Return the first and last measured step, by default those of the whole funnel."""
     last = len(steps) - 1
     if kind == "time_to_convert" and last == 0:
         raise fields.error("events", "Time to convert needs at least two steps.")
@@ -240,7 +241,10 @@ def _counts_groups(fields: Fields) -> bool:
 
 
 def _exclusions(fields: Fields, steps: Sequence[Entity], order: StepOrder) -> tuple[Exclusion, ...]:
-    """source: insights.md section 5d, "400 when" """
+    """Parse the exclusions.
+
+    Source: insights.md, section 5d, "400 when".
+    """
     items = fields.items("exclusions", EXCLUSIONS_MAX)
     return tuple(_exclusion(one, steps, order) for one in items)
 

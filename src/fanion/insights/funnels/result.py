@@ -1,6 +1,6 @@
 """The answer to a funnel, as clients read it.
 
-source: insights.md sections 5f to 5h
+Source: insights.md, sections 5f to 5h.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,22 @@ Rows = Sequence[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FunnelAnswer:
-    """What the answer shows beside the numbers. cohorts: their names by id"""
+    """The parts of the answer beside the numbers.
+
+    Attributes:
+        cohorts: The names of cohorts, by id.
+    """
 
     query: FunnelsQuery
     project_id: int
     cohorts: Mapping[int, str] = field(default_factory=dict)
 
     def steps(self, rows: Rows) -> list[Any]:
-        """rows: as `step_counts` gives them; one list of steps for each value of a breakdown"""
+        """Return the list of steps, or with a breakdown one such list for each value.
+
+        Args:
+            rows: The rows of `step_counts`.
+        """
         urls = PeopleUrls(self.project_id, "funnel", self.query.scope.sent)
         if self.query.breakdowns is None:
             row = rows[0] if rows else ("", *[0] * (3 * len(self.query.steps)))
@@ -79,7 +87,7 @@ class FunnelAnswer:
         }
 
     def _breakdown(self, value: str) -> dict[str, Any]:
-        """`breakdown` is for reading."""
+        """Return the value, and in `breakdown` a label for people."""
         shown = self._value(value)
         if self._is_cohort:
             return {"breakdown": cohort_label(value, self.cohorts), "breakdown_value": shown}
@@ -92,14 +100,18 @@ class FunnelAnswer:
         return found is not None and found.parts[0].type == "cohort"
 
     def _value(self, value: str) -> Any:
-        """A list of texts, or of a cohort its id."""
+        """Return the value as a list of texts; for a cohort, its id."""
         assert self.query.breakdowns is not None
         if self._is_cohort:
             return value if value == "all" else int(value)
         return parts_of(self.query.breakdowns, value)
 
     def trends(self, rows: Rows, intervals: Intervals) -> list[dict[str, Any]]:
-        """rows: as `interval_counts` gives them"""
+        """Return one line, or with a breakdown one for each value.
+
+        Args:
+            rows: The rows of `interval_counts`.
+        """
         found: dict[str, dict[int, tuple[int, int]]] = {}
         for value, bucket, entered, reached in rows:
             found.setdefault(value, {})[int(bucket)] = (entered, reached)
@@ -116,7 +128,7 @@ def _entered(counts: Mapping[int, tuple[int, int]]) -> int:
 
 
 def _line(counts: Mapping[int, tuple[int, int]], intervals: Intervals) -> dict[str, Any]:
-    """Percentages; `count` is how many there are."""
+    """Return percentages by interval; `count` is the number of intervals."""
     data = [_rate(*counts.get(micros(one), (0, 0))) for one in intervals.starts]
     return {
         "count": len(data),
@@ -131,7 +143,11 @@ def _rate(entered: int, reached: int) -> float:
 
 
 def times_to_convert(rows: Rows) -> dict[str, Any]:
-    """rows: as `conversion_times` gives them; one bin more than asked, for the largest."""
+    """Return the bins, one more than asked so that the largest time has a place, and the average.
+
+    Args:
+        rows: The rows of `conversion_times`.
+    """
     if not rows:
         return {"bins": [], "average_conversion_time": None}
     numbers = {int(place): number for _, _, _, _, place, number in rows}

@@ -1,6 +1,6 @@
-"""Calculates funnels in the event store.
+"""Calculation of funnels in the event store.
 
-source: insights.md section 5
+Source: insights.md, section 5.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ POINTS_MAX = 200_000
 
 
 async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> Any:
-    """A list of steps or of lines, or one object. raises: as `Calculation`"""
+    """Return a list of steps or of lines, or one object for the time to convert."""
     if query.visualization == "time_to_convert":
         return await _times_to_convert(calculation, query)
     if not query.steps:
@@ -75,7 +75,7 @@ async def _times_to_convert(calculation: Calculation, query: FunnelsQuery) -> di
 async def find_funnel_actors(
     calculation: Calculation, query: FunnelsQuery, place: FunnelPlace
 ) -> Statement:
-    """Their values: how many steps they reached. raises: as `Calculation`"""
+    """Return the statement of the actors, each with the number of steps that it reached."""
     asked = funnel_sql(calculation, query)
     if place.value == OTHER:
         asked = await with_largest_values(calculation, asked)
@@ -89,12 +89,12 @@ async def find_funnel_actors(
 
 
 def funnel_sql(calculation: Calculation, query: FunnelsQuery) -> FunnelSql:
-    """raises: Invalid for an empty range"""
+    """Return the base of the funnel's statements; raise Invalid for an empty range."""
     return FunnelSql(calculation.context, query, query.span(calculation.clock))
 
 
 def values_max(query: FunnelsQuery) -> int:
-    """Of the breakdown; each cohort has an entry."""
+    """Return how many values of the breakdown have an entry; each cohort has one."""
     if query.breakdowns is None:
         return 1
     is_cohort = query.breakdowns.parts[0].type == "cohort"
@@ -102,7 +102,7 @@ def values_max(query: FunnelsQuery) -> int:
 
 
 async def with_largest_values(calculation: Calculation, asked: FunnelSql) -> FunnelSql:
-    """All values beyond the largest become one. raises: as `Calculation`"""
+    """Return the funnel with the largest values as `shown`, so that all others become OTHER."""
     rows = await calculation.rows(step_counts(asked, values_max(asked.query) + 1))
     if len(rows) <= values_max(asked.query):
         return asked

@@ -1,6 +1,6 @@
 """The statements of a funnel.
 
-source: insights.md sections 5, 13 and 17
+Source: insights.md, sections 5, 13 and 17.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from fanion.insights.sql.breakdown import only_shown
 from fanion.insights.sql.compiler import OTHER, Compiler, Statement
 from fanion.properties.bindings import micros
 
-# Of several tries that reach equally far, the times are averages.
+# Averages the times of an actor over its tries that reach equally far.
 _PEOPLE = """
   SELECT actor, value, level{times}
     FROM (SELECT actor, {value} AS value,
@@ -32,7 +32,7 @@ ORDER BY entered DESC, value
    LIMIT {limit}
 """
 
-# An actor has one value, so that those of the values which are not shown can be added up.
+# An actor has one value, so the counts of values that are not shown can be added up.
 _RANKED = """
   SELECT if(place <= {limit}, value, {other}) AS shown, sum(entered) AS total{counts}{times}
     FROM (SELECT *, row_number() OVER (ORDER BY entered DESC, value) AS place
@@ -50,7 +50,7 @@ GROUP BY value, bucket
 ORDER BY value, bucket
 """
 
-# Each actor once an interval, with the best try that began in it.
+# Has each actor once for each interval, with the best try that began in it.
 _IN_INTERVALS = """
   SELECT actor, bucket, best.1 AS level, best.2 AS value
     FROM (SELECT actor, bucket, argMax((level, value), (level, -toInt64(place))) AS best
@@ -90,8 +90,10 @@ ORDER BY place
 
 
 def step_counts(asked: FunnelSql, limit: int) -> Statement:
-    """Rows: value, how many reached each step, then for each step but the first the average and
-    the median of the seconds from the one before it; the largest first step first.
+    """Return the statement of the steps' counts and times, with the largest first step first.
+
+    Rows: value; how many reached each step; then, for each step but the first, the average and the
+    median of the seconds since the previous step.
     """
     compiler = Compiler(asked.context)
     size = len(asked.query.steps)
@@ -110,9 +112,11 @@ def step_counts(asked: FunnelSql, limit: int) -> Statement:
 
 
 def ranked_step_counts(asked: FunnelSql, limit: int) -> Statement:
-    """Rows as of `step_counts`: of the values with the most actors, then OTHER for all the rest.
+    """Return the statement of `step_counts` in which all but the largest values are OTHER.
 
-    asked: a funnel in which an actor has one value
+    Args:
+        asked: A funnel in which an actor has one value.
+        limit: How many values are kept, those with the most actors.
     """
     compiler = Compiler(asked.context)
     numbers = range(2, len(asked.query.steps) + 1)
@@ -139,8 +143,10 @@ def ranked_step_counts(asked: FunnelSql, limit: int) -> Statement:
 
 
 def interval_counts(asked: FunnelSql, starts: Sequence[datetime]) -> Statement:
-    """Rows: value, start of the interval in microseconds, how many reached the step from which is
-    measured, and how many of them the one to which.
+    """Return the statement of the conversions by interval.
+
+    Rows: value; start of the interval in microseconds; how many reached the first measured step;
+    how many of them reached the last measured one.
     """
     compiler = Compiler(asked.context)
     query = asked.query
@@ -151,8 +157,10 @@ def interval_counts(asked: FunnelSql, starts: Sequence[datetime]) -> Statement:
 
 
 def conversion_times(asked: FunnelSql) -> Statement:
-    """Rows: start, width and number of the bins, average in seconds, number of a bin that is not
-    empty, persons in it.
+    """Return the statement of the histogram of conversion times.
+
+    Rows: start, width and number of the bins; average in seconds; number of a bin that is not
+    empty; persons in this bin.
     """
     compiler = Compiler(asked.context)
     query = asked.query
@@ -168,14 +176,17 @@ def conversion_times(asked: FunnelSql) -> Statement:
 
 
 def _bins(wanted: int | None) -> str:
-    """source: insights.md section 5h"""
+    """Return SQL for the number of bins.
+
+    Source: insights.md, section 5h.
+    """
     if wanted is not None:
         return f"toInt64({min(max(wanted, 1), 90)})"
     return "toInt64(least(60, greatest(1, ceil(cbrt(number)))))"
 
 
 def actors_of_steps(asked: FunnelSql, levels: Sequence[int], value: str | None = None) -> Statement:
-    """Rows: actor, level, of all who reached exactly one of these levels."""
+    """Return the statement of rows (actor, level), for actors with exactly one of these levels."""
     compiler = Compiler(asked.context)
     where = f"level IN {compiler.bindings.add(list(levels), 'Array(UInt8)')}"
     where += _of_value(compiler, asked, value)
@@ -191,7 +202,12 @@ def actors_of_interval(
     dropped: bool,
     value: str | None = None,
 ) -> Statement:
-    """Rows: actor, level, of all who began in the interval that starts with `place`."""
+    """Return the statement of rows (actor, level), for actors that began in one interval.
+
+    Args:
+        place: The start of the interval.
+        dropped: Whether those are meant who did not reach the last measured step.
+    """
     compiler = Compiler(asked.context)
     query = asked.query
     where = f"bucket = {compiler.bindings.add(micros(place), 'Int64')} AND "
@@ -214,7 +230,7 @@ def _of_value(compiler: Compiler, asked: FunnelSql, value: str | None) -> str:
 def _people(
     compiler: Compiler, asked: FunnelSql, numbers: Sequence[int], reached: str = "1"
 ) -> str:
-    """Rows: actor, value, level, seconds to each of these steps, which count from 1."""
+    """Return rows (actor, value, level, seconds to each of these steps); steps count from 1."""
     times = "".join(f", {_seconds(number)} AS seconds_{number}" for number in numbers)
     return _PEOPLE.format(
         times=times,
@@ -225,7 +241,7 @@ def _people(
 
 
 def _seconds(number: int) -> str:
-    """To this step from the one before it."""
+    """Return SQL for the seconds to a step from the previous one."""
     return f"arrayAvg(arrayMap(try -> try.{number + 1} - try.{number}, best)) / 1e6"
 
 
@@ -241,12 +257,12 @@ def _in_intervals(compiler: Compiler, asked: FunnelSql, starts: Sequence[datetim
 
 
 def _attributed(asked: FunnelSql) -> str:
-    """Who never reached the step whose event gives the value is in no funnel."""
+    """Return the condition that an actor reached the step that gives its value, if a step does."""
     return f"level > {asked.query.attribution_step}" if asked.valued_tries else "1"
 
 
 def _try_value(compiler: Compiler, asked: FunnelSql, one: str) -> str | None:
-    """The value of a try, where it has one of its own."""
+    """Return SQL for the value of a try, None if tries have none."""
     if not asked.valued_tries:
         return None
     return only_shown(compiler, f"{one}.{len(asked.query.steps) + 2}", asked.shown)

@@ -1,11 +1,12 @@
-"""How the steps of a funnel relate to one another, as an event may be several of them.
+"""The relations between the steps of a funnel, as an event may match several of them.
 
-An event is used for one step. How many of some steps some events can be is a question of matching,
-which Hall's theorem answers: all of them, if for every set of steps there are as many events that
-are any of it. Not every set has to be looked at: where one of two steps always contains the other
-or has nothing in common with it, those steps that are equal or contained in one are enough.
+An event is used for one step. How many of some steps can take some events is a matching problem,
+which Hall's theorem answers: all of them, if for every set of these steps at least as many events
+match any step of the set as the set has steps. Not every set has to be checked: if of any two steps
+one contains the other, or they have no event in common, it is enough to check the steps that are
+equal to one step or contained in it.
 
-source: insights.md section 5a, "Rule"
+Source: insights.md, section 5a, "Rule".
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,8 @@ from typing import Final
 from fanion.insights.query import Entity
 from fanion.properties.filters import ConditionGroup, Node
 
-# Of steps that have something in common, none of which contains the others, so many are looked at
-# in every combination, 15 of them; of more each one, those that follow one another, and all.
+# Up to so many overlapping steps, none of which contains all the others, are checked in every
+# combination, 15 of them. Of more, each one, each pair of neighbours, and all together are checked.
 COMBINED_MAX: Final = 4
 _Kind = tuple[int, ...]
 
@@ -26,7 +27,9 @@ _Kind = tuple[int, ...]
 class Nest:
     """A step with those that it contains.
 
-    equal: the numbers of the steps, from 0, that are this one; inner: of what it contains
+    Attributes:
+        equal: The numbers, from 0, of the steps that are equal to this one, itself included.
+        inner: The groups of the steps that it contains.
     """
 
     equal: tuple[int, ...]
@@ -39,15 +42,21 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Steps of which none contains all the others. unions: sets of them, each with all that it
-    contains"""
+    """Overlapping steps of which none contains all the others.
+
+    Attributes:
+        unions: Sets of these steps, each with all the steps that it contains.
+    """
 
     steps: tuple[int, ...]
     unions: tuple[tuple[int, ...], ...]
 
 
 def contains(outer: Entity, inner: Entity) -> bool:
-    """Every event of `inner` is one of `outer`: the same event with as many conditions or fewer."""
+    """Return whether every event of `inner` matches `outer`, judged by their form.
+
+    This holds if `outer` has the same event, or any, and only conditions that `inner` has too.
+    """
     if outer.event is not None and outer.event != inner.event:
         return False
     own = list(_all_of(inner.properties))
@@ -55,7 +64,7 @@ def contains(outer: Entity, inner: Entity) -> bool:
 
 
 def are_disjoint(steps: Sequence[Entity]) -> bool:
-    """Whether no event can be two of the steps."""
+    """Return whether no event can match two of the steps."""
     return not any(_can_share(one, other) for one, other in combinations(steps, 2))
 
 
@@ -66,7 +75,7 @@ def related(steps: Sequence[Entity]) -> tuple[Nest | Cluster, ...]:
 
 
 def sets_of(groups: Sequence[Nest | Cluster]) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of steps that have to be looked at."""
+    """Yield the sets of steps that have to be checked."""
     for group in groups:
         if isinstance(group, Cluster):
             yield from group.unions
@@ -79,7 +88,7 @@ def _grouped(steps: Sequence[Entity], kinds: Sequence[_Kind]) -> Iterator[Nest |
     left = list(kinds)
     while left:
         group = [left.pop(0)]
-        for one in group:  # grows while it is read
+        for one in group:  # the loop extends it
             near = [kind for kind in left if _can_share(steps[one[0]], steps[kind[0]])]
             group += near
             left = [kind for kind in left if kind not in near]
@@ -122,12 +131,12 @@ def _are_equal(one: Entity, other: Entity) -> bool:
 
 
 def _can_share(one: Entity, other: Entity) -> bool:
-    """Whether an event may be both, whatever their conditions are."""
+    """Return whether an event may match both, whatever their conditions are."""
     return None in (one.event, other.event) or one.event == other.event
 
 
 def _all_of(node: Node | None) -> Iterator[Node]:
-    """Conditions that must all hold."""
+    """Yield the conditions that must all hold."""
     if isinstance(node, ConditionGroup) and (node.type == "AND" or len(node.children) == 1):
         for child in node.children:
             yield from _all_of(child)

@@ -1,6 +1,6 @@
 """The tries of a strict funnel.
 
-source: insights.md section 5b
+Source: insights.md, section 5b.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,10 @@ from fanion.insights.funnels.tries_sql import TriesByMask
 
 
 class StrictTries(TriesByMask):
-    """The steps are elements that follow one another: the array shifted by 1, 2, …"""
+    """The tries of a strict funnel: its steps are consecutive elements.
+
+    They are found by shifting the array of elements by 1, 2 and so on.
+    """
 
     def tries(self) -> str:
         shifted = [f"arrayShiftLeft(elements, {number})" for number in range(1, self.size)]

@@ -1,14 +1,14 @@
 """The tries of each actor: one for every event in the range with which a funnel can begin.
 
-A try is `(level, t1, …, tn)`: how many steps it reached and when, 0 for steps that it did not
-reach; with attribution by `step`, `(level, t1, …, tn, value)`. Tries in which an excluded event
-happened are left out.
+A try is `(level, t1, …, tn)`: how many steps it reached and when, with 0 for steps that it did not
+reach. With attribution by `step` it is `(level, t1, …, tn, value)`. Tries in which an excluded
+event happened are left out.
 
-All is computed with functions that read an array once, however long it is: `arrayReverseFill`
-gives every element what comes next. A lambda that searched the array for each element would take
-the square of its length, in time and in memory.
+Everything is computed with functions that read an array once, however long it is:
+`arrayReverseFill` gives every element what comes next. A lambda that searched the array for each
+element would take time and memory in the square of its length.
 
-source: insights.md sections 5a to 5d
+Source: insights.md, sections 5a to 5d.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,11 @@ _MICROS = 1_000_000
 
 
 def window_end(compiler: Compiler, asked: FunnelSql, start: str) -> str:
-    """The last instant of the window of a try. start: when it began, as elements have it"""
+    """Return SQL for the last instant of the window of a try.
+
+    Args:
+        start: When the try began, on the scale of `at` in elements.
+    """
     window: Window = asked.query.window
     if window.unit != "month":
         return f"({start} + {window.number * _SECONDS[window.unit] * _MICROS})"
@@ -37,7 +41,9 @@ def window_end(compiler: Compiler, asked: FunnelSql, start: str) -> str:
 class Tries(ABC):
     """The tries of one order of steps.
 
-    size: of the steps; with_value: a try has the value of the event of one step
+    Attributes:
+        size: The number of steps.
+        with_value: Whether a try has the value of the event of one step.
     """
 
     def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
@@ -49,18 +55,22 @@ class Tries(ABC):
 
     @abstractmethod
     def tries(self) -> str:
-        """Return an expression over the rows of `source`."""
+        """Return SQL for the array of tries, over the rows of `source`."""
 
     def source(self, elements: str) -> str:
-        """Return a statement with what `tries` needs beside `elements`."""
+        """Return a statement that adds what `tries` needs to the rows of `elements`."""
         return elements
 
     def limit(self, start: str) -> str:
         return window_end(self.compiler, self.asked, start)
 
     def counted(self, made: str) -> str:
-        """made: an array of `(level, last instant, t1, …, tn, x1, …, xm)`, and the value where it
-        is wanted. x: when each exclusion came after its first step, 0 for never
+        """Return SQL for the tries that no exclusion removes.
+
+        Args:
+            made: An array of `(level, last instant, t1, …, tn, x1, …, xm)`, followed by the value
+                if tries have one. Each x says when an exclusion came after its first step, 0 for
+                never.
         """
         times = [f"one.{place}" for place in range(3, self.size + 3)]
         found = [f"one.{place + self.size + 3}" for place in range(len(self.query.exclusions))]
@@ -86,7 +96,7 @@ class TriesByMask(Tries):
         return f"bitAnd({element}.3, {sum(1 << number for number in set(numbers))}) != 0"
 
     def excluded_later(self, place: int) -> str:
-        """For each element, when an excluded event comes at a later instant; 0 for never."""
+        """Return SQL for when an excluded event comes after the instant of each element, or 0."""
         is_excluded = self.is_bit(self.size + place)
         next_one = (
             f"arrayReverseFill(x -> x != 0, arrayMap(one -> if({is_excluded}, one.1, 0), elements))"

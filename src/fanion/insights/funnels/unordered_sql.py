@@ -1,6 +1,6 @@
 """The tries of an unordered funnel.
 
-source: insights.md section 5c
+Source: insights.md, section 5c.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,15 +10,16 @@ from fanion.insights.funnels.steps import Cluster, Nest, related, sets_of
 from fanion.insights.funnels.tries_sql import TriesByMask
 from fanion.insights.sql.compiler import Compiler
 
-# Later than any window ends; 0 is never too, in arrays of times.
+# Later than the end of any window. In arrays of times, 0 means never as well.
 _NEVER = "18446744073709551615"
 
 
 class UnorderedTries(TriesByMask):
-    """When so many of the steps have an event each, seen from the first event of each instant.
+    """The tries of an unordered funnel, which begin at the first event of each instant.
 
-    A time is the k-th from there on at which an event is any of a set of steps. k of these steps
-    are done at the k-th time of the set, unless smaller sets of them have too few events.
+    The k-th time of a set of steps is when, from there on, an event matches any of its steps for
+    the k-th time. At that time k of these steps are done, unless smaller sets of them have too few
+    events.
     """
 
     def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
@@ -53,7 +54,7 @@ class UnorderedTries(TriesByMask):
         return self.counted(f"arrayMap(one -> tuple({parts}), {done})")
 
     def time_of(self, some: tuple[int, ...], k: int) -> str:
-        """For each element, when an event is any of the steps for the k-th time from there on."""
+        """Return SQL for when, from each element on, any of the steps is matched a k-th time."""
         found = f"arrayMap(one -> if({self.is_any(some)}, one.1, 0), elements)"
         found = f"arrayReverseFill(time -> time != 0, {found})"
         for _ in range(k - 1):
@@ -66,7 +67,7 @@ class UnorderedTries(TriesByMask):
         return found
 
     def of_seen(self, excluded: Sequence[str]) -> str:
-        """The times of the steps within the window, the last instant, the exclusions."""
+        """Return SQL for the times of steps in the window, its last instant, and the exclusions."""
         limit = self.limit("one.1")
         all_times = self.done(self.groups)
         done = f"arraySort(arrayFilter(time -> time != 0 AND time <= {limit}, {all_times}))"
@@ -75,7 +76,7 @@ class UnorderedTries(TriesByMask):
         return f"tuple({', '.join([found, limit, *excluded])})"
 
     def done(self, groups: Sequence[Nest | Cluster]) -> str:
-        """An array of when each of the steps of these groups is done, in no order."""
+        """Return SQL for an unsorted array of when each step of these groups is done."""
         times: list[str] = []
         arrays = []
         for group in groups:
@@ -92,7 +93,7 @@ class UnorderedTries(TriesByMask):
         )
 
     def done_with_inner(self, nest: Nest) -> str:
-        """The outer steps take what the inner ones leave."""
+        """Return SQL for the times of a nest: its own steps take the events left by inner ones."""
         own = ", ".join(self.time(nest.steps, k) for k in range(1, len(nest.steps) + 1))
         first = ", ".join(["toUInt64(0)"] * len(nest.equal))
         inner = f"arraySort(arrayMap({_ENDLESS}, {self.done(nest.inner)}))"
@@ -112,7 +113,7 @@ class UnorderedTries(TriesByMask):
             yield f"greatest({', '.join(needed)})" if len(needed) > 1 else needed[0]
 
     def time(self, some: tuple[int, ...], k: int) -> str:
-        """Of the row that `of_seen` reads."""
+        """Return SQL for a time in the row that `of_seen` reads."""
         return f"seen.{list(self.names).index((some, k)) + 2}"
 
 

@@ -1,6 +1,6 @@
-"""The value of a funnel's breakdown, as one text: of several properties the JSON of a list.
+"""The value of a funnel's breakdown as one text; several properties are the JSON of a list.
 
-source: insights.md sections 2e and 5g
+Source: insights.md, sections 2e and 5g.
 """
 
 import json
@@ -13,25 +13,25 @@ from fanion.insights.sql.compiler import NONE, OTHER, Compiler
 
 
 def event_value(compiler: Compiler, query: FunnelsQuery) -> str:
-    """Of a row of `events`."""
+    """Return SQL for the value of a row of `events`."""
     parts = list(BreakdownSql(compiler, query.breakdowns).event_columns().values())
     return parts[0] if len(parts) == 1 else f"toJSONString([{', '.join(parts)}])"
 
 
 def no_value(breakdowns: Breakdowns) -> str:
-    """The text of a row without any of the properties."""
+    """Return the text for a row without any of the properties."""
     count = len(breakdowns.parts)
     return NONE if count == 1 else json.dumps([NONE] * count, separators=(",", ":"))
 
 
 def parts_of(breakdowns: Breakdowns, value: str) -> list[str]:
-    """As it is answered; OTHER stays as it is."""
+    """Return the parts of a value as answers have them; OTHER stays as it is."""
     found = [value] if len(breakdowns.parts) == 1 or value == OTHER else json.loads(value)
     return ["" if one == NONE else one for one in found]
 
 
 def text_of_parts(breakdowns: Breakdowns, parts: Sequence[str]) -> str:
-    """The reverse of `parts_of`."""
+    """Return the text of a value, the reverse of `parts_of`."""
     found = [part or NONE for part in parts]
     if len(breakdowns.parts) == 1 or found == [OTHER]:
         return found[0]
@@ -39,7 +39,11 @@ def text_of_parts(breakdowns: Breakdowns, parts: Sequence[str]) -> str:
 
 
 def bound_value(compiler: Compiler, breakdowns: Breakdowns, value: str) -> str:
-    """value: as `text_of_parts` writes it; the engine writes the same list with other escapes"""
+    """Return SQL for a value, to compare with values of the engine.
+
+    Args:
+        value: As `text_of_parts` writes it. The engine writes the same list with other escapes.
+    """
     if breakdowns.parts[0].type == "cohort" or len(breakdowns.parts) == 1 or value == OTHER:
         return compiler.bindings.text(value)
     return f"toJSONString({compiler.bindings.texts(json.loads(value))})"
