@@ -1,6 +1,6 @@
 """Retention: of those who did something first, how many did something later.
 
-source: insights.md sections 1b, 6 and 13
+Source: insights.md, sections 1b, 6 and 13.
 """
 
 from typing import Final

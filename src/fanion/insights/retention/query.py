@@ -1,6 +1,6 @@
 """The question of retention: who came back, and after how many intervals.
 
-source: insights.md section 6
+Source: insights.md, section 6.
 """
 
 from dataclasses import dataclass, replace
@@ -22,10 +22,10 @@ from fanion.rest.posthog_insight_fields import DISPLAYS, OF_KINDS
 
 RetentionType = Literal["retention_recurring", "retention_first_time"]
 
-# Of questions by `filters`, and of those by `query`, whose translation names it.
+# The defaults of `filters`, and of a `query`, whose translation sets it.
 TOTAL_INTERVALS: Final = 11
 TOTAL_INTERVALS_OF_QUERIES: Final = 7
-# They are the bits of a number.
+# Intervals are the bits of a 64-bit number.
 TOTAL_INTERVALS_MAX: Final = 64
 OCCURRENCES_MAX: Final = 1_000_000
 ENTITY_DEFAULT: Final = Entity("$pageview", name="$pageview")
@@ -47,9 +47,13 @@ _LONG_AGO: Final = Bound("1900-01-02", moment=datetime(1900, 1, 2, tzinfo=UTC))
 
 @dataclass(frozen=True, slots=True)
 class RetentionQuery:
-    """total_intervals: values of the first row, and rows of a question without `date_from`
-    cumulative:         a value counts who came back then or later
-    occurrences:        events that an interval needs for having come back in it
+    """The question of retention.
+
+    Attributes:
+        total_intervals: The number of values in the first row, and of rows if there is no
+            `date_from`.
+        cumulative: Whether a value counts those who came back then or later.
+        occurrences: The number of events that an interval needs for coming back in it.
     """
 
     scope: Scope
@@ -76,17 +80,19 @@ class RetentionQuery:
 
     @property
     def rows_max(self) -> int:
-        """How many rows there can be."""
+        """Return how many rows there can be."""
         is_open = self.scope.since.text is None
         return self.total_intervals if is_open else TOTAL_INTERVALS_MAX
 
     def span(self, clock: RangeClock) -> DateRange:
-        """Of its rows. raises: Invalid"""
+        """Return the range of the rows."""
         return self.rows(clock)[0]
 
     def rows(self, clock: RangeClock) -> tuple[DateRange, Intervals]:
-        """Return whole intervals: from that of `date_from`, or the last `total_intervals`, up to
-        that of `date_to`.
+        """Return the range of the rows and their intervals, which are whole.
+
+        They begin with the interval of `date_from`, or are the last `total_intervals`; they end
+        with the interval of `date_to`.
 
         Raises:
             Invalid: There are more than TOTAL_INTERVALS_MAX, or none.
@@ -107,7 +113,7 @@ class RetentionQuery:
         return span, rows
 
     def _until(self, clock: RangeClock) -> datetime:
-        """The last instant of the range; a time itself, with which an interval may begin."""
+        """Return the last instant of the range: a time itself, as an interval may begin with it."""
         until = self.scope.until
         if until.moment is None:
             return resolve(_LONG_AGO, until, self.period, clock).end - MICROSECOND
@@ -115,10 +121,9 @@ class RetentionQuery:
 
 
 def read_retention(fields: Fields) -> RetentionQuery:
-    """raises: Invalid"""
     fields.choice("insight", ("RETENTION", "retention"), "RETENTION")
-    fields.choice("display", DISPLAYS, "ActionsTable")  # only drawn
-    # What newer clients name for what is always so.
+    fields.choice("display", DISPLAYS, "ActionsTable")  # only affects drawing
+    # Newer clients name what is always the case here.
     fields.choice("aggregation_type", ("count",), "count")
     fields.choice("time_window_mode", ("strict_calendar_dates",), "strict_calendar_dates")
     scope = parse_scope(fields)
@@ -155,7 +160,7 @@ def _type(fields: Fields) -> RetentionType:
 
 
 def _breakdowns(fields: Fields, scope: Scope) -> Breakdowns | None:
-    """Cohorts that are named are all shown. raises: Invalid"""
+    """Parse the breakdown; all cohorts that it names are shown."""
     found = parse_breakdowns(fields)
     if found is None:
         return None

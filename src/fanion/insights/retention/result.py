@@ -1,6 +1,6 @@
 """The answer to a question of retention, as clients read it.
 
-source: insights.md section 6
+Source: insights.md, section 6.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ from fanion.insights.query import Breakdowns
 from fanion.insights.retention.query import RetentionQuery
 from fanion.insights.sql.compiler import OTHER
 
-# The address of the persons behind a row, or a value of it, of an entry of the breakdown.
+# Returns the address of the persons behind a row, or behind a value in it.
 Url = Callable[..., str]
 _Counts = Mapping[tuple[int, int], int]
 _NO_COUNTS: Final[_Counts] = {}
@@ -28,10 +28,12 @@ def retention_result(
     found: Iterable[tuple[str, int, int, int]],
     url: Url,
 ) -> list[dict[str, Any]]:
-    """A triangle: what lies ahead is not known. With a breakdown one for each value, the largest
-    first.
+    """Return a triangle of rows: what lies in the future is not known.
 
-    found: value, row from 1, intervals later, persons
+    With a breakdown each value has a triangle, the largest first.
+
+    Args:
+        found: Tuples (value, row from 1, intervals later, persons).
     """
     by_value: dict[str, dict[tuple[int, int], int]] = {}
     for value, row, ahead, persons in found:
@@ -50,7 +52,7 @@ def retention_result(
 
 
 def _value(breakdowns: Breakdowns, value: str) -> Mapping[str, Any]:
-    """Text; of cohorts their ids; of several properties a list of texts."""
+    """Return the value of the breakdown: text, the id of a cohort, or a list of texts."""
     shown: Any = value
     if all(one.type == "cohort" for one in breakdowns.parts):
         shown = int(value) if value.isdecimal() else value

@@ -1,6 +1,6 @@
-"""Calculates retention in the event store.
+"""Calculation of retention in the event store.
 
-source: insights.md sections 6 and 13
+Source: insights.md, sections 6 and 13.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ CELLS_MAX: Final = 100_000
 async def calculate_retention(
     calculation: Calculation, query: RetentionQuery
 ) -> list[dict[str, Any]]:
-    """One entry for each row, and value of the breakdown. raises: as `Calculation`"""
+    """Return one entry for each row and value of the breakdown."""
     asked, rows = _asked(calculation, query)
     if asked.cells * (asked.limit + 1) > CELLS_MAX:
         detail = f"The result has more than {CELLS_MAX} numbers. Use fewer intervals."
@@ -53,7 +53,6 @@ async def calculate_retention(
 
 
 def read_retention_place(fields: Fields, query: RetentionQuery) -> RetentionPlace:
-    """raises: Invalid"""
     row = fields.whole("selected_interval", 0, query.rows_max - 1)
     if row is None:
         raise fields.error("selected_interval", "This field is required.")
@@ -63,7 +62,7 @@ def read_retention_place(fields: Fields, query: RetentionQuery) -> RetentionPlac
 
 
 def _value(fields: Fields, query: RetentionQuery) -> str | tuple[str, ...] | None:
-    """As answers write it; a list may be its JSON text. raises: Invalid"""
+    """Parse a value as answers write it; a list may be JSON text."""
     name, raw = "breakdown_value", fields.raw("breakdown_value")
     if raw is None or raw == "":
         return None
@@ -84,7 +83,7 @@ def _value(fields: Fields, query: RetentionQuery) -> str | tuple[str, ...] | Non
 async def find_retention_actors(
     calculation: Calculation, query: RetentionQuery, place: RetentionPlace
 ) -> Statement:
-    """Their values: `appearances`, for each value of the row whether they are in it."""
+    """Return the statement of the actors, each with 0 or 1 for every value of the row."""
     asked, _ = _asked(calculation, query)
     _require_in_rows(place, asked)
     values = await _largest(calculation, asked) if place.value == OTHER else None

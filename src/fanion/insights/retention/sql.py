@@ -1,9 +1,9 @@
 """The statements of retention.
 
-Of each person two sets of rows are read, as bits of a number: those in which it began, and those in
+Each person has two sets of rows, as the bits of two numbers: rows in which it began, and rows in
 which it came back. Persons with the same sets are counted together, then pairs of both.
 
-source: insights.md sections 6 and 17
+Source: insights.md, sections 6 and 17.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from fanion.insights.sql.breakdown import BreakdownSql, only_shown
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.properties.bindings import micros
 
-# By stored person. An event is a target, a return, or both.
+# Grouped by stored person. An event is a target, a return, or both.
 FOUND = """
   SELECT who{own}, {began} AS began, groupBitOr(if({is_return}, bit, 0)) AS returned
     FROM ({events})
@@ -31,7 +31,7 @@ EVENTS = """
    WHERE {where}
 """
 
-# By person now.
+# Grouped by the current person.
 SETS = """
   SELECT actor, value, {began} AS began, groupBitOr(returned) AS returned
     FROM (SELECT actor, {value} AS own_value, {shown} AS value, began, returned
@@ -40,7 +40,7 @@ SETS = """
 GROUP BY actor, value
 """
 
-# Where a row needs so many events for having come back in it, each event counts once.
+# Used if coming back takes several events in a row of the answer. Each event counts once.
 FOUND_COUNTED = """
   SELECT who{own}, bit, {began} AS began, countIf({is_return}) AS events
     FROM ({events} LIMIT 1 BY uuid)
@@ -99,7 +99,11 @@ _LONG_AGO: Final = datetime(1900, 1, 2, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RetentionRows:
-    """starts: of the rows, in `span`"""
+    """The base of the statements of retention.
+
+    Attributes:
+        starts: The starts of the rows, in `span`.
+    """
 
     context: SqlContext
     query: RetentionQuery
@@ -112,7 +116,7 @@ class RetentionRows:
 
     @property
     def cells(self) -> int:
-        """Pairs of rows that the statement counts, of one value of the breakdown."""
+        """Return how many pairs of rows the statement counts for one value of the breakdown."""
         return len(self.starts) * (len(self.starts) + 1) // 2
 
     def values_of(self, row: int) -> int:
@@ -122,9 +126,12 @@ class RetentionRows:
 
 @dataclass(frozen=True, slots=True)
 class RetentionPlace:
-    """A row, from 0; a value in it, from 0, or all; an entry of the breakdown, or all.
+    """The place of a number in the answer to a question of retention.
 
-    value: the values of several properties are a tuple
+    Attributes:
+        row: From 0.
+        ahead: The index of the value in the row, from 0; None for the whole row.
+        value: The value of the breakdown, a tuple for several properties; None for all.
     """
 
     row: int
@@ -133,17 +140,18 @@ class RetentionPlace:
 
 
 def largest_values(asked: RetentionRows) -> Statement:
-    """Rows: values of the breakdown, those with the most persons first."""
+    """Return the statement of the values of the breakdown with the most persons, largest first."""
     compiler = Compiler(asked.context)
     sets = _sets(compiler, asked, None)
     return compiler.statement(LARGEST.format(sets=sets, limit=asked.limit))
 
 
 def retention_statement(asked: RetentionRows, values: Sequence[str] | None) -> Statement:
-    """Rows: value, row from 1, rows later, persons.
+    """Return the statement of rows (value, row from 1, rows later, persons).
 
-    values: values of the breakdown with rows of their own, all others are OTHER; None for all
-            values, with one row more than those that are shown can have
+    Args:
+        values: The values of the breakdown with rows of their own, while all others are OTHER. None
+            for all values, with one row more than those that are shown can have.
     """
     compiler = Compiler(asked.context)
     ahead = _AHEAD_CUMULATIVE if asked.query.cumulative else _AHEAD
@@ -156,7 +164,7 @@ def retention_statement(asked: RetentionRows, values: Sequence[str] | None) -> S
 def actors_statement(
     asked: RetentionRows, place: RetentionPlace, values: Sequence[str] | None
 ) -> Statement:
-    """Rows: actor, for each value of the row whether it is in it."""
+    """Return the statement of rows (actor, a list of 0 or 1 for each value of the row)."""
     compiler = Compiler(asked.context)
     row = compiler.bindings.add(place.row, "UInt64")
     chosen = f"bitTest(began, {row})"
@@ -215,7 +223,7 @@ def _events(compiler: Compiler, asked: RetentionRows, own: Mapping[str, str]) ->
 
 
 def _where(compiler: Compiler, asked: RetentionRows) -> str:
-    """Of all time for the first one of a person, but then only what can be that."""
+    """Return the condition on events; if first times count, target events of all time are read."""
     if asked.query.type != "retention_first_time":
         return compiler.where(asked.span, asked.query.entities)
     where = compiler.where(DateRange(_LONG_AGO, asked.span.end), asked.query.entities)
@@ -231,7 +239,7 @@ def _first_bit(compiler: Compiler, asked: RetentionRows) -> str:
 
 
 def _bit(compiler: Compiler, asked: RetentionRows, at: str) -> str:
-    """Of the row that a time lies in; the first row has the lowest."""
+    """Return SQL for the bit of the row that a time lies in; the first row has the lowest bit."""
     bind = compiler.bindings
     starts = bind.add([micros(one) for one in asked.starts], "Array(Int64)")
     bits = bind.add([1 << place for place in range(len(asked.starts))], "Array(UInt64)")
