@@ -1,6 +1,6 @@
 """Stickiness: in how many intervals persons did something.
 
-source: insights.md sections 1b, 7 and 13
+Source: insights.md, sections 1b, 7 and 13.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ from fanion.insights.stickiness.service import (
 
 
 def group_type_of_stickiness(query: StickinessQuery, place: StickinessPlace) -> int | None:
-    """Each series may count groups."""
+    """Return the type of the groups that the series counts, or else that of the question."""
     own = query.series[place.series].group_type_index
     return group_type_of(query, place) if own is None else own
 

@@ -1,6 +1,6 @@
 """The question of stickiness: in how many intervals persons did something.
 
-source: insights.md section 7
+Source: insights.md, section 7.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,12 @@ _OPERATORS: Final[tuple[Operator, ...]] = ("gte", "lte", "exact")
 
 @dataclass(frozen=True, slots=True)
 class StickinessSeries:
-    """group_type_index: groups of this type are counted; None for persons, or as the scope says"""
+    """One series.
+
+    Attributes:
+        group_type_index: The type of the groups that are counted; None to count what the question
+            does.
+    """
 
     entity: Entity
     group_type_index: int | None = None
@@ -38,7 +43,7 @@ class StickinessSeries:
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """How many events an interval needs, of those that have any."""
+    """The number of events that an interval needs to count."""
 
     operator: Operator
     value: int
@@ -46,8 +51,11 @@ class Criteria:
 
 @dataclass(frozen=True, slots=True)
 class StickinessQuery:
-    """cumulative: in so many intervals or more
-    compare_to: how much earlier the range to compare with is; None: it is the one just before
+    """The question of stickiness.
+
+    Attributes:
+        cumulative: Whether a number counts actors with so many intervals or more.
+        compare_to: How much earlier the range to compare with is; None for the one just before.
     """
 
     scope: Scope
@@ -67,15 +75,13 @@ class StickinessQuery:
         return None
 
     def span(self, clock: RangeClock) -> DateRange:
-        """raises: Invalid"""
         return self.scope.whole_span(self.interval, clock)
 
 
 def read_stickiness(fields: Fields) -> StickinessQuery:
-    """raises: Invalid"""
     fields.choice("insight", ("STICKINESS", "stickiness", "TRENDS", "trends"), "STICKINESS")
     fields.choice("shown_as", ("Stickiness",), "Stickiness")
-    # Only drawn.
+    # Only affects drawing.
     fields.choice("display", DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS, "ActionsLineGraph")
     query = StickinessQuery(
         scope=parse_scope(fields),
@@ -92,7 +98,7 @@ def read_stickiness(fields: Fields) -> StickinessQuery:
 
 
 def _series(entity: Entity, fields: Fields) -> StickinessSeries:
-    """Any other math is passed over: what is counted are persons."""
+    """Return the series; math other than `unique_group` is ignored, since persons are counted."""
     if fields.raw("math") != "unique_group":
         pass_over_math(fields, "Series of stickiness")
         return StickinessSeries(entity)
@@ -105,7 +111,6 @@ def _series(entity: Entity, fields: Fields) -> StickinessSeries:
 
 
 def _criteria(fields: Fields) -> Criteria | None:
-    """raises: Invalid"""
     inner = fields.inner("stickiness_criteria")
     if inner is None:
         return None

@@ -1,6 +1,6 @@
 """The answer to a question of stickiness, as clients read it.
 
-source: insights.md section 7
+Source: insights.md, section 7.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,10 +21,11 @@ def stickiness_entry(
     *,
     before: DateRange | None = None,
 ) -> dict[str, Any]:
-    """Of one series.
+    """Return the entry of one series.
 
-    found:  number of intervals, actors with exactly so many
-    before: the previous range, when it is about that
+    Args:
+        found: Pairs (number of intervals, actors with exactly so many).
+        before: The previous range, if the entry is about it.
     """
     exactly = dict(found)
     numbers = range(1, len(intervals.starts) + 1)

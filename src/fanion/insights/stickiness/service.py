@@ -1,6 +1,6 @@
-"""Calculates stickiness in the event store.
+"""Calculation of stickiness in the event store.
 
-source: insights.md sections 7 and 13
+Source: insights.md, sections 7 and 13.
 """
 
 from collections.abc import Iterator
@@ -23,13 +23,18 @@ from fanion.insights.stickiness.sql import (
     stickiness_statement,
 )
 
-# Numbers in one result, each with the address of those behind it.
+# Numbers in one result; each comes with the address of its actors.
 NUMBERS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class StickinessPlace:
-    """series: its place in the question; intervals: the number of them"""
+    """The place of a number in the answer.
+
+    Attributes:
+        series: The index of the series in the question.
+        intervals: The number of intervals.
+    """
 
     series: int
     intervals: int
@@ -38,7 +43,7 @@ class StickinessPlace:
 async def calculate_stickiness(
     calculation: Calculation, query: StickinessQuery
 ) -> list[dict[str, Any]]:
-    """One entry for each series, with `compare` first all current ones. raises: as `Calculation`"""
+    """Return one entry for each series; with `compare`, all current ones come first."""
     urls = PeopleUrls(calculation.project.id, "stickiness", query.scope.sent)
     entries = []
     for is_previous, (span, intervals) in enumerate(_ranges(calculation, query)):
@@ -55,7 +60,6 @@ async def calculate_stickiness(
 
 
 def read_stickiness_place(fields: Fields, query: StickinessQuery) -> StickinessPlace:
-    """raises: Invalid"""
     intervals = fields.whole("stickiness_days", 1, NUMBERS_MAX)
     if intervals is None:
         raise fields.error("stickiness_days", "This field is required.")
@@ -63,7 +67,7 @@ def read_stickiness_place(fields: Fields, query: StickinessQuery) -> StickinessP
 
 
 def _series(fields: Fields, query: StickinessQuery) -> int:
-    """By its place, or the first one of an event."""
+    """Return the index of the series, given by its index or as the first one of an event."""
     order = fields.whole("entity_order", 0, len(query.series) - 1)
     event = fields.text("entity_id")
     for place, one in enumerate(query.series):
@@ -75,7 +79,7 @@ def _series(fields: Fields, query: StickinessQuery) -> int:
 async def find_stickiness_actors(
     calculation: Calculation, query: StickinessQuery, place: StickinessPlace
 ) -> Statement:
-    """Their values: in how many intervals they were."""
+    """Return the statement of the actors, each with the number of its intervals."""
     span, intervals = next(_ranges(calculation, query))
     asked = _asked(calculation, query, place.series, span, intervals)
     return actors_statement(asked, place.intervals, cumulative=query.cumulative)
@@ -95,7 +99,7 @@ def _asked(
 def _ranges(
     calculation: Calculation, query: StickinessQuery
 ) -> Iterator[tuple[DateRange, Intervals]]:
-    """The range of the question, then the previous one to compare with. raises: Invalid"""
+    """Yield the range of the question, then the previous one if the question compares."""
     clock, interval = calculation.clock, query.interval
     span = query.span(clock)
     intervals = intervals_of(span, interval, clock)

@@ -1,6 +1,6 @@
 """The statements of stickiness.
 
-source: insights.md sections 7 and 17
+Source: insights.md, sections 7 and 17.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.stickiness.query import Criteria, StickinessSeries
 
-# The intervals of a person now; those that a merged one had too are one.
+# The intervals of the current person. One that it shares with a merged person counts once.
 INTERVALS_OF_ACTORS = """
   SELECT actor, length(groupUniqArrayArray(buckets)) AS number
     FROM ({resolved})
@@ -26,7 +26,7 @@ BUCKETS = """
 GROUP BY who
 """
 
-# Where an interval needs so many events, each event counts once.
+# Used if an interval needs a number of events. Each event counts once.
 ENOUGH_OF_ACTORS = """
   SELECT actor, count() AS number
     FROM (SELECT actor, bucket
@@ -63,7 +63,11 @@ _OPERATORS = {"gte": ">=", "lte": "<=", "exact": "="}
 
 @dataclass(frozen=True, slots=True)
 class SeriesIntervals:
-    """One series in one range. starts: of its intervals"""
+    """One series in one range.
+
+    Attributes:
+        starts: The starts of the intervals.
+    """
 
     context: SqlContext
     series: StickinessSeries
@@ -73,13 +77,17 @@ class SeriesIntervals:
 
 
 def stickiness_statement(asked: SeriesIntervals) -> Statement:
-    """Rows: a number of intervals, how many actors have exactly so many."""
+    """Return the statement of rows (number of intervals, actors with exactly so many)."""
     compiler = _compiler(asked)
     return compiler.statement(BY_NUMBER.format(actors=_actors(compiler, asked)))
 
 
 def actors_statement(asked: SeriesIntervals, number: int, *, cumulative: bool) -> Statement:
-    """Rows: actor, in how many intervals. cumulative: in so many or more"""
+    """Return the statement of rows (actor, number of its intervals).
+
+    Args:
+        cumulative: Whether actors with more than `number` intervals count too.
+    """
     compiler = _compiler(asked)
     bound = compiler.bindings.add(number, "UInt64")
     text = ACTORS.format(
@@ -89,7 +97,7 @@ def actors_statement(asked: SeriesIntervals, number: int, *, cumulative: bool) -
 
 
 def _compiler(asked: SeriesIntervals) -> Compiler:
-    """A series of groups counts them, whatever the question does."""
+    """Return a compiler that counts the groups of the series, whatever the question counts."""
     context, index = asked.context, asked.series.group_type_index
     if index is not None:
         context = replace(context, scope=replace(context.scope, group_type_index=index))
