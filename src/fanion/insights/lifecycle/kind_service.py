@@ -1,6 +1,6 @@
 """Life cycles: who is new, comes back, or stays away.
 
-source: insights.md sections 1b, 8 and 13
+Source: insights.md, sections 1b, 8 and 13.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """The question of a life cycle: who is new, comes back, or stays away.
 
-source: insights.md section 8
+Source: insights.md, section 8.
 """
 
 from dataclasses import dataclass
@@ -33,15 +33,13 @@ class LifecycleQuery:
         return None
 
     def span(self, clock: RangeClock) -> DateRange:
-        """raises: Invalid"""
         return self.scope.whole_span(self.interval, clock)
 
 
 def read_lifecycle(fields: Fields) -> LifecycleQuery:
-    """raises: Invalid"""
     fields.choice("insight", ("LIFECYCLE", "lifecycle", "TRENDS", "trends"), "LIFECYCLE")
     fields.choice("shown_as", ("Lifecycle",), "Lifecycle")
-    # Only drawn.
+    # Only affects drawing.
     fields.choice("display", DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS, "ActionsBar")
     query = LifecycleQuery(
         scope=parse_scope(fields),

@@ -1,6 +1,6 @@
 """The answer to the question of a life cycle, as clients read it.
 
-source: insights.md section 8
+Source: insights.md, section 8.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,11 @@ def lifecycle_result(
     found: Mapping[tuple[int, str], int],
     urls: PeopleUrls,
 ) -> list[dict[str, Any]]:
-    """found: interval from 0 and status → actors"""
+    """Return the four entries, one for each status.
+
+    Args:
+        found: The number of actors by (interval from 0, status).
+    """
     return [_entry(query, intervals, found, urls, status) for status in STATUSES]
 
 
@@ -29,7 +33,7 @@ def _entry(
     urls: PeopleUrls,
     status: Status,
 ) -> dict[str, Any]:
-    """Those who stay away are counted below zero."""
+    """Return the entry of a status; actors who stay away count below zero."""
     sign = -1 if status == "dormant" else 1
     places = range(len(intervals.starts))
     data = [float(sign * found[n, status]) if (n, status) in found else 0.0 for n in places]
@@ -47,7 +51,7 @@ def _entry(
 
 
 def _targets(query: LifecycleQuery, intervals: Intervals) -> Sequence[str]:
-    """The time of each interval: an hour that clocks repeat has the name of the one before."""
+    """Return a name for each interval: an instant for hours and minutes, as clocks repeat some."""
     if query.interval in FINE:
         return [start.isoformat() for start in intervals.starts]
     return intervals.days

@@ -1,6 +1,6 @@
-"""Calculates life cycles in the event store.
+"""Calculation of life cycles in the event store.
 
-source: insights.md sections 8 and 13
+Source: insights.md, sections 8 and 13.
 """
 
 import asyncio
@@ -24,13 +24,17 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import Statement
 
-# Of the range: there are four numbers of each, and addresses.
+# Intervals in a range; each has four numbers, with an address for each.
 INTERVALS_MAX: Final = 2_500
 
 
 @dataclass(frozen=True, slots=True)
 class LifecyclePlace:
-    """target: a time in the interval, as sent"""
+    """The place of a number in the answer.
+
+    Attributes:
+        target: A time in the interval, as it was sent.
+    """
 
     status: Status
     target: Bound
@@ -39,7 +43,7 @@ class LifecyclePlace:
 async def calculate_lifecycle(
     calculation: Calculation, query: LifecycleQuery
 ) -> list[dict[str, Any]]:
-    """Four entries, one for each status. raises: as `Calculation`"""
+    """Return four entries, one for each status."""
     asked, intervals = _asked(calculation, query)
     rows = await calculation.rows(lifecycle_statement(asked))
     found = {(int(number), status): int(actors) for number, status, actors in rows}
@@ -48,7 +52,6 @@ async def calculate_lifecycle(
 
 
 def read_lifecycle_place(fields: Fields, query: LifecycleQuery) -> LifecyclePlace:
-    """raises: Invalid"""
     target = parse_bound(fields.raw("target_date"), fields.place("target_date"))
     if target.text is None:
         raise fields.error("target_date", "This field is required.")
@@ -60,7 +63,11 @@ def read_lifecycle_place(fields: Fields, query: LifecycleQuery) -> LifecyclePlac
 async def find_lifecycle_actors(
     calculation: Calculation, query: LifecycleQuery, place: LifecyclePlace
 ) -> Statement:
-    """Their values are 1. raises: Invalid for a time outside of the range"""
+    """Return the statement of the actors, each with the value 1.
+
+    Raises:
+        Invalid: The time is not in the range.
+    """
     asked, _ = _asked(calculation, query)
     clock = calculation.clock
     at = resolve(place.target, place.target, query.interval, clock).start
@@ -71,7 +78,6 @@ async def find_lifecycle_actors(
 
 
 def _asked(calculation: Calculation, query: LifecycleQuery) -> tuple[LifecycleIntervals, Intervals]:
-    """raises: Invalid"""
     span = query.span(calculation.clock)
     intervals = intervals_of(span, query.interval, calculation.clock)
     if len(intervals.starts) > INTERVALS_MAX:

@@ -1,9 +1,9 @@
 """The statements of a life cycle.
 
-Intervals are numbered from 1, the one before the range; of each actor the set of those in which it
-was active is read, and the one in which it was created.
+Intervals are numbered, and the one before the range is 1. Each actor has the set of intervals in
+which it was active, and the interval in which it was created.
 
-source: insights.md sections 8 and 17
+Source: insights.md, sections 8 and 17.
 """
 
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ ACTIVE = """
 GROUP BY actor
 """
 
-# An actor without a time of creation begins with the first event that is looked at.
+# An actor without a time of creation begins with the first event that is read.
 WITHOUT_CREATION = """
   SELECT actor, active, arrayMin(active) AS created
     FROM ({active})
 """
 
-# A visitor without a profile was there before the person that it became.
+# A person may have been active before it was created, as a visitor without a profile.
 WITH_CREATION = """
   SELECT actor, active,
          if(is_known = 0, arrayMin(active), least(arrayMin(active), {number})) AS created
@@ -47,8 +47,8 @@ WITH_CREATION = """
                     WHERE {project}) AS persons ON persons.person_id = active.actor
 """
 
-# A status for each interval in which an actor is active, and for the one after it. Lambdas name no
-# array of the row: it would be copied for each element.
+# Gives a status to each interval in which an actor is active, and to the one after it. Lambdas name
+# no array of the row, since it would be copied for each element.
 BY_STATUS = """
   SELECT number, status, count() AS actors
     FROM (SELECT arrayConcat(
@@ -80,7 +80,12 @@ _TESTS: Final[dict[Status, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class LifecycleIntervals:
-    """before: start of the interval before the range; starts: of those in it"""
+    """The base of the statements of a life cycle.
+
+    Attributes:
+        before: The start of the interval before the range.
+        starts: The starts of the intervals in the range.
+    """
 
     context: SqlContext
     query: LifecycleQuery
@@ -90,7 +95,7 @@ class LifecycleIntervals:
 
 
 def lifecycle_statement(asked: LifecycleIntervals) -> Statement:
-    """Rows: interval from 0, status, actors."""
+    """Return the statement of rows (interval from 0, status, actors)."""
     compiler = Compiler(asked.context)
     last = compiler.bindings.add(len(asked.starts) + 1, "Int64")
     counted = BY_STATUS.format(created=_created(compiler, asked), last=last)
@@ -99,7 +104,11 @@ def lifecycle_statement(asked: LifecycleIntervals) -> Statement:
 
 
 def actors_statement(asked: LifecycleIntervals, place: int, status: Status) -> Statement:
-    """Rows: actor, 1. place: of the interval, from 0"""
+    """Return the statement of rows (actor, 1).
+
+    Args:
+        place: The number of the interval, from 0.
+    """
     compiler = Compiler(asked.context)
     number = compiler.bindings.add(place + 2, "Int64")
     test = _TESTS[status].format(n=number)
@@ -123,7 +132,7 @@ def _created(compiler: Compiler, asked: LifecycleIntervals) -> str:
 
 
 def _number(compiler: Compiler, asked: LifecycleIntervals, time: str = "created_at") -> str:
-    """The interval of a time that is not before all of them, from 1."""
+    """Return SQL for the number of a time's interval, from 1; the time must not precede all."""
     starts = [micros(one) for one in (asked.before, *asked.starts)]
     bound = compiler.bindings.add(starts, "Array(Int64)")
     return f"toInt64(indexOf({bound}, roundDown(toUnixTimestamp64Micro({time}), {bound})))"
