@@ -1,6 +1,6 @@
 """Paths: which step follows which.
 
-source: insights.md sections 1b, 9 and 13
+Source: insights.md, sections 1b, 9 and 13.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """The question of paths: which steps follow one another.
 
-source: insights.md section 9
+Source: insights.md, section 9.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ STEPS_MAX: Final = 20
 EDGES: Final = 50
 EDGES_MAX: Final = 1_000
 WEIGHT_MAX: Final = 10**15
-# Of names and patterns, in a list.
+# Names or patterns in one list.
 NAMES_MAX: Final = 100
 NAME_CHARS_MAX: Final = 2_000
 EVENT_TYPES: Final = ("$pageview", "$screen", "custom_event")
@@ -37,11 +37,17 @@ _OWN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PathsQuery:
-    """event_types: `$pageview`, `$screen`, `custom_event`; with `events` none: all events
-    events:      names of events that are steps too
-    start, end:  without a slash at the end
-    groupings:   patterns, in which `*` is any text
-    cleaning:    of the question; with `replacements` those of the project come before
+    """The question of paths.
+
+    Attributes:
+        event_types: `$pageview`, `$screen`, `custom_event`; if this and `events` are empty, all
+            events.
+        events: The names of events that are steps too.
+        start: The name of the first step, without a slash at the end.
+        end: The name of the last step, without a slash at the end.
+        groupings: Patterns in which `*` is any text.
+        replacements: Whether the project's cleaning rules come before those of the question.
+        cleaning: The cleaning rules of the question.
     """
 
     scope: Scope
@@ -71,14 +77,12 @@ class PathsQuery:
         return "day"
 
     def span(self, clock: RangeClock) -> DateRange:
-        """raises: Invalid"""
         return self.scope.span("day", clock)
 
 
 def read_paths(fields: Fields) -> PathsQuery:
-    """raises: Invalid"""
     fields.choice("insight", ("PATHS", "paths"), "PATHS")
-    fields.choice("display", DISPLAYS, "PathsViz")  # only drawn
+    fields.choice("display", DISPLAYS, "PathsViz")  # only affects drawing
     query = PathsQuery(
         scope=parse_scope(fields),
         event_types=_event_types(fields),
@@ -99,7 +103,7 @@ def read_paths(fields: Fields) -> PathsQuery:
 
 
 def without_slash(name: str) -> str:
-    """`/` alone stays."""
+    """Return the name without a slash at its end; `/` alone stays."""
     return name[:-1] if len(name) > 1 and name.endswith("/") else name
 
 

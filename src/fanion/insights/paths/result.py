@@ -1,6 +1,6 @@
 """The answer to a question of paths, as clients read it.
 
-source: insights.md section 9
+Source: insights.md, section 9.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,12 @@ OTHER: Final = "…other"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From a step to the next. step: number of the source; ms: mean time between both"""
+    """A step and the next one.
+
+    Attributes:
+        step: The number of the source.
+        ms: The mean time between both.
+    """
 
     step: int
     source: str
@@ -24,7 +29,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """reached: paths that have this step; ended: those whose last step it is"""
+    """A step.
+
+    Attributes:
+        reached: The number of paths that have it.
+        ended: The number of paths whose last step it is.
+    """
 
     step: int
     name: str
@@ -39,9 +49,10 @@ def step_key(step: int, name: str) -> str:
 def paths_result(
     rows: Iterable[tuple[int, str, int, int, Sequence[tuple[str, int, float]]]],
 ) -> dict[str, Any]:
-    """The edges as `results`, and beside them what makes the numbers add up.
+    """Return the edges as `results`, and beside them what makes the numbers add up.
 
-    rows: of `paths_statement`
+    Args:
+        rows: The rows of `paths_statement`.
     """
     nodes, edges = [], []
     for step, name, reached, ended, incoming in rows:
@@ -64,7 +75,7 @@ def paths_result(
 
 
 def shown_targets(result: Mapping[str, Any], source: str) -> list[str]:
-    """The names of the steps that the edges of an answer lead to from this one."""
+    """Return the names of the steps that the edges of an answer lead to from this one."""
     found = [one["target"] for one in result["results"] if one["source"] == source]
     return [key.partition("_")[2] for key in found]
 
@@ -74,7 +85,7 @@ def _order(edge: Edge) -> tuple[int, str, str]:
 
 
 def _led_to(edges: Sequence[Edge]) -> list[Edge]:
-    """Without those that no edge from a first step leads to."""
+    """Drop the edges that no edge from a first step leads to."""
     reached = {(1, one.source) for one in edges if one.step == 1}
     for one in sorted(edges, key=lambda one: one.step):
         if (one.step, one.source) in reached:
@@ -92,7 +103,7 @@ def _edge_body(edge: Edge) -> dict[str, Any]:
 
 
 def _others(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[dict[str, Any]]:
-    """Of each step one edge, for the paths that go on to what is not shown."""
+    """Return one edge for each step, for the paths that go on to steps that are not shown."""
     left = {(one.step, one.name): one.reached - one.ended for one in nodes}
     for edge in edges:
         left[edge.step, edge.source] -= edge.paths

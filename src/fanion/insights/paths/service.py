@@ -1,6 +1,6 @@
-"""Calculates paths in the event store.
+"""Calculation of paths in the event store.
 
-source: insights.md sections 9 and 13
+Source: insights.md, sections 9 and 13.
 """
 
 import asyncio
@@ -24,20 +24,19 @@ from fanion.insights.sql.compiler import Statement
 
 @dataclass(frozen=True, slots=True)
 class PathsPlace:
-    """An edge, the paths that come from a step or lead to one, or those that end there."""
+    """The place of a number: an edge, the edges from or to a step, or the paths that end there."""
 
     place: EdgePlace | EndPlace
 
 
 async def calculate_paths(calculation: Calculation, query: PathsQuery) -> dict[str, Any]:
-    """The edges as `results`, `nodes` and `other_edges`. raises: as `Calculation`"""
+    """Return the edges as `results`, with `nodes` and `other_edges`."""
     rows = await calculation.rows(paths_statement(_asked(calculation, query)))
     found = [(int(row[0]), *row[1:]) for row in rows]
     return await asyncio.to_thread(paths_result, found)
 
 
 def read_paths_place(fields: Fields, query: PathsQuery) -> PathsPlace:
-    """raises: Invalid"""
     last = _key(fields, "path_dropoff_key", query)
     if last is not None:
         return PathsPlace(EndPlace(last))
@@ -54,7 +53,7 @@ def read_paths_place(fields: Fields, query: PathsQuery) -> PathsPlace:
 async def find_paths_actors(
     calculation: Calculation, query: PathsQuery, place: PathsPlace
 ) -> Statement:
-    """Their values: how many of their paths."""
+    """Return the statement of the actors, each with the number of its paths."""
     where = place.place
     if isinstance(where, EdgePlace) and where.source and where.target and where.target[1] == OTHER:
         answer = await calculate_paths(calculation, query)
@@ -64,7 +63,7 @@ async def find_paths_actors(
 
 
 def _key(fields: Fields, name: str, query: PathsQuery) -> tuple[int, str] | None:
-    """`2_/docs`: the second step, `/docs`. raises: Invalid"""
+    """Parse the key of a step: `2_/docs` is the second step, `/docs`."""
     text = fields.text(name)
     if text is None:
         return None
@@ -77,7 +76,6 @@ def _key(fields: Fields, name: str, query: PathsQuery) -> tuple[int, str] | None
 
 
 def _asked(calculation: Calculation, query: PathsQuery) -> PathsRange:
-    """raises: Invalid"""
     stored = calculation.project.path_cleaning_filters if query.replacements else ()
     cleaning = (*project_cleaning(stored), *query.cleaning)
     span = query.span(calculation.clock)

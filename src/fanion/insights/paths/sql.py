@@ -1,9 +1,9 @@
-r"""The statements of paths.
+"""The statements of paths.
 
-Of each actor one array of events is read, ordered by time; it is split into paths, and each path is
-cut to its steps. Lambdas never name an array of the row: it would be copied for each element.
+Each actor has one array of events, ordered by time. It is split into paths, and each path is cut to
+its steps. Lambdas never name an array of the row, since it would be copied for each element.
 
-source: insights.md sections 9 and 17
+Source: insights.md, sections 9 and 17.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from fanion.insights.parsing.path_cleaning import Cleaning
 from fanion.insights.paths.query import PathsQuery
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 
-# Of a name, where cleaning could make it longer each time.
+# Characters of a name, which every cleaning rule could make longer.
 NAME_CHARS_MAX: Final = 2_000
 GAP_US: Final = 30 * 60 * 1_000_000
-# Between both ends of a path that is longer than what is shown. As PostHog has it.
+# Stands between both ends of a path that is longer than what is shown, as in PostHog.
 BETWEEN: Final = "..."
 
-# By stored person. `id` orders events of the same time.
+# Grouped by stored person. `id` orders events of the same time.
 FOUND = """
   SELECT who, groupArray((at, id, name)) AS happened
     FROM (SELECT who, at, id, {grouped} AS name
@@ -33,8 +33,7 @@ FOUND = """
 GROUP BY who
 """
 
-# A path ends where so much time lies between two events. Of equal names one after the other the
-# last one stays.
+# A path ends where GAP_US or more lie between two events. Of equal names in a row the last stays.
 PATHS = """
   SELECT actor, arrayFilter((one, is_last) -> is_last, whole,
                             arrayPushBack(arrayMap((name, next) -> name != next,
@@ -49,7 +48,7 @@ PATHS = """
          ARRAY JOIN wholes AS whole
 """
 
-# Of each step the one that follows, and after how long; nothing follows the last one.
+# Each step with the one that follows, and after how long. Nothing follows the last one.
 STEPS = """
   SELECT actor, step, source, target, step = size AS is_last, waited
     FROM (SELECT actor, length(steps) AS size,
@@ -69,7 +68,7 @@ EDGES = """
 GROUP BY step, source, target, is_last
 """
 
-# The largest edges, and all steps that they join with what came and went there.
+# The largest edges, and all steps that they join, with the paths that reached and ended there.
 NODES = """
   SELECT node.1 AS number, node.2 AS name,
          sumIf(paths, node.3 = 'out') AS reached,
@@ -97,7 +96,11 @@ ORDER BY paths DESC, actor
 
 @dataclass(frozen=True, slots=True)
 class PathsRange:
-    """cleaning: of the project and of the question, in this order"""
+    """The base of the statements of paths.
+
+    Attributes:
+        cleaning: The rules of the project, then those of the question.
+    """
 
     context: SqlContext
     query: PathsQuery
@@ -109,7 +112,8 @@ class PathsRange:
 class EdgePlace:
     """Paths from one step to the next, either of them or both; steps count from 1.
 
-    not_to: of the targets that are shown, where all others are meant
+    Attributes:
+        not_to: The targets that are shown, if all others are meant.
     """
 
     source: tuple[int, str] | None = None
@@ -119,14 +123,17 @@ class EdgePlace:
 
 @dataclass(frozen=True, slots=True)
 class EndPlace:
-    """Paths whose last step this is."""
+    """Paths that end with a step."""
 
     last: tuple[int, str]
 
 
 def paths_statement(asked: PathsRange) -> Statement:
-    """Rows: number of a step and its name, paths that reached it, paths that ended there, and the
-    edges to it that are shown: (name of the source, paths, mean milliseconds)."""
+    """Return the statement of the steps and the edges that are shown.
+
+    Rows: number and name of a step; paths that reached it; paths that ended there; the shown edges
+    to it, as (name of the source, paths, mean milliseconds).
+    """
     compiler, query = Compiler(asked.context), asked.query
     bounds = [(">=", query.weight_min), ("<=", query.weight_max)]
     weights = "".join(
@@ -140,7 +147,7 @@ def paths_statement(asked: PathsRange) -> Statement:
 
 
 def actors_statement(asked: PathsRange, place: EdgePlace | EndPlace) -> Statement:
-    """Rows: actor, in how many of its paths."""
+    """Return the statement of rows (actor, number of its paths)."""
     compiler = Compiler(asked.context)
     steps = _steps(compiler, asked)
     return compiler.statement(ACTORS.format(steps=steps, test=_test(compiler, place)))
@@ -187,13 +194,17 @@ def _where(compiler: Compiler, asked: PathsRange) -> str:
     ]
     if kinds:
         where += f"\n   AND ({' OR '.join(kinds)})"
-    # Their names in a path are others.
+    # These events have other names in a path.
     left_out = [one for one in query.excluded if one in ("$pageview", "$screen")]
     return f"{where}\n   AND event NOT IN {bind.texts(left_out)}" if left_out else where
 
 
 def _name(compiler: Compiler, asked: PathsRange) -> str:
-    """What the dictionary of a block is computed for once, where it is cleaned or grouped."""
+    """Return SQL for the name of an event in a path.
+
+    If names are cleaned or grouped, they have low cardinality, so that this is computed once for
+    each distinct name of a block.
+    """
     url, screen = _text(compiler, "$current_url"), _text(compiler, "$screen_name")
     page = f"replaceRegexpOne({url}, '(.)/$', '\\\\1')"
     name = f"multiIf(event = '$pageview', {page}, event = '$screen', {screen}, event)"
@@ -201,7 +212,7 @@ def _name(compiler: Compiler, asked: PathsRange) -> str:
         return f"CAST({name} AS String)"
     name = f"CAST({name} AS LowCardinality(String))"
     for one in asked.cleaning:
-        # In a plain text the engine would not look for groups of the alias.
+        # For an expression that is plain text, the engine would not replace groups in the alias.
         regex = compiler.bindings.text(f"(?:{one.regex})")
         alias = compiler.bindings.text(one.alias)
         name = f"leftUTF8(replaceRegexpAll({name}, {regex}, {alias}), {NAME_CHARS_MAX})"
@@ -214,7 +225,7 @@ def _text(compiler: Compiler, key: str) -> str:
 
 
 def _grouped(compiler: Compiler, asked: PathsRange) -> str:
-    """The first pattern that is found in the name is the name."""
+    """Return SQL for the first pattern that is found in the name, or else the name."""
     bind, patterns = compiler.bindings, asked.query.groupings
     if not patterns:
         return "CAST(name AS String)"
@@ -229,7 +240,7 @@ def _like(pattern: str) -> str:
 
 
 def _limited(compiler: Compiler, query: PathsQuery, paths: str) -> str:
-    """The steps of each path that count. Paths without the start or the end have none."""
+    """Return the steps of each path that count; paths without the start or the end have none."""
     limit = query.step_limit
     if query.start is None and query.end is None:
         return f"SELECT actor, arraySlice(path, 1, {limit}) AS steps FROM ({paths})"
@@ -240,7 +251,7 @@ def _limited(compiler: Compiler, query: PathsQuery, paths: str) -> str:
         )
     if query.end is None:
         return f"SELECT actor, arraySlice(path, 1, {limit}) AS steps FROM ({paths})"
-    after = 0 if query.start is None else 1  # a start is no end of its own
+    after = 0 if query.start is None else 1  # the start cannot be the end too
     last = _first(compiler, query.end, f"arraySlice(path, {after + 1})")
     cut = f"if({last} = 0, [], arraySlice(path, 1, {last} + {after}))"
     paths = f"SELECT actor, {cut} AS path FROM ({paths})"
@@ -249,7 +260,7 @@ def _limited(compiler: Compiler, query: PathsQuery, paths: str) -> str:
 
 
 def _both_ends(compiler: Compiler, limit: int) -> str:
-    """The first and the last steps of a path that has more, with one step for those between."""
+    """Return the first and last steps of a path that is too long, and one step for the rest."""
     half = limit // 2
     between = f"[(path[{half + 1}].1, {compiler.bindings.text(BETWEEN)})]"
     ends = f"arraySlice(path, 1, {half}), {between}, arraySlice(path, -{half}, {half})"
@@ -258,7 +269,7 @@ def _both_ends(compiler: Compiler, limit: int) -> str:
 
 
 def _first(compiler: Compiler, point: str, path: str) -> str:
-    """The place of the first step of this name, from 1; 0 without any."""
+    """Return SQL for the position of the first step with this name, from 1; 0 without any."""
     names = [point, f"{point}/"]
     tests = " OR ".join(f"one.2 = {compiler.bindings.text(name)}" for name in names)
     return f"arrayFirstIndex(one -> {tests}, {path})"
