@@ -1,6 +1,6 @@
-"""The statement of who is behind a number of a trend, and of how many events each has.
+"""The statement of the actors behind a number of a trend, with the number of their events.
 
-source: insights.md sections 4 and 13
+Source: insights.md, sections 4 and 13.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,11 @@ ORDER BY number DESC, actor
 def actors_statement(
     query: SeriesQuery, values: Sequence[str], hidden: Sequence[str] | None = None
 ) -> Statement:
-    """Rows: who is counted, and the number of its events; the largest number first.
+    """Return the statement of rows (actor, number of its events), the largest number first.
 
-    values: of the breakdown, one for each property; empty for all
-    hidden: in place of them: all values but these
+    Args:
+        values: The value of the breakdown, one text for each property; empty for all.
+        hidden: If given, all values but these are meant.
     """
     sql = _ActorsSql(query)
     return sql.compiler.statement(sql.actors(values, hidden))
@@ -48,7 +49,7 @@ class _ActorsSql(SeriesRows):
         return f"value = toJSONString({bind.texts(values)})"
 
     def _found(self) -> tuple[str, str]:
-        """Rows of who is counted with its events, or with sessions that count once, as `n`."""
+        """Return rows of who is counted, with its events, or sessions that count once, as `n`."""
         math = self.math
         if math.is_first_time:
             return f"SELECT *, 1 AS n FROM ({self.first_events()})", self.counted

@@ -1,7 +1,6 @@
-"""The statement of the least and the greatest number of a property, between which a histogram has
-its bins.
+"""The statement of the least and the greatest number of a property, the ends of a histogram.
 
-source: insights.md section 4
+Source: insights.md, section 4.
 """
 
 from fanion.insights.sql.breakdown import OF_EVENTS
@@ -10,14 +9,18 @@ from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
 
 
 def extent_statement(query: SeriesQuery, place: int) -> Statement:
-    """One row: the least and the greatest number of a part of the breakdown, null without any."""
+    """Return the statement of one row: the least and the greatest number, null without any.
+
+    Args:
+        place: The index of the part of the breakdown.
+    """
     sql = _ExtentSql(query)
     return sql.compiler.statement(sql.extent(place))
 
 
 class _ExtentSql(SeriesRows):
     def extent(self, place: int) -> str:
-        """Of a part of the breakdown that is a histogram, over the events that are counted."""
+        """Return SQL for the extent of a histogram, over the events that are counted."""
         assert self.query.breakdowns is not None
         part, compiler = self.query.breakdowns.parts[place], self.compiler
         number = compiler.number_of(compiler.own_text(part))

@@ -1,6 +1,6 @@
-"""Formulas of series: `A + B * 2`.
+"""Formulas of series, such as `A + B * 2`.
 
-source: insights.md section 4c
+Source: insights.md, section 4c.
 """
 
 import re
@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Final, Literal
 
 CHARS_MAX: Final = 500
-# Of parentheses and signs; far from the recursion limit.
+# Depth of parentheses and signs; far from the recursion limit.
 DEPTH_MAX: Final = 50
 
 _TOKEN = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+)|([A-Za-z]+)|([-+*/()]))")
@@ -19,12 +19,16 @@ Operator = Literal["+", "-", "*", "/"]
 
 
 class FormulaError(ValueError):
-    """What is wrong with the text, for a person."""
+    """An error in a formula; the text tells a person what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesOf:
-    """The values of a series. place: its place in the question"""
+    """The values of a series.
+
+    Attributes:
+        place: The index of the series in the question.
+    """
 
     place: int
 
@@ -40,14 +44,25 @@ Expression = float | SeriesOf | Applied
 
 
 def parse_formula(text: str, series: int) -> Expression:
-    """series: how many there are; `A` is the first. raises: FormulaError"""
+    """Parse a formula.
+
+    Args:
+        series: The number of series; `A` is the first.
+
+    Raises:
+        FormulaError: The text is not a formula of these series.
+    """
     if len(text) > CHARS_MAX:
         raise FormulaError(f"A formula has at most {CHARS_MAX} characters.")
     return _Parser(_tokens(text), series).whole()
 
 
 def calculate(formula: Expression, values: Sequence[float]) -> float:
-    """values: of the series at one point. What is divided by zero is 0, as is what overflows."""
+    """Return the result of a formula at one point; division by zero and overflow give 0.
+
+    Args:
+        values: The values of the series at this point.
+    """
     found = _calculated(formula, values)
     return found if isfinite(found) else 0.0
 
@@ -80,7 +95,12 @@ def _tokens(text: str) -> list[str]:
 
 
 class _Parser:
-    """sum: product (+- product)*; product: signed (*/ signed)*; signed: -signed, or an operand"""
+    """A recursive descent parser.
+
+    sum = product (("+" | "-") product)*
+    product = signed (("*" | "/") signed)*
+    signed = "-" signed | operand
+    """
 
     def __init__(self, tokens: Sequence[str], series: int) -> None:
         self._tokens, self._series = tokens, series
@@ -116,7 +136,7 @@ class _Parser:
         return found
 
     def _operator(self, *wanted: Operator) -> Operator | None:
-        """The next token, where it is one of these."""
+        """Take the next token if it is one of these."""
         for operator in wanted:
             if self._next == operator:
                 self._at += 1

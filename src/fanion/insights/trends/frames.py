@@ -1,6 +1,6 @@
-"""The ranges that a trend is counted over, and from rows of the store to numbers of intervals.
+"""The ranges that a trend is counted over, and their numbers from the rows of the store.
 
-source: insights.md sections 2c, 4a and 4d
+Source: insights.md, sections 2c, 4a and 4d.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,19 @@ from fanion.insights.trends.query import Series, TrendsQuery
 from fanion.insights.trends.rows_sql import SeriesQuery
 from fanion.properties.bindings import MICROSECOND, micros
 
-# Value of the breakdown → its number in each interval, or one for the whole range.
+# Maps a value of the breakdown to its number in each interval, or to one for the whole range.
 Numbers = Mapping[str, Sequence[float]]
-# Value, its intervals in microseconds, or the numbers of days, and their numbers.
+# A value, its intervals (in microseconds, or as numbers of days), and their numbers.
 Row = tuple[str, Sequence[int], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One range of the question. is_previous: the one to compare with"""
+    """One range of the question.
+
+    Attributes:
+        is_previous: Whether it is the range to compare with.
+    """
 
     span: DateRange
     intervals: Intervals
@@ -34,7 +38,7 @@ class Frame:
 
 
 def frames_of(query: TrendsQuery, clock: RangeClock) -> list[Frame]:
-    """The range of the query, then the one to compare with. raises: Invalid"""
+    """Return the range of the question, then the one to compare with if there is one."""
     span, interval, zone = query.span(clock), query.effective_interval, clock.zone
     intervals = cut(span, interval, zone, clock.week_start_day)
     frames = [Frame(span, intervals)]
@@ -61,7 +65,7 @@ def _before(
 def series_query(
     context: SqlContext, query: TrendsQuery, series: Series, frame: Frame, clock: RangeClock
 ) -> SeriesQuery:
-    """One series in one range."""
+    """Return what is counted of one series in one range."""
     series = replace(series, math=series.math.at(query.effective_interval))
     starts = () if query.totals else frame.intervals.starts
     asked = SeriesQuery(context, series, query.breakdowns, frame.span, starts)
@@ -73,7 +77,7 @@ def series_query(
 
 
 def _of_window(asked: SeriesQuery, window: int, zone: ZoneInfo, *, totals: bool) -> SeriesQuery:
-    """With the days before the range too. A total is that of the range's last day."""
+    """Extend the range by the days before it that count too; a total is that of the last day."""
     first = last_day(asked.span, zone) if totals else asked.span.start.astimezone(zone).date()
     span = DateRange(midnight(first - timedelta(days=window - 1), zone), asked.span.end)
     if totals:
@@ -86,13 +90,16 @@ def _of_window(asked: SeriesQuery, window: int, zone: ZoneInfo, *, totals: bool)
 
 
 def day_numbers(starts: Sequence[datetime], zone: ZoneInfo) -> list[int]:
-    """Count days from the first one, also those that the zone skipped."""
+    """Return the number of each day from the first one, counting days that the zone skipped."""
     days = [start.astimezone(zone).date() for start in starts]
     return [(day - days[0]).days for day in days]
 
 
 def counted(asked: SeriesQuery, rows: Sequence[Row], frame: Frame, zone: ZoneInfo) -> Numbers:
-    """source: insights.md section 4a"""
+    """Return the numbers in the rows of the store.
+
+    Source: insights.md, section 4a.
+    """
     if asked.window is not None:
         return {
             value: _active(asked, dict(zip(days, changes, strict=True)), frame, zone)
@@ -109,7 +116,7 @@ def counted(asked: SeriesQuery, rows: Sequence[Row], frame: Frame, zone: ZoneInf
 def _active(
     asked: SeriesQuery, changes: Mapping[int, float], frame: Frame, zone: ZoneInfo
 ) -> list[float]:
-    """How many are active on the last day of each interval."""
+    """Return how many are active on the last day of each interval."""
     first, last = asked.starts[0].astimezone(zone).date(), last_day(frame.span, zone)
     active = list(accumulate(float(changes.get(day, 0)) for day in range(asked.numbers[-1] + 1)))
     return [active[(min(day, last) - first).days] for day in _last_days(frame.intervals, zone)]

@@ -1,6 +1,6 @@
 """Trends: events, persons, sessions or a property by interval.
 
-source: insights.md sections 1b, 4 and 13
+Source: insights.md, sections 1b, 4 and 13.
 """
 
 from typing import Final

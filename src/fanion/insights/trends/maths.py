@@ -1,6 +1,6 @@
-"""What a series counts, and the options that say it.
+"""The math of a series, which says what is counted, and its options.
 
-source: insights.md section 4a
+Source: insights.md, section 4a.
 """
 
 import re
@@ -18,11 +18,11 @@ Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "
 AGGREGATES: Final[tuple[Aggregate, ...]] = get_args(Aggregate)
 PER_ACTOR: Final = tuple(f"{one}_count_per_actor" for one in AGGREGATES if one != "sum")
 FIRST_TIME: Final = ("first_time_for_user", "first_matching_event_for_user")
-# Of which a running sum counts each only where it comes first.
+# A running sum counts each of these only in its first interval.
 COUNTED_ONCE: Final = ("dau", "unique_session", "unique_group")
-# Days of which a person needs an event in one.
+# The number of days in one of which a person needs an event.
 WINDOWS: Final[Mapping[str, int]] = {"weekly_active": 7, "monthly_active": 30}
-# At which such a window counts as the interval does.
+# Intervals by which such a window counts the distinct persons of the interval.
 _LONG: Final[Mapping[str, tuple[Interval, ...]]] = {
     "weekly_active": ("week", "month"),
     "monthly_active": ("month",),
@@ -32,7 +32,7 @@ MATHS: Final = (
     *(*FIRST_TIME, *AGGREGATES, *PER_ACTOR),
 )
 _PERCENTILE: Final = re.compile(r"p[0-9]{1,3}|percentile", re.ASCII)
-# Common words that are spelt too differently to be found as near ones.
+# Common words that are spelt too differently to be suggested as similar ones.
 _ALSO_CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("mean", "average"), "avg"),
     **dict.fromkeys(("unique", "uniq", "unique_users", "unique_persons"), "dau"),
@@ -42,17 +42,19 @@ _ALSO_CALLED: Final[Mapping[str, str]] = {
 }
 SESSION_DURATION: Final = "$session_duration"
 PROPERTY_TYPES: Final = ("event_properties", "person_properties")
-# Names of a series that say nothing about what is counted.
+# Fields of a series that do not affect what is counted.
 _PASSED_OVER: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
 
 
 @dataclass(frozen=True, slots=True)
 class Math:
-    """word:             one of MATHS
-    aggregate:        of a property, of sessions' durations or of counts per person
-    name:             of the property that is aggregated; SESSION_DURATION for seconds of sessions
-    of_person:        the property is that of the person
-    group_type_index: of `unique_group`
+    """The choice of what a series counts.
+
+    Attributes:
+        word: One of MATHS.
+        name: The property that is aggregated; SESSION_DURATION for the seconds of sessions.
+        of_person: Whether the property is the person's.
+        group_type_index: The type of the groups of `unique_group`.
     """
 
     word: str = "total"
@@ -62,6 +64,7 @@ class Math:
 
     @property
     def aggregate(self) -> Aggregate | None:
+        """Return how a property, sessions' durations or counts per person are aggregated."""
         for one in AGGREGATES:
             if self.word in (one, f"{one}_count_per_actor"):
                 return one
@@ -80,12 +83,12 @@ class Math:
         return self.name == SESSION_DURATION and not self.of_person
 
     def at(self, interval: Interval) -> "Math":
-        """As it is counted: a week's weekly active persons are its distinct persons."""
+        """Return what is counted by an interval: weekly active persons by week are persons."""
         return Math("dau") if interval in _LONG.get(self.word, ()) else self
 
     @property
     def window(self) -> int | None:
-        """Days, the counted one included."""
+        """Return the number of days in which a person is active, the counted one included."""
         return WINDOWS.get(self.word)
 
 
@@ -93,7 +96,6 @@ TOTAL: Final = Math()
 
 
 def read_math(fields: Fields) -> Math:
-    """Of one series. raises: Invalid"""
     word = _word(fields)
     name, kind = fields.text("math_property"), _property_type(fields)
     index = fields.whole("math_group_type_index", 0, GROUP_TYPES_MAX - 1)

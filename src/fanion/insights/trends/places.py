@@ -1,6 +1,6 @@
-"""The place of a number in the answer to a trend, in a request for who is behind it.
+"""The place of a number in the answer to a trend, in a request for its actors.
 
-source: insights.md section 13
+Source: insights.md, section 13.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,14 @@ _LABELS: Final = ("current", "previous")
 
 @dataclass(frozen=True, slots=True)
 class TrendPlace:
-    """series: its place in the question
-    day:    the start of an interval, or a time in it; None for the whole range
-    values: of the breakdown, one for each property; OTHER alone for the combined rest; empty for
-            all
-    is_previous: in the range that is compared with
+    """The place of a number in the answer to a trend.
+
+    Attributes:
+        series: The index of the series in the question.
+        day: The start of an interval, or a time in it; None for the whole range.
+        values: The value of the breakdown, one text for each property. OTHER alone is the combined
+            rest; empty for all.
+        is_previous: Whether it is in the range to compare with.
     """
 
     series: int
@@ -45,7 +48,6 @@ class TrendPlace:
 
 
 def read_trends_place(fields: Fields, query: TrendsQuery) -> TrendPlace:
-    """raises: Invalid"""
     if query.formulas:
         raise fields.error(
             "formula", "A formula has no persons of its own. Ask for one of its series."
@@ -62,13 +64,13 @@ def read_trends_place(fields: Fields, query: TrendsQuery) -> TrendPlace:
 
 
 def group_type_of_trend(query: TrendsQuery, place: TrendPlace) -> int | None:
-    """Groups are listed where groups are counted."""
+    """Return the type of the groups that are counted, None for persons."""
     own = query.series[place.series].math.group_type_index
     return query.scope.group_type_index if own is None else own
 
 
 def _series(fields: Fields, query: TrendsQuery) -> int:
-    """By its place, or the first one of an event, if need be of this math."""
+    """Return the series by its index, or the first one of an event, if possible with this math."""
     if not query.series:
         raise fields.error("events", "At least one event is required.")
     order = fields.whole("entity_order", 0, len(query.series) - 1)
@@ -103,7 +105,7 @@ def _values(fields: Fields, query: TrendsQuery) -> tuple[str, ...]:
 
 
 def _listed(raw: object) -> Sequence[Any]:
-    """A list, or its text in a query string."""
+    """Return a list, which may be JSON text in a query string."""
     if isinstance(raw, str) and raw.startswith("["):
         try:
             raw = msgspec.json.decode(raw)
@@ -115,9 +117,13 @@ def _listed(raw: object) -> Sequence[Any]:
 def cell(
     query: TrendsQuery, asked: SeriesQuery, place: TrendPlace, frame: Frame, clock: RangeClock
 ) -> SeriesQuery:
-    """What the number at this place counts, as one interval. raises: Invalid
+    """Return what the number at a place counts, as one interval.
 
-    asked: the series, with the bins of the whole range
+    Args:
+        asked: The series, with the bins of the whole range.
+
+    Raises:
+        Invalid: The range has no such interval.
     """
     span = _span(query, place, frame, clock)
     math = query.series[place.series].math.at(query.effective_interval)
@@ -130,7 +136,7 @@ def cell(
 
 
 def _span(query: TrendsQuery, place: TrendPlace, frame: Frame, clock: RangeClock) -> DateRange:
-    """Of a running sum all from the start of the range."""
+    """Return the range of a number; for a running sum it begins with the range of the question."""
     if place.day is None:
         return frame.span
     at = place.day.instant(clock.zone)

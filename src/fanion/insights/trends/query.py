@@ -1,6 +1,6 @@
 """The question of a trend: events counted by interval.
 
-source: insights.md section 4; cohorts.md sections 20 to 23
+Source: insights.md, section 4; cohorts.md, sections 20 to 23.
 """
 
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ from fanion.rest.posthog_insight_fields import (
     OF_KINDS,
 )
 
-# As many as formulas have letters for.
+# Formulas have letters for so many series.
 SERIES_MAX: Final = 26
 FORMULAS_MAX: Final = 20
 SMOOTHED_MAX: Final = 1_000
-# A map of the world shows each country.
+# A world map shows each country.
 MAP_VALUES: Final = 250
 _UNSUPPORTED_DISPLAYS = DISPLAYS - DISPLAYS_OF_SERIES - DISPLAYS_OF_TOTALS - DISPLAYS_CUMULATIVE
 
@@ -51,7 +51,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """text: as sent; custom_name: its label, where it has one"""
+    """A formula of series.
+
+    Attributes:
+        text: As it was sent.
+        custom_name: Its label, if it has one.
+    """
 
     text: str
     expression: Expression
@@ -64,10 +69,12 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class TrendsQuery:
-    """shape: a number for each interval, running sums of them, or one for the whole range
+    """The question of a trend.
 
-    smoothed:   each number is the average of so many, rounded down
-    compare_to: the distance to the range to compare with; without one it is the previous range
+    Attributes:
+        shape: A number for each interval, running sums of them, or one number for the whole range.
+        compare_to: The distance to the range to compare with; None for the previous range.
+        smoothed: Each number is the average of so many, rounded down.
     """
 
     scope: Scope
@@ -90,24 +97,23 @@ class TrendsQuery:
 
     @property
     def effective_interval(self) -> Interval:
-        """A total over the whole range has no intervals; its range is rounded to days."""
+        """Return the interval; totals have none, and their range is rounded to days."""
         return "day" if self.totals else self.interval
 
     def span(self, clock: RangeClock) -> DateRange:
-        """raises: Invalid
+        """Return the range in whole intervals.
 
-        source: insights.md section 2c
+        Source: insights.md, section 2c.
         """
         return self.scope.whole_span(self.effective_interval, clock)
 
 
 def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
-    """filters: decoded JSON, or the text of a query string. raises: Invalid"""
+    """Parse `filters`: decoded JSON, or the texts of a query string."""
     return read_trends(Fields(filters))
 
 
 def read_trends(fields: Fields) -> TrendsQuery:
-    """raises: Invalid"""
     fields.choice("insight", ("TRENDS", "trends"), "TRENDS")
     fields.choice("shown_as", ("Volume",), "Volume")
     display = fields.choice("display", DISPLAYS, "ActionsLineGraph")
@@ -141,7 +147,7 @@ def _shape(display: str) -> Shape:
 
 
 def _breakdowns(fields: Fields, display: str) -> Breakdowns | None:
-    """Cohorts that are named are all shown."""
+    """Parse the breakdown; all cohorts that it names are shown."""
     found = parse_breakdowns(fields, MAP_VALUES if display == "WorldMap" else VALUES_MAX)
     if found is None or not all(one.type == "cohort" for one in found.parts):
         return found
@@ -149,7 +155,7 @@ def _breakdowns(fields: Fields, display: str) -> Breakdowns | None:
 
 
 def _formulas(fields: Fields, series: int) -> tuple[Formula, ...]:
-    """From whichever of the three fields is used, the newest first. raises: Invalid"""
+    """Parse the formulas in the newest of the three fields that is used."""
     nodes = fields.items("formulaNodes", FORMULAS_MAX)
     texts = fields.texts("formulas", FORMULAS_MAX)
     single = fields.text("formula")

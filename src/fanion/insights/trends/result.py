@@ -1,6 +1,6 @@
 """The answer to a trend, as clients read it.
 
-source: insights.md sections 4b to 4e; cohorts.md section 23
+Source: insights.md, sections 4b to 4e; cohorts.md, section 23.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from fanion.insights.trends.formula import calculate
 from fanion.insights.trends.frames import Frame, Numbers
 from fanion.insights.trends.query import Formula, Series, TrendsQuery
 
-# Of one answer. Each has the whole question in it; a larger answer has none.
+# Addresses in one answer. Each has the whole question in it; a larger answer has none.
 URLS_MAX: Final = 2_000
 
 _LABELS = {NONE: "None (i.e. no value)", OTHER: "Other (i.e. all remaining values)"}
@@ -31,9 +31,10 @@ _LABELS = {NONE: "None (i.e. no value)", OTHER: "Other (i.e. all remaining value
 class FrameNumbers:
     """The numbers of one range.
 
-    series:      in the order of the question
-    of_formulas: those of the series for each formula, where each shows values of its own
-    cohorts:     their names by id
+    Attributes:
+        series: In the order of the question.
+        of_formulas: The numbers of the series for each formula, if each shows values of its own.
+        cohorts: The names of cohorts, by id.
     """
 
     frame: Frame
@@ -44,7 +45,11 @@ class FrameNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One entry of the answer. order: of the series or formula"""
+    """One entry of the answer.
+
+    Attributes:
+        order: The index of the series or formula.
+    """
 
     of: Series | Formula
     order: int
@@ -60,8 +65,11 @@ class _Line:
 def trend_result(
     query: TrendsQuery, found: Sequence[FrameNumbers], urls: PeopleUrls | None, now: datetime
 ) -> list[dict[str, Any]]:
-    """One entry for each series, or formula, and value of the breakdown: series as asked, then
-    the largest; all of the current range before the previous one."""
+    """Return one entry for each series or formula, and value of the breakdown.
+
+    Series are in the order of the question, and the values of each by size. All entries of the
+    current range come before those of the previous one.
+    """
     lines = [line for one in found for line in _lines(query, one)]
     if sum(len(line.numbers) for line in lines) > URLS_MAX:
         urls = None
@@ -69,7 +77,7 @@ def trend_result(
 
 
 def has_more(result: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether values of the breakdown are combined in one entry, Other."""
+    """Return whether values of the breakdown are combined in one entry, Other."""
     values = (entry.get("breakdown_value") for entry in result)
     return any(value == OTHER or (isinstance(value, list) and OTHER in value) for value in values)
 
@@ -93,7 +101,10 @@ def _lines_of(
 
 
 def _complete(query: TrendsQuery, numbers: Numbers, frame: Frame) -> Numbers:
-    """Without a breakdown its one value, of cohorts all; smoothed, and summed up."""
+    """Return the numbers of every value that is shown, smoothed and summed up as asked.
+
+    A value without events has zeros: the only one without a breakdown, and each named cohort.
+    """
     nothing = [0.0] * (1 if query.totals else len(frame.intervals.starts))
     if query.breakdowns is None:
         numbers = {"": numbers.get("", nothing)}
@@ -119,9 +130,9 @@ def _shaped(query: TrendsQuery, numbers: Sequence[float]) -> Sequence[float]:
 
 
 def smoothed(numbers: Sequence[float], over: int) -> list[float]:
-    """The averages of the last numbers up to each, rounded down.
+    """Return the average of the last numbers up to each one, rounded down.
 
-    source: insights.md section 4d
+    Source: insights.md, section 4d.
     """
     sums = [0.0, *accumulate(numbers)]
     firsts = [max(0, place - over) for place in range(1, len(sums))]
@@ -134,8 +145,7 @@ def smoothed(numbers: Sequence[float], over: int) -> list[float]:
 def largest_values(
     query: TrendsQuery, frame: Frame, series: Sequence[Numbers], formula: Formula
 ) -> list[str]:
-    """Return the values of the breakdown with the largest results of a formula, as many as are
-    shown."""
+    """Return the values with the largest results of a formula, as many as are shown."""
     assert query.breakdowns is not None
     counts = {
         value: _count_of(query, row)
@@ -170,14 +180,14 @@ def _sorted(query: TrendsQuery, lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _count_of(query: TrendsQuery, numbers: Sequence[float]) -> float:
-    """Of a chart of running sums the last one."""
+    """Return the sum of the numbers; of running sums, the last one."""
     if query.shape == "cumulative":
         return numbers[-1] if numbers else 0.0
     return float(sum(numbers))
 
 
 def _bin(query: TrendsQuery, value: str) -> float:
-    """Of a histogram where the bin begins, so that equal ones ascend."""
+    """Return where a bin of a histogram begins, so that bins of equal size ascend."""
     parts = query.breakdowns.parts if query.breakdowns else ()
     if len(parts) != 1 or parts[0].bins is None or not value.startswith("["):
         return 0.0
@@ -215,7 +225,7 @@ def _points(query: TrendsQuery, line: _Line, now: datetime) -> dict[str, Any]:
 
 
 def _shown_value(breakdowns: Breakdowns, value: str) -> Any:
-    """Text; of one cohort its id; of several properties a list of texts."""
+    """Return the value: text, the id of a cohort, or a list of texts for several properties."""
     if breakdowns.dimensions > 1:
         values = parts_of(breakdowns, value)
         return values if len(values) > 1 else [value] * breakdowns.dimensions
@@ -224,7 +234,7 @@ def _shown_value(breakdowns: Breakdowns, value: str) -> Any:
 
 
 def parts_of(breakdowns: Breakdowns, value: str) -> list[str]:
-    """The values of several properties; of the combined rest only OTHER."""
+    """Return the values of several properties; the combined rest has only OTHER."""
     if breakdowns.dimensions == 1 or value == OTHER:
         return [value]
     return msgspec.json.decode(value, type=list[str])
@@ -240,7 +250,7 @@ def _label(query: TrendsQuery, line: _Line) -> str:
 
 
 def _labels(breakdowns: Breakdowns, line: _Line) -> Iterator[str]:
-    """Cohorts by their names."""
+    """Yield the labels of the values; those of cohorts are their names."""
     types = list(
         dict.fromkeys(
             [(one.type, "" if one.type == "cohort" else one.key) for one in breakdowns.parts]
@@ -254,7 +264,7 @@ def _labels(breakdowns: Breakdowns, line: _Line) -> Iterator[str]:
 
 
 def _people(query: TrendsQuery, line: _Line, urls: PeopleUrls | None, day: Any = None) -> Any:
-    """Where the persons of a number are listed; a formula has none."""
+    """Return where the persons of a number are listed; a formula has none."""
     if urls is None or isinstance(line.of, Formula):
         return {}
     place = {
@@ -271,7 +281,10 @@ def _people(query: TrendsQuery, line: _Line, urls: PeopleUrls | None, day: Any =
 
 
 def _people_of_points(query: TrendsQuery, line: _Line, urls: PeopleUrls | None) -> list[Any]:
-    """An interval is named by its start, with the time where days have several."""
+    """Return where the persons of each interval are listed.
+
+    An interval is named by its start, with the time if a day has several.
+    """
     if urls is None or isinstance(line.of, Formula):
         return []
     intervals = line.frame.intervals

@@ -1,9 +1,10 @@
-"""The rows of a series: of events, of persons with their events, of sessions, of first events.
+"""The rows of a series: events, persons with their events, sessions, or first events.
 
-`rows` reads `events` once; what counts persons or events of persons is grouped by the stored person
-before persons are resolved; `valued` adds the values of the breakdown that belong to persons.
+`rows` reads `events` once. What counts persons, or events of persons, is grouped by the stored
+person before persons are resolved. `valued` adds the values of the breakdown that belong to
+persons.
 
-source: insights.md sections 4 and 17; cohorts.md section 23
+Source: insights.md, sections 4 and 17; cohorts.md, section 23.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from fanion.insights.sql.breakdown import Bins, BreakdownSql
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.insights.trends.query import Series
 
-# A session lies in each interval in which it has such an event, with the length of the whole.
+# A session counts in each interval in which it has such an event, with its whole length.
 SESSIONS = """
   SELECT session, number, {cells}
     FROM (SELECT session,
@@ -34,7 +35,7 @@ SESSIONS = """
    ARRAY JOIN cells AS cell
 """
 
-# Of each actor the first event of all time. earliest: (time, uuid); first: (is_counted, columns)
+# The first event of all time of each actor. earliest: (time, uuid); first: (is_counted, columns)
 FIRST = """
   SELECT who, min(at) AS earliest, argMin(cell, at) AS first
     FROM (SELECT {who} AS who,
@@ -59,11 +60,12 @@ FIRST_OF_ACTORS = """
 class SeriesQuery:
     """One series in one time range.
 
-    starts: of the intervals; none for the whole span
-    numbers: of the intervals of a window, which are days, from 0
-    bins:   of the parts of the breakdown that are histograms
-    window: of active persons: so many intervals, which are days, of which one counts
-    once:   a person, session or group counts in its first interval only
+    Attributes:
+        starts: The starts of the intervals; empty for the whole span.
+        numbers: With a window, the numbers of the intervals, which are days, from 0.
+        bins: The bins of the parts of the breakdown that are histograms.
+        window: For active persons, the number of days in one of which a person needs an event.
+        once: Whether a person, session or group counts in its first interval only.
     """
 
     context: SqlContext
@@ -97,7 +99,11 @@ class SeriesRows:
         return self.compiler.where(self.query.span, [self.query.series.entity])
 
     def columns(self, *, actor: bool, bucket: bool = True) -> dict[str, str]:
-        """Of a row of `events`. actor: whether who is counted is needed"""
+        """Return names and expressions over a row of `events`.
+
+        Args:
+            actor: Whether the rows need who is counted.
+        """
         found = {"bucket": self.compiler.bucket(self.query.starts)} if bucket else {}
         found |= self.values.event_columns()
         if self.values.needs_person or (actor and self.counts_persons):
@@ -107,7 +113,11 @@ class SeriesRows:
         return found
 
     def rows(self, columns: Mapping[str, str], where: str, *, once: bool) -> str:
-        """once: an event counts once, however often it is stored"""
+        """Return a SELECT of the columns from `events`.
+
+        Args:
+            once: Whether an event counts once, however often it is stored.
+        """
         named = ",\n         ".join(f"{text} AS {name}" for name, text in columns.items())
         found = f"\n  SELECT {named}\n    FROM events\n   WHERE {where}\n"
         return found + "   LIMIT 1 BY uuid\n" if once else found
@@ -117,7 +127,7 @@ class SeriesRows:
         return f"\n  SELECT {names}, {total}\n    FROM ({rows})\nGROUP BY {names}\n"
 
     def resolved(self, found: str, columns: Sequence[str]) -> str:
-        """Rows with `actor`, where persons are needed, and as `counted` who is counted."""
+        """Return the rows with the current person as `actor`, if they have `who`."""
         kept = [name for name in columns if name != "who"]
         if "who" not in columns:
             return found
@@ -128,7 +138,11 @@ class SeriesRows:
         return "group_key" if self.by_group else "actor"
 
     def valued(self, found: str, more: Sequence[str]) -> str:
-        """Rows with `value` and these columns. found: its rows have `actor`, where it is needed"""
+        """Return rows with the value of the breakdown as `value`, and the columns in `more`.
+
+        Args:
+            found: Rows that have `actor` if the breakdown needs it.
+        """
         names = "".join(f", {name}" for name in more)
         return (
             f"\n  SELECT {self.values.value()} AS value{names}\n"
@@ -136,12 +150,12 @@ class SeriesRows:
         )
 
     def key(self) -> str:
-        """What `unique_session` and `unique_group` count."""
+        """Return SQL for what `unique_session` and `unique_group` count."""
         index = self.math.group_type_index
         return self.compiler.text("$session_id" if index is None else f"$group_{index}")
 
     def measured(self, *, actor: bool) -> str:
-        """Rows of events with their `number`."""
+        """Return the rows of events with the property that is aggregated as `number`."""
         name, columns = self.math.name or "", self.columns(actor=actor)
         if self.math.of_person:
             return self._measured_by_person(name, columns)
@@ -164,7 +178,7 @@ class SeriesRows:
         )
 
     def sessions(self, *, actor: bool) -> str:
-        """Rows of a session and what its events are counted in."""
+        """Return a row for each session and each interval and value that it is counted in."""
         bind, span = self.compiler.bindings, self.query.span
         columns = self.columns(actor=actor)
         names = list(columns)
@@ -182,14 +196,14 @@ class SeriesRows:
         return self.resolved(found, [*names, "session", "number"])
 
     def events_of_actors(self) -> str:
-        """Rows of who is counted, with its events as `n`."""
+        """Return rows of who is counted, with the number of its events as `n`."""
         columns = self.columns(actor=True)
         rows = self.rows(columns, self.where(), once=True)
         found = self.grouped(rows, columns, "count() AS n")
         return self.resolved(found, [*columns, "n"])
 
     def first_events(self) -> str:
-        """Rows of who is counted and of its first event, where that is one that counts."""
+        """Return rows of who is counted and of its first event, if that event counts."""
         columns = self.columns(actor=False, bucket=False)
         is_person = self.counts_persons
         columns = {name: text for name, text in columns.items() if name != "who" or not is_person}
@@ -209,7 +223,7 @@ class SeriesRows:
         return first if is_person else self.resolved(first, ["group_key", *columns, "bucket"])
 
     def _is_counted(self) -> str:
-        """Whether the very first event fulfils the conditions."""
+        """Return the condition that the very first event fulfils the conditions."""
         if self.math.word != "first_time_for_user":
             return "1"
         return self.compiler.entity(self.query.series.entity) + self._of_scope()

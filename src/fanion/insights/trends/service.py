@@ -1,6 +1,6 @@
-"""Calculates trends in the event store.
+"""Calculation of trends in the event store.
 
-source: insights.md section 4; cohorts.md section 23
+Source: insights.md, section 4; cohorts.md, section 23.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ ROLLING_DAYS = 7
 
 
 async def calculate_trends(calculation: Calculation, query: TrendsQuery) -> list[dict[str, Any]]:
-    """One entry for each series, or formula, and value. raises: as `Calculation`"""
+    """Return one entry for each series or formula, and value of the breakdown."""
     frames = frames_of(query, calculation.clock)
     require_few(_numbers_max(query, len(frames[0].intervals.starts)), POINTS_MAX)
     found = [await _numbers(calculation, query, frame) for frame in frames]
@@ -61,8 +61,10 @@ async def _numbers(calculation: Calculation, query: TrendsQuery, frame: Frame) -
 async def _ranked(
     calculation: Calculation, query: TrendsQuery, frame: Frame, asked: Sequence[SeriesQuery]
 ) -> FrameNumbers:
-    """With the values that have the largest results of each formula, of as many as have the most
-    in a series as one answer can hold."""
+    """Return the numbers of the values that have the largest results of each formula.
+
+    They are chosen from the values with the most in a series, as many as one answer can hold.
+    """
     points = max(len(frame.intervals.starts), 1) * len(asked)
     limit = query.breakdowns.limit if query.breakdowns is not None else 1
     most = max(limit, POINTS_MAX // points)
@@ -84,7 +86,7 @@ async def _ranked(
 async def asked_series(
     calculation: Calculation, query: TrendsQuery, frame: Frame
 ) -> list[SeriesQuery]:
-    """Each series in one range, with the bins of its histograms."""
+    """Return each series in one range, with the bins of its histograms."""
     found = []
     for series in query.series:
         one = series_query(calculation.context, query, series, frame, calculation.clock)
@@ -95,7 +97,7 @@ async def asked_series(
 async def find_trends_actors(
     calculation: Calculation, query: TrendsQuery, place: TrendPlace
 ) -> Statement:
-    """Those that the number counts; their values: how many events. raises: as `Calculation`"""
+    """Return the statement of the actors that the number counts, each with its events."""
     frame = frames_of(query, calculation.clock)[1 if place.is_previous else 0]
     series = query.series[place.series]
     asked = series_query(calculation.context, query, series, frame, calculation.clock)
@@ -127,16 +129,17 @@ async def _rows(
 
 
 def _has_more(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> bool:
-    """Whether the series have more values than are shown, all together."""
+    """Return whether all series together have more values than are shown."""
     if query.breakdowns is None:
         return False
     return len({value for one in rows for value, *_ in one}) > query.breakdowns.limit
 
 
 def shown_values(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[Sequence[str] | None]:
-    """Of each series the values that are shown beside Other; None where all are.
+    """Return the values of each series that are shown beside Other, None if all are shown.
 
-    rows: of each series, the largest values first
+    Args:
+        rows: The rows of each series, the largest values first.
     """
     if query.breakdowns is None:
         return [None] * len(rows)
@@ -146,14 +149,17 @@ def shown_values(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[Sequ
 
 @dataclass(frozen=True, slots=True)
 class RollingAverage:
-    """raises (every call): EventStoreUnavailable, RecordsUnavailable, Invalid"""
+    """The average of a trend over several days.
+
+    Every call raises EventStoreUnavailable, RecordsUnavailable or Invalid.
+    """
 
     analysis: Analysis
 
     async def of(self, project: Project, query: TrendsQuery, span: DateRange) -> float:
-        """A day's average of the first entry in a span of ROLLING_DAYS; 0 without a series.
+        """Return a day's average of the first entry in a span of ROLLING_DAYS; 0 without a series.
 
-        source: flags.md section 17
+        Source: flags.md, section 17.
         """
         if not query.series:
             return 0.0

@@ -1,10 +1,10 @@
-"""The statement of a trend: rows of `events` become rows of an interval, a value and a number.
+"""The statement of a trend, from rows of `events` to rows (interval, value, number).
 
 The steps are the same for every math: the rows of the series, with the values of its breakdown, are
-aggregated by interval and value. Persons that are counted in many intervals stay one row, with the
-array of their intervals.
+aggregated by interval and value. A person that is counted in many intervals stays one row, with the
+array of its intervals.
 
-source: insights.md sections 4 and 17; cohorts.md section 23
+Source: insights.md, sections 4 and 17; cohorts.md, section 23.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ FIRST_BUCKET = """
 GROUP BY value, counted
 """
 
-# Of persons that are counted once, or in so many intervals.
+# For persons that are counted once, or in each of several intervals.
 ONE_BY_ONE = """
   SELECT one.1 AS bucket, value, sum(one.2) AS total
     FROM (SELECT value, arrayJoin({cells}) AS one
@@ -64,14 +64,15 @@ GROUP BY bucket, value
 def trend_statement(
     query: SeriesQuery, values: Sequence[str] | None, most: int | None = None
 ) -> Statement:
-    """Rows: value, its intervals in microseconds, their numbers; the largest value first.
+    """Return the statement of rows (value, its intervals, their numbers), the largest value first.
 
-    With a window an interval is the number of the day from which, and each number is by how many
-    persons more are active from this day on.
+    Intervals are in microseconds. With a window an interval is the number of a day, and its number
+    is how many persons more are active from this day on.
 
-    values: of the breakdown that have rows of their own, all others are OTHER; None for all
-            values, of which there is one row more than are shown
-    most:   rows, in place of those that are shown and one more
+    Args:
+        values: The values of the breakdown with rows of their own, while all others are OTHER. None
+            for all values, with one row more than are shown.
+        most: The number of rows, in place of one more than are shown.
     """
     sql = _TrendSql(query)
     trend = sql.trend(values)
@@ -126,7 +127,7 @@ class _TrendSql(SeriesRows):
         )
 
     def _cells(self) -> str:
-        """(interval, number) of a person with an event in each of `days`."""
+        """Return SQL for pairs (interval, number) of a person with an event in each of `days`."""
         if self.query.once:
             return "[(arrayMin(days), toInt64(1))]"
         if self.query.window is None:
@@ -146,7 +147,7 @@ class _TrendSql(SeriesRows):
         return f"transform({day}, {instants}, {numbers}, toInt64(-1))"
 
     def covered_days(self) -> str:
-        """Of the days that are shown, which are those after the first window."""
+        """Return SQL for a number times the days that show it: those after the first window."""
         first, days = (self.query.window or 1) - 1, self.query.numbers[-1] + 1
         return f"total * greatest({days} - greatest(bucket, {first}), 0)"
 
@@ -161,7 +162,7 @@ class _TrendSql(SeriesRows):
         return COUNTED.format(total="uniqExact(counted)", valued=rows)
 
     def _of_property(self, valued: _Value) -> str:
-        """Over events; of a property of persons over their events too."""
+        """Return the aggregate over events, even if the property is the person's."""
         found = self.measured(actor=False)
         return COUNTED.format(
             total=f"{self._aggregate}(number)", valued=valued(found, ["bucket", "number"])
