@@ -1,9 +1,9 @@
-"""How a session came: by which kind of site, and whether that was paid for.
+"""The channel of a session: by which kind of site it came, and whether that was paid for.
 
 The lists are short and meant to be edited. A site is named by its label before the public suffix:
 `google` for www.google.co.uk. Sites, media and campaigns are compared in lower case.
 
-source: insights.md section 11, `$channel_type`
+Source: insights.md, section 11, `$channel_type`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from fanion.properties.bindings import Bindings
 
 Source = Literal["Search", "Video", "Social", "Shopping"]
 
-# Sites, as in `$referring_domain` and `utm_source`, and names that campaigns give to them.
+# Sites as in `$referring_domain` and `utm_source`, and names that campaigns give to them.
 SITES: Final[Mapping[Source, Sequence[str]]] = {
     "Search": (
         *("google", "bing", "yahoo", "duckduckgo", "ecosia", "baidu", "yandex", "naver", "sogou"),
@@ -28,10 +28,10 @@ SITES: Final[Mapping[Source, Sequence[str]]] = {
     "Shopping": ("amazon", "ebay", "etsy", "shopify", "walmart", "aliexpress", "shopping"),
 }
 
-# `utm_medium` of visits that were paid for; so is all that begins with `paid`.
+# `utm_medium` of paid visits; all text that begins with `paid` counts too.
 PAID_MEDIA: Final = ("cpc", "cpm", "cpv", "cpa", "ppc", "retargeting")
 
-# `utm_medium` → the channel of visits that were not paid for.
+# Channels of unpaid visits, each with its values of `utm_medium`.
 MEDIA: Final[Mapping[str, Sequence[str]]] = {
     "Organic Search": ("organic", "search"),
     "Organic Social": ("social", "social-network", "social-media", "social network", "sm"),
@@ -44,7 +44,7 @@ MEDIA: Final[Mapping[str, Sequence[str]]] = {
     "Push": ("mobile", "notification"),
     "Referral": ("referral", "app", "link"),
 }
-# `utm_medium` → the channel of those that were.
+# Channels of paid visits, each with its values of `utm_medium`.
 MEDIA_OF_PAID: Final[Mapping[str, Sequence[str]]] = {
     "Paid Search": ("search",),
     "Paid Social": ("social", "paidsocial", "paid-social", "paid_social", "paid social"),
@@ -52,14 +52,14 @@ MEDIA_OF_PAID: Final[Mapping[str, Sequence[str]]] = {
     "Paid Shopping": ("shopping",),
 }
 
-# What `utm_source` says of visits without a source.
+# Values of `utm_source` for visits without a source.
 DIRECT_SOURCES: Final = ("", "(direct)", "direct", "$direct")
 DIRECT: Final = "$direct"
 
 SITE: Final = r"([^.]+)\.(?:(?:co|com|org|net|ac|gov|edu)\.)?[^.]+$"
 SHOP: Final = r"(^|[^a-df-z])shop|shopping"
 
-# Of the parts below, each text in lower case, '' when absent.
+# The parts are those of `channel_sql`, '' when absent; sites, media and campaigns in lower case.
 _CHANNEL = """multiIf(
     position({campaign}, 'cross-network') > 0, 'Cross Network',
     {medium} IN {paid_media} OR startsWith({medium}, 'paid') OR {gclid} != '' OR {gad} != '',
@@ -83,10 +83,11 @@ _CHANNEL = """multiIf(
 
 
 def channel_sql(bindings: Bindings, parts: Mapping[str, str]) -> str:
-    """The channel of a row, never null.
+    """Return SQL for the channel of a row, which is never null.
 
-    parts: expressions of text, '' when absent: source, medium, campaign, referrer, gclid, fbclid,
-           gad
+    Args:
+        parts: Text expressions, '' when absent: source, medium, campaign, referrer, gclid, fbclid,
+            gad.
     """
     lower = {
         name: f"lowerUTF8({parts[name]})" for name in ("source", "medium", "campaign", "referrer")
@@ -109,7 +110,7 @@ def channel_sql(bindings: Bindings, parts: Mapping[str, str]) -> str:
 
 
 def _site(bindings: Bindings, text: str) -> str:
-    """Of a host; what has no dot is a name already."""
+    """Return SQL for the site of a host; text without a dot is a name already."""
     return f"if(position({text}, '.') > 0, extract({text}, {bindings.text(SITE)}), {text})"
 
 
@@ -119,7 +120,7 @@ def _by_site(bindings: Bindings, site: str, prefix: str) -> str:
 
 
 def _by_text(bindings: Bindings, text: str, channels: Mapping[str, Sequence[str]]) -> str:
-    """Null when it is in none of the lists."""
+    """Return SQL for the channel whose list contains the text, null without any."""
     found = ", ".join(
         f"{text} IN {bindings.texts(texts)}, {bindings.text(channel)}"
         for channel, texts in channels.items()

@@ -1,6 +1,6 @@
-"""What is known of a session: names and types, and of which events each is.
+"""The fields of a session: names and types, and the events that each comes from.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from fanion.rest.unknown_fields import no_choice
 
 FieldType = Literal["text", "number", "time", "boolean"]
 
-# A property of the first event.
+# Fields that are a property of the first event.
 OF_FIRST_EVENT: Final[Mapping[str, str]] = {
     "$entry_referring_domain": "$referring_domain",
     "$entry_referrer": "$referrer",
@@ -21,19 +21,19 @@ OF_FIRST_EVENT: Final[Mapping[str, str]] = {
         "twclid", "li_fat_id", "mc_cid", "igshid", "ttclid", "_kx", "irclid",
     )},
 }  # fmt: skip
-# How many events of a name.
+# Fields that count events of a name.
 COUNTED: Final[Mapping[str, str]] = {
     "$pageview_count": "$pageview",
     "$autocapture_count": "$autocapture",
     "$screen_count": "$screen",
 }
-# Of the URL of the first or last page view.
+# Parts of the URL of the first or last page view.
 OF_URL: Final[Mapping[str, str]] = {
     "current_url": "{url}",
     "pathname": "path({url})",
     "hostname": "domain({url})",
 }
-# A part of the URL at one end of the session → the end.
+# Maps fields that are part of a URL to the end of the session that has it.
 END_OF: Final[Mapping[str, str]] = {
     f"${prefix}_{part}": f"{end}_url"
     for prefix, end in (("entry", "entry"), ("exit", "exit"), ("end", "exit"))
@@ -52,13 +52,17 @@ FIELDS: Final[Mapping[str, FieldType]] = {
 
 
 def is_of_sessions(node: Node) -> bool:
-    """Whether all its conditions are on sessions."""
+    """Return whether all conditions of a node are on sessions."""
     if isinstance(node, ConditionGroup):
         return bool(node.children) and all(is_of_sessions(child) for child in node.children)
     return isinstance(node, Property) and node.type == SESSION
 
 
 def check_session_field(name: str, attr: str) -> None:
-    """attr: to report. raises: Invalid"""
+    """Raise Invalid for an unknown field.
+
+    Args:
+        attr: The place in the request.
+    """
     if name not in FIELDS:
         raise no_choice(name, FIELDS, attr)

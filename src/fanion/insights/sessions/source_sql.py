@@ -10,22 +10,23 @@ from fanion.properties.filters import Node
 
 _EVER: Final = DateRange(datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 1, 1, tzinfo=UTC))
 
-# An array must not be empty; no session has an empty id.
+# Both arrays begin with an empty text because an array must not be empty. No session has an empty
+# id.
 _TEXTS = """(
   SELECT (arrayConcat([''], groupArray(session_id)), arrayConcat([''], groupArray({text})))
     FROM ({sessions}) AS sessions)"""
 
 
 class SessionSource:
-    """Values of the session of a row of `events`, in a statement that reads these rows.
+    """The values of the session of a row of `events`, in a statement that reads these rows.
 
-    They are computed by a subquery that reads `events` again. On a cluster it is computed once, for
-    all shards, as a session may lie on several of them: it is a scalar, or it is GLOBAL. The engine
-    refuses any other on a Distributed table.
+    They are computed by a subquery that reads `events` again. On a cluster it is computed once for
+    all shards, as a session may be spread over several of them: it is a scalar, or it is GLOBAL.
+    The engine refuses any other subquery on a Distributed table.
 
-    Sessions are read around all ranges that the statement reads (`widen`), which may be said after
-    a condition was written: the bounds of time are bound under names of their own. A statement that
-    does not say reads all time.
+    Sessions are read around all ranges that the statement reads (`widen`). A range may be added
+    after a condition was written, so the time bounds are parameters of their own. A statement that
+    adds no range reads all time.
     """
 
     def __init__(self, bindings: Bindings, project: str, now: datetime) -> None:
@@ -36,16 +37,17 @@ class SessionSource:
         self._bounds: tuple[str, str] | None = None
 
     def widen(self, span: DateRange) -> None:
-        """Events of this range are read too."""
+        """Add a range whose events the statement reads."""
         own = self._span or span
         self._span = DateRange(min(own.start, span.start), max(own.end, span.end))
         if self._bounds is not None:
             self._bind(*self._bounds)
 
     def condition(self, node: Node) -> str:
-        """Whether the session of an event fulfils it. No event without a session does.
+        """Return the condition on the session of an event; no event without a session fulfils it.
 
-        node: conditions on sessions alone
+        Args:
+            node: Conditions that are all on sessions.
         """
         sessions = self._sessions()
         fulfils = sessions.condition(node, self._now)
@@ -53,9 +55,9 @@ class SessionSource:
         return f"{SESSION_ID} GLOBAL IN ({found})"
 
     def text(self, field: str) -> str:
-        """A value of the session of an event, as text; '' without a value or session.
+        """Return SQL for a value of an event's session as text, '' without a value or session.
 
-        The values of all sessions are read once for a statement, and then are a constant of it.
+        The values of all sessions are read once for a statement, and are then a constant in it.
         """
         sessions = self._sessions()
         shown = sessions.shown(field)
@@ -66,7 +68,7 @@ class SessionSource:
         return Sessions(self._bindings, self._project, self.reach())
 
     def reach(self) -> Reach:
-        """The time of which sessions are read."""
+        """Return the time range from which sessions are read."""
         bounds = self._bounds or (
             self._bindings.add("since of sessions", "Int64"),
             self._bindings.add("until of sessions", "Int64"),

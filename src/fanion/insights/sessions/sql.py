@@ -1,10 +1,10 @@
-"""Sessions as rows, and how each of their fields is computed of the events of a session.
+"""Sessions as rows, and how each of their fields is computed from the events of a session.
 
 A session is the events that share `$session_id`. They are read within a day of the range of a
 question, since clients begin a new session after 24 hours at the latest. Of sessions that are
 longer all events are read, whatever the range, so that no value depends on it.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from collections.abc import Mapping
@@ -20,19 +20,19 @@ from fanion.properties.condition_sql import value_condition
 from fanion.properties.filters import ConditionGroup, Node, Property
 
 AROUND: Final = timedelta(days=1)
-# A session that is seen for so long may have events that are further from the range than AROUND.
+# A session that is seen for this long may have events that are further from the range than AROUND.
 LONG: Final = timedelta(hours=12)
 # A session of one page view that is shorter than this is a bounce.
 BOUNCE_SECONDS: Final = 10
 SESSION_ID: Final = "ifNull(toString(attributes.`$session_id`), '')"
 
 _PAGE_VIEW: Final = "event = '$pageview'"
-# Which event is first: times that are equal are ordered by uuid. One number compares quickly.
+# The order of events: by time, then by uuid. A single number is quick to compare.
 _PLACE = """bitShiftLeft(toUInt256(toUnixTimestamp64Micro(timestamp) + 4611686018427387904), 128)
             + toUInt256(toUInt128(uuid))"""
 
-# One grouping over `events`, so that on a cluster each shard groups its own. An event that is
-# stored twice counts once: of what is counted, the uuids are.
+# One grouping over `events`, so that on a cluster each shard groups its own rows. An event that is
+# stored twice counts once, since uuids are counted.
 _SESSIONS = """
       WITH {columns}
     SELECT session_id,
@@ -44,7 +44,7 @@ _SESSIONS = """
   GROUP BY session_id
 """
 
-# A UUID of version 7 says when its session began, which may lie before the time that is read.
+# A UUID of version 7 says when its session began, which may be before the range that is read.
 _BEGAN = """fromUnixTimestamp64Milli(reinterpretAsInt64(reverse(unhex(
               concat(substring(session_id, 1, 8), substring(session_id, 10, 4))))), 'UTC')"""
 _LONG = """(
@@ -60,7 +60,7 @@ _LONG = """(
               OR (match(session_id, '^[0-9a-fA-F]{{8}}-[0-9a-fA-F]{{4}}-7')
                   AND dateDiff('second', {began}, ended) >= {around_s})))"""
 
-# The long ones are a scalar, which the engine computes once for all places that name it.
+# The ids of long sessions are a scalar, which the engine computes once wherever it is named.
 _IS_READ = """timestamp >= if(empty({long}), {since}, toDateTime64('1900-01-01 00:00:00', 6, 'UTC'))
        AND timestamp < if(empty({long}), {until}, toDateTime64('2299-01-01 00:00:00', 6, 'UTC'))
        AND ((timestamp >= {since} AND timestamp < {until})
@@ -69,7 +69,7 @@ _IS_READ = """timestamp >= if(empty({long}), {since}, toDateTime64('1900-01-01 0
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The time of which sessions are read, as expressions."""
+    """The time range from which sessions are read, as expressions."""
 
     since: str
     until: str
@@ -80,7 +80,7 @@ class Reach:
         return cls(bindings.time(since), bindings.time(until))
 
     def is_read(self, project: str, session: str = SESSION_ID) -> str:
-        """Return the condition on a row of `events`: of this time, or of a long session in it.
+        """Return the condition that an event is in this range, or in a long session seen in it.
 
         Args:
             project: The condition on the project.
@@ -98,9 +98,10 @@ class Reach:
 
 
 class Sessions:
-    """Sessions of one range, as a statement with the columns that are asked for.
+    """The sessions of one range, as a statement with the columns that were added.
 
-    project: the condition on the project
+    Args:
+        project: The condition on the project.
     """
 
     def __init__(self, bindings: Bindings, project: str, reach: Reach) -> None:
@@ -111,7 +112,7 @@ class Sessions:
         self._aggregates: dict[str, str] = {"started": "min(timestamp)"}
 
     def text(self) -> str:
-        """Rows: session_id, started, and the aggregates that were asked for."""
+        """Return rows with session_id, started, and the aggregates that were added."""
         return _SESSIONS.format(
             columns=_named(self._columns),
             aggregates=_named(self._aggregates),
@@ -120,23 +121,27 @@ class Sessions:
         )
 
     def column(self, name: str, expression: str) -> str:
-        """Of an event. Returns the name, for `aggregate`."""
+        """Add a column of events, and return its name for use in `aggregate`."""
         self._columns[name] = expression
         return name
 
     def aggregate(self, name: str, expression: str) -> str:
-        """Of the events of a session. Returns the name."""
+        """Add an aggregate over the events of a session, and return its name."""
         self._aggregates[name] = expression
         return name
 
     def value(self, field: str) -> str:
-        """The value of a row of `text`, null where the session has none. field: of FIELDS"""
+        """Return SQL for a value of a row of `text`, null if the session has none.
+
+        Args:
+            field: One of FIELDS.
+        """
         if FIELDS[field] == "text" and field != "$channel_type":
             return f"nullIf({self._text(field)}, '')"
         return self._computed(field)
 
     def shown(self, field: str) -> str:
-        """The same as text, '' where the session has none."""
+        """Return SQL for a value of a row of `text` as text, '' if the session has none."""
         if FIELDS[field] == "text":
             return self._text(field)
         value = self._computed(field)
@@ -145,7 +150,12 @@ class Sessions:
         return f"ifNull(toString({value}), '')"
 
     def condition(self, node: Node, now: datetime) -> str:
-        """On a row of `text`. node: conditions on sessions alone; now: of relative dates"""
+        """Return a condition on a row of `text`.
+
+        Args:
+            node: Conditions that are all on sessions.
+            now: The time against which relative dates are resolved.
+        """
         if isinstance(node, ConditionGroup):
             parts = [self.condition(child, now) for child in node.children]
             return f"({f' {node.type} '.join(parts)})"
@@ -183,7 +193,7 @@ class Sessions:
         return f"if({views} = 0, NULL, NOT ({engaged}))"
 
     def _url(self, end: str) -> str:
-        """Of the first or last page view; of any event in sessions without one."""
+        """Return SQL for the URL of the first or last page view, or event if there is no view."""
         url, place = self.column("url", property_text("$current_url")), self._place()
         is_entry = end == "entry_url"
         rank = f"NOT ({_PAGE_VIEW})" if is_entry else _PAGE_VIEW
@@ -192,7 +202,7 @@ class Sessions:
         return self.aggregate(end, f"{function}({url}, {ranked}, {url} != '')")
 
     def _first(self, name: str) -> str:
-        """A property of the first event, '' where it has none."""
+        """Return SQL for a property of the first event, '' if it has none."""
         own = self.column(f"`own {name}`", property_text(name))
         return self.aggregate(f"`first {name}`", f"argMin({own}, {self._place()})")
 
@@ -214,7 +224,7 @@ class Sessions:
 
 
 def property_text(name: str) -> str:
-    """Of a row of `events`, '' without one."""
+    """Return SQL for a property of a row of `events` as text, '' without one."""
     return f"ifNull(toString(attributes.`{name}`), '')"
 
 
