@@ -1,6 +1,6 @@
-"""The sessions that began in a stretch of time, and what web analytics counts of each.
+"""The sessions that began in a range, and what web analytics counts of each.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from fanion.insights.sql.compiler import Compiler
 from fanion.insights.web_analytics.query import WebQuery
 from fanion.properties.filters import ConditionGroup, Node
 
-# A session has a row for each of its persons. What is the session's counts in the first, `place` 1.
+# A session has a row for each of its persons. Its own numbers count in the first one, `place` 1.
 _ROWS = """
   SELECT {is_previous} AS is_previous,
          who,
@@ -22,14 +22,15 @@ _ROWS = """
    ARRAY JOIN whos AS who, arrayEnumerate(whos) AS place
    WHERE {is_counted}
 """
-# Whether it was a bounce; null where the session cannot be judged.
+# Stands for whether a session was a bounce if that is not judged.
 UNJUDGED = "CAST(NULL, 'Nullable(UInt8)')"
 
 
 class CountedSessions:
     """Sessions that began in `span` and fulfil the conditions, with their events that count.
 
-    goal: the event whose conversions are counted
+    Args:
+        goal: The event whose conversions are counted.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class CountedSessions:
         self._goal = None if goal is None else f"is_view AND event = {bind.text(goal)}"
 
     def rows(self, is_previous: int, columns: Mapping[str, str]) -> str:
-        """A row for each person who viewed something: is_previous, who, place, views, conversions,
-        converted, and `columns`."""
+        """Return a row for each session and person who viewed something.
+
+        Columns: is_previous, who, place, views, conversions, converted, and `columns`.
+        """
         found = self.sessions.aggregate
         views = found("views", "uniqExactIf(uuid, is_view)")
         found("whos", "groupUniqArrayIf(who, is_view)")
@@ -79,7 +82,7 @@ class CountedSessions:
 
 
 def _split(node: Node | None) -> tuple[Node | None, Node | None]:
-    """Conditions on events, and those on sessions, which both must hold."""
+    """Split conditions into those on events and those on sessions, which both must hold."""
     if node is None or is_of_sessions(node):
         return None, node
     if not isinstance(node, ConditionGroup) or node.type != "AND":

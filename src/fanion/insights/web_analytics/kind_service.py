@@ -1,6 +1,6 @@
 """Web analytics: totals, tables by page, source, device or place, and goals.
 
-source: insights.md sections 1c and 11
+Source: insights.md, sections 1c and 11.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
-"""API of the persons who are here now. PostHog's service of live events has it as `/stats`.
+"""API of the persons who are here now, which PostHog's service of live events has as `/stats`.
 
-source: insights.md sections 11 and 12
+Source: insights.md, sections 11 and 12.
 """
 
 from datetime import datetime, timedelta
@@ -42,14 +42,17 @@ class LiveVisitorsApi(Controller):
     async def live_visitors(
         self, request: ManagementRequest, statements: NamedDependency[Statements]
     ) -> LiveVisitors:
-        """Events without a person count by their distinct id."""
+        """Return how many persons had an event in the last five minutes.
+
+        Events without a person count by their distinct id.
+        """
         asked = visitors_statement(request.project.id, request.app.state.now())
         [(found,)] = await statements.rows(request.project.id, asked)
         return LiveVisitors(users_on_product=found)
 
 
 def visitors_statement(project_id: int, now: datetime) -> Statement:
-    """One row: how many."""
+    """Return the statement of one row: the number of visitors."""
     compiler = Compiler(SqlContext(project_id, Scope(), now, UUID(int=0)))
     where = compiler.where(DateRange(now - RECENT, now), None)
     found = _RECENT.format(who=compiler.who(), where=where)

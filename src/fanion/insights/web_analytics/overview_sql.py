@@ -1,9 +1,9 @@
 """The statement of the overview of web analytics.
 
-Each stretch groups the events around it by session once; then persons are resolved, and all
-stretches are added up.
+For each range the events around it are grouped by session once. Then persons are resolved, and all
+ranges are added up.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,11 @@ _COLUMNS = ("is_previous", "place", "views", "conversions", "converted", "second
 def overview_statement(
     context: SqlContext, query: WebQuery, spans: Sequence[DateRange], goal: str | None
 ) -> Statement:
-    """Rows: is it the previous stretch, visitors, views, sessions, seconds of all sessions, those
-    that bounced, those with a page view, conversions, persons who converted."""
+    """Return the statement of the totals of each range.
+
+    Rows: whether it is the previous range; visitors; views; sessions; seconds of all sessions;
+    sessions that bounced; sessions with a page view; conversions; persons who converted.
+    """
     compiler = Compiler(context)
     found = " UNION ALL ".join(
         _rows(CountedSessions(compiler, query, span, goal), place)

@@ -1,6 +1,8 @@
-"""Reads the questions of web analytics, which only have the newer form.
+"""Parsing of the questions of web analytics, which only have the newer form.
 
-source: insights.md sections 1c and 11
+Every function raises Invalid for a field that it cannot read.
+
+Source: insights.md, sections 1c and 11.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +25,7 @@ OFFSET_MAX = 100_000
 ROWS_DEFAULT = 10
 GOALS_MAX = 10
 
-# The place in the newer form → the name that the parts of every question are read by.
+# Maps the place of a name in a `query` to the name by which the parts of every question are read.
 _NAMES: Final[Mapping[tuple[str, str], str]] = {
     ("dateRange", "date_from"): "date_from",
     ("dateRange", "date_to"): "date_to",
@@ -33,7 +35,7 @@ _NAMES: Final[Mapping[tuple[str, str], str]] = {
     ("", "filterTestAccounts"): "filter_test_accounts",
     ("", "samplingFactor"): "sampling_factor",
 }
-# What does not change the answer.
+# Names that do not change the answer.
 _PASSED_OVER: Final = frozenset({"kind", "response", "tags", "version", "useSessionsTable"})
 _COLUMNS_OF_STATS: Final[Mapping[str, Column]] = {
     "Visitors": "visitors",
@@ -51,9 +53,8 @@ _COLUMNS_OF_GOALS: Final[Mapping[str, Column]] = {
 
 
 def read_web_overview(fields: Fields) -> WebOverviewQuery:
-    """fields: of the `query`. raises: Invalid"""
     own = _by_name(fields)
-    own.boolean("doPathCleaning")  # no page is named
+    own.boolean("doPathCleaning")  # the answer names no page
     query = WebOverviewQuery(
         scope=parse_scope(own),
         compare=own.boolean("compare"),
@@ -65,7 +66,6 @@ def read_web_overview(fields: Fields) -> WebOverviewQuery:
 
 
 def read_web_stats(fields: Fields) -> WebStatsTableQuery:
-    """fields: of the `query`. raises: Invalid"""
     own = _by_name(fields)
     breakdown = own.raw("breakdownBy")
     if breakdown is None:
@@ -88,12 +88,13 @@ def read_web_stats(fields: Fields) -> WebStatsTableQuery:
 
 
 def read_web_goals(fields: Fields) -> WebGoalsQuery:
-    """fields: of the `query`. raises: Invalid
+    """Parse the question of goals.
 
-    PostHog's goals are its actions. `goals` names events instead, each as a conversion goal does.
+    PostHog's goals are its actions. Here `goals` names events instead, each as a conversion goal
+    does.
     """
     own = _by_name(fields)
-    own.boolean("doPathCleaning")  # no page is named
+    own.boolean("doPathCleaning")  # the answer names no page
     single = _goal(own)
     listed = [_event_of(one) for one in own.items("goals", GOALS_MAX)]
     query = WebGoalsQuery(
@@ -110,7 +111,7 @@ def read_web_goals(fields: Fields) -> WebGoalsQuery:
 
 
 def _by_name(fields: Fields) -> Fields:
-    """With the options of inner objects beside the others, by the names of all questions."""
+    """Return the options of inner objects beside the others, by the names of all questions."""
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for outer, inner, value in _options(fields):
@@ -124,7 +125,7 @@ def _by_name(fields: Fields) -> Fields:
 
 
 def _refuse_sampling(fields: Fields) -> None:
-    """Raise Invalid where `sampling` is switched on."""
+    """Raise Invalid if `sampling` is switched on."""
     sampling = fields.inner("sampling")
     if sampling is not None and sampling.boolean("enabled"):
         detail = "Sampling is not supported, since answers are exact. Leave it out."
@@ -156,7 +157,7 @@ def _event_of(goal: Fields) -> str:
 
 
 def _ordering(fields: Fields, columns: Mapping[str, Column]) -> Ordering | None:
-    """`["Visitors", "DESC"]`"""
+    """Parse an order such as `["Visitors", "DESC"]`."""
     sent = fields.texts("orderBy", 2)
     if not sent:
         return None
@@ -168,7 +169,7 @@ def _ordering(fields: Fields, columns: Mapping[str, Column]) -> Ordering | None:
 
 
 def _check_columns(fields: Fields, query: WebStatsTableQuery) -> None:
-    """Views and bounces are not counted where there is a goal."""
+    """Refuse columns that the answer lacks: with a goal, views and bounces are not counted."""
     if query.goal is not None and query.bounce_rate:
         detail = "A conversion goal and includeBounceRate cannot be combined. Leave one out."
         raise fields.error("includeBounceRate", detail)
@@ -178,7 +179,7 @@ def _check_columns(fields: Fields, query: WebStatsTableQuery) -> None:
 
 
 def columns_of(query: WebStatsTableQuery) -> tuple[Column, ...]:
-    """Of the answer, after the value."""
+    """Return the columns of the answer, after the value."""
     if query.goal is not None:
         return "visitors", "total_conversions", "unique_conversions", "conversion_rate"
     return ("visitors", "views", "bounce_rate") if query.bounce_rate else ("visitors", "views")

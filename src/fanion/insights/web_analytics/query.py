@@ -1,6 +1,6 @@
 """The questions of web analytics: visitors, views and sessions, as a whole, by value and by goal.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ VIEW_EVENTS: Final = ("$pageview", "$screen")
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """column: absent in the answer counts as not given"""
+    """The column by which a table is ordered, and the direction."""
 
     column: Column
     is_descending: bool = True
@@ -59,10 +59,11 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class WebQuery:
-    """What all questions of web analytics have.
+    """The parts that all questions of web analytics have.
 
-    compare:    with the stretch before
-    compare_to: with the same stretch so much earlier instead
+    Attributes:
+        compare: Whether to compare with the previous range.
+        compare_to: How much earlier the range to compare with is, if it is not the previous one.
     """
 
     scope: Scope
@@ -75,7 +76,7 @@ class WebQuery:
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The names of those that are counted."""
+        """Return the names of the events that are counted."""
         return VIEW_EVENTS
 
     @property
@@ -91,9 +92,9 @@ class WebQuery:
         return self.compare or self.compare_to is not None
 
     def span(self, clock: RangeClock) -> DateRange:
-        """In whole days, except for a bound that has a time. raises: Invalid
+        """Return the range in whole days, except for a bound that has a time.
 
-        source: insights.md section 2c
+        Source: insights.md, section 2c.
         """
         since, until, exact = self.scope.since, self.scope.until, self.scope.is_explicit
         if exact or (since.moment is None and until.moment is None):
@@ -107,7 +108,7 @@ class WebQuery:
         )
 
     def spans(self, clock: RangeClock) -> tuple[DateRange, ...]:
-        """The stretch, and the one that it is compared with. raises: Invalid"""
+        """Return the range, and the one that it is compared with if there is one."""
         span = self.span(clock)
         if self.compare_to is not None:
             return span, earlier(span, self.compare_to, clock.zone)
@@ -121,7 +122,11 @@ class WebQuery:
 
 @dataclass(frozen=True, slots=True)
 class WebOverviewQuery(WebQuery):
-    """goal: the event that converts"""
+    """The question of the overview.
+
+    Attributes:
+        goal: The event that converts.
+    """
 
     goal: str | None = None
 
@@ -132,9 +137,10 @@ class WebOverviewQuery(WebQuery):
 
 @dataclass(frozen=True, slots=True)
 class WebStatsTableQuery(WebQuery):
-    """One row for each value of a breakdown.
+    """The question of a table with one row for each value of a breakdown.
 
-    clean_paths: pages are named by the project's rules for paths
+    Attributes:
+        clean_paths: Whether pages are named by the project's rules for paths.
     """
 
     breakdown: WebBreakdown = "Page"
@@ -152,7 +158,11 @@ class WebStatsTableQuery(WebQuery):
 
 @dataclass(frozen=True, slots=True)
 class WebGoalsQuery(WebQuery):
-    """goals: the events that convert, one row each"""
+    """The question of a table of goals.
+
+    Attributes:
+        goals: The events that convert, one row each.
+    """
 
     goals: tuple[str, ...] = ()
     limit: int = 10

@@ -1,6 +1,6 @@
 """The answers of web analytics, as clients read them.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 import json
@@ -37,7 +37,12 @@ _GOAL_COLUMNS: Final = ("action_name", "converting_users", "total_conversions", 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Of one stretch. seconds: of all sessions; judged: those with a page view"""
+    """The totals of one range.
+
+    Attributes:
+        seconds: The length of all sessions together.
+        judged: The number of sessions with a page view.
+    """
 
     visitors: int = 0
     views: int = 0
@@ -62,7 +67,11 @@ class Overview:
 
 
 def overviews(rows: Sequence[Row]) -> tuple[Overview, Overview]:
-    """Of the stretch and of the one before. rows: of `overview_statement`"""
+    """Return the totals of the range, and those of the previous one.
+
+    Args:
+        rows: The rows of `overview_statement`.
+    """
     found = {int(row[0]): Overview(*(int(number) for number in row[1:])) for row in rows}
     return found.get(0, Overview()), found.get(1, Overview())
 
@@ -110,7 +119,11 @@ def _item(
 
 
 def stats_answer(query: WebStatsTableQuery, rows: Sequence[Row]) -> dict[str, Any]:
-    """rows: of `table_statement`"""
+    """Return the answer to the question of a table.
+
+    Args:
+        rows: The rows of `table_statement`.
+    """
     columns = columns_of(query)
     shown = rows[: query.limit]
     return {
@@ -154,7 +167,12 @@ def _number(text: str | None) -> int | str | None:
 def goals_answer(
     query: WebGoalsQuery, rows: Sequence[Row], overview: Sequence[Row]
 ) -> dict[str, Any]:
-    """rows: of `table_statement`, by the name of the event; overview: of `overview_statement`"""
+    """Return the answer to the question of goals.
+
+    Args:
+        rows: The rows of `table_statement`, by the name of the event.
+        overview: The rows of `overview_statement`.
+    """
     visitors = [one.visitors for one in overviews(overview)]
     found: Mapping[str, Row] = {row[0]: row for row in rows}
     table = [_goal(goal, found.get(goal), visitors) for goal in query.goals]

@@ -1,6 +1,6 @@
-"""Calculates the questions of web analytics in the event store.
+"""Calculation of web analytics in the event store.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from typing import Any
@@ -17,7 +17,6 @@ from fanion.insights.web_analytics.table_sql import Table, table_of, table_state
 async def calculate_web_overview(
     calculation: Calculation, query: WebOverviewQuery
 ) -> dict[str, Any]:
-    """raises: as `Calculation`"""
     spans = query.spans(calculation.clock)
     statement = overview_statement(calculation.context, query, spans, query.goal)
     return overview_answer(query, await calculation.rows(statement))
@@ -26,7 +25,6 @@ async def calculate_web_overview(
 async def calculate_web_stats(
     calculation: Calculation, query: WebStatsTableQuery
 ) -> dict[str, Any]:
-    """raises: as `Calculation`"""
     stored = calculation.project.path_cleaning_filters if query.clean_paths else ()
     table = table_of(query, columns_of(query), project_cleaning(stored))
     spans = query.spans(calculation.clock)
@@ -35,11 +33,10 @@ async def calculate_web_stats(
 
 
 async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) -> dict[str, Any]:
-    """raises: as `Calculation`"""
     if not query.goals:
         return goals_answer(query, [], [])
     spans, context = query.spans(calculation.clock), calculation.context
-    # Goals are few; besides them there are the events of views.
+    # Each event has a row: the goals, which are few, and the events of views.
     table = Table(limit=len(query.events))
     rows = await calculation.rows(table_statement(context, query, spans, table))
     overview = await calculation.rows(overview_statement(context, query, spans, None))

@@ -1,9 +1,9 @@
 """The statements of the tables of web analytics: figures by a value of sessions or of events.
 
-Values of sessions need the events around the stretch, grouped by session. Values of events need
-those in it alone: a session of theirs began earlier if it has an event of the day before.
+Values of sessions need the events around the range, grouped by session. Values of events only need
+the events in it: a session began earlier if it has an event on the day before.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from fanion.insights.web_analytics.query import (
     WebStatsTableQuery,
 )
 
-# Each figure beside that of the stretch before.
+# Has each figure beside that of the previous range.
 _STATS = """
   SELECT value,
          {figures}
@@ -47,7 +47,7 @@ _OF_SESSIONS: Final[Mapping[Column, str]] = {
 _SESSION_COLUMNS: Final = (
     *("is_previous", "value", "place", "views", "conversions", "converted", "bounce"),
 )
-# Whatever was stored twice counts once.
+# An event that is stored twice counts once.
 _OF_EVENTS: Final[Mapping[Column, str]] = {
     "visitors": "uniqExactIf(actor, is_view AND {when})",
     "views": "uniqExactIf(uuid, is_view AND {when})",
@@ -78,7 +78,7 @@ _EVENTS = """
             AND {is_read}
             AND timestamp < {since})
 """
-# A session counts for each value that its events have; with pages, for that with which it began.
+# A session counts for each value that its events have; with pages, only for the one it began with.
 _BOUNCES = """
   SELECT {is_previous} AS is_previous,
          arrayJoin({values}) AS value,
@@ -102,7 +102,7 @@ _OF_EVENT: Final[dict[WebBreakdown, str]] = {
     "Country": "$geoip_country_code",
     "Language": "$browser_language",
 }
-# Their value is the JSON text of a list, '' without any part.
+# Breakdowns whose value is the JSON text of a list, '' without any part.
 LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
     "Viewport": ("$viewport_width", "$viewport_height"),
     "Region": ("$geoip_country_code", "$geoip_subdivision_1_code", "$geoip_subdivision_1_name"),
@@ -119,13 +119,17 @@ _OF_SESSION: Final[dict[WebBreakdown, str]] = {
     "InitialUTMContent": "$entry_utm_content",
     "InitialChannelType": "$channel_type",
 }
-# After the column that was asked for.
+# The order after the column that the question names.
 _ORDER: Final[tuple[Column, ...]] = ("unique_conversions", "total_conversions", "visitors", "views")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a table shows, and which of its rows. value: of `WebStats`; None: the event's name"""
+    """The columns of a table, and which of its rows are shown.
+
+    Attributes:
+        breakdown: None for the name of the event.
+    """
 
     breakdown: WebBreakdown | None = None
     goal: str | None = None
@@ -155,10 +159,10 @@ def table_of(
 def table_statement(
     context: SqlContext, query: WebQuery, spans: Sequence[DateRange], table: Table
 ) -> Statement:
-    """Rows: the value, '' without one, then of each figure that of the stretch and the one before:
-    visitors, views, bounce rate, conversions, persons who converted, their rate.
+    """Return the statement of a table, with one row more than it shows if there is one.
 
-    One row more than the table shows, where there is one.
+    Rows: the value, '' without one; then each figure of the range and of the previous one:
+    visitors, views, bounce rate, conversions, persons who converted, their rate.
     """
     compiler = Compiler(context)
     is_of_sessions = table.breakdown in _OF_SESSION
@@ -188,7 +192,7 @@ def _figures(texts: Mapping[Column, str]) -> str:
 
 
 def _order(table: Table) -> str:
-    """By the figure that was asked for, then by visitors, views and value; no figure comes last."""
+    """Return the order by the figure in question, then by the others and the value; nulls last."""
     asked = table.ordering
     direction = "DESC" if asked is None or asked.is_descending else "ASC"
     columns = dict.fromkeys([*([asked.column] if asked else []), *_ORDER])
@@ -277,7 +281,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def cleaned(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
-    """The path after the rules, one after the other."""
+    """Return SQL for a path after the cleaning rules, applied one after the other."""
     for one in cleaning:
         regex, alias = bound.bindings.text(one.regex), bound.bindings.text(one.alias)
         text = f"replaceRegexpAll({text}, {regex}, {alias})"
