@@ -1,6 +1,6 @@
-"""API of the actors behind a number of an insight: persons or groups, as JSON and as CSV.
+"""API of the actors behind a number of an insight: persons or groups, as JSON or CSV.
 
-source: insights.md section 13
+Source: insights.md, section 13.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -33,11 +33,11 @@ CSV: Final = "text/csv"
 CSV_ROWS: Final = 500  # persons read at a time
 ROWS_MAX: Final = 1_000
 _FORMATS: Final = frozenset({"csv", "json"})
-# Parameters that are no part of the question or the place.
+# Parameters of the list, which belong neither to the question nor to the place.
 _OF_LIST: Final = frozenset({"limit", "offset", "search", "format", "refresh"})
 _ACCEPTED: Final = OF_LINKS | {"session_id", "client_query_id"}
 _KNOWN: Final = OF_FILTERS | OF_PLACES | _OF_LIST | _ACCEPTED
-# The last part of an address → `insight` of the filters.
+# Maps the last part of an address to `insight` of the filters.
 _INSIGHTS: Final = {
     kind.actors.path: insight for insight, kind in OF_INSIGHT.items() if kind.actors is not None
 }
@@ -46,7 +46,13 @@ _PATHS: Final = [f"/{path}" for path in _INSIGHTS]
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """path: the last part of the address; sent: question and place; form: `csv` or `json`"""
+    """A parsed request.
+
+    Attributes:
+        path: The last part of the address.
+        sent: The question and the place as they were sent.
+        form: `csv` or `json`.
+    """
 
     limit: int
     offset: int
@@ -72,11 +78,14 @@ class InsightActorsApi(Controller):
     async def actors(
         self, request: ManagementRequest, actors: NamedDependency[ActorFinder]
     ) -> Response[ActorsBody]:
-        """The query string holds the insight's `filters`, lists and objects as JSON, and the place
-        of the number. `search` is a part of the name or the e-mail address, a whole distinct id, or
-        the UUID; of groups a part of the key or the name. With `format=csv` or `Accept: text/csv`
-        a table of all of them, where text that a spreadsheet would read as a formula is prefixed
-        with `'`."""
+        """Return the persons or groups behind a number of an insight.
+
+        The query string holds the insight's `filters`, with lists and objects as JSON, and the
+        place of the number. `search` matches part of a person's name or e-mail address, a whole
+        distinct id, or the UUID; for groups, part of the key or the name. With `format=csv` or
+        `Accept: text/csv` the answer is a table of all of them, in which text that a spreadsheet
+        would read as a formula is prefixed with `'`.
+        """
         sent = decoded(dict(request.page.query))
         return await _answer(request, actors, _asked(request, sent))
 
@@ -92,7 +101,10 @@ class InsightActorsApi(Controller):
     async def actors_of_body(
         self, request: ManagementRequest, actors: NamedDependency[ActorFinder]
     ) -> Response[ActorsBody]:
-        """The body holds the insight's `filters` and the place of the number."""
+        """Return the persons or groups behind a number of an insight.
+
+        The body holds the insight's `filters` and the place of the number.
+        """
         body = await request.values()
         if body.form or not isinstance(body.values, dict):
             raise Invalid("The body must be a JSON object.")
@@ -102,7 +114,6 @@ class InsightActorsApi(Controller):
 
 
 def _asked(request: ManagementRequest, sent: Mapping[str, Any]) -> _Asked:
-    """raises: Invalid"""
     path = request.scope["path"].rstrip("/").rpartition("/persons/")[2]
     left_out = _OF_LIST | _ACCEPTED | QUERY_NAMES
     question = {name: value for name, value in sent.items() if name not in left_out}
@@ -123,7 +134,7 @@ def _asked(request: ManagementRequest, sent: Mapping[str, Any]) -> _Asked:
 
 
 def _as_asked(path: str) -> Mapping[str, Any]:
-    """The address decides, whatever an older name of the kind says."""
+    """Return values that override the question: the address says which kind it is of."""
     return {} if path == "trends" else {"shown_as": None}
 
 
@@ -163,7 +174,7 @@ async def _page(request: ManagementRequest, actors: ActorFinder, asked: _Asked) 
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """Of the pages of a list, whether the question came in a body or not."""
+    """The addresses of the pages of a list, whether or not the question came in a body."""
 
     request: ManagementRequest
     asked: _Asked
@@ -176,7 +187,7 @@ class _Address:
 
 
 async def _table(request: ManagementRequest, actors: ActorFinder, asked: _Asked) -> Response[Any]:
-    """Of all actors, read twice: first for the names of the columns."""
+    """Return all actors as CSV; they are read twice, first for the names of the columns."""
     columns = CsvColumns()
     project, now = request.project, request.app.state.now()
 
@@ -203,7 +214,7 @@ async def _table(request: ManagementRequest, actors: ActorFinder, asked: _Asked)
 
 
 async def _next(batches: AsyncGenerator[Sequence[Actor]]) -> Sequence[Actor]:
-    """Empty behind the last."""
+    """Return the next batch, empty after the last."""
     async for some in batches:
         return some
     return ()

@@ -1,6 +1,6 @@
 """Static cohorts of the persons behind a number of an insight.
 
-source: insights.md section 13; cohorts.md section 10, "Other ways"
+Source: insights.md, section 13; cohorts.md, section 10, "Other ways".
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -26,7 +26,12 @@ _NO_SEARCH = "A cohort has all actors of a number. Leave it out."
 
 
 class _PendingQuery(msgspec.Struct):
-    """A stored query. now: when it was sent; relative dates are resolved against it"""
+    """A stored question for the persons behind a number.
+
+    Attributes:
+        asked: The question and the place, by the names of `filters`.
+        now: The time when it was sent; relative dates are resolved against it.
+    """
 
     asked: dict[str, Any]
     now: datetime
@@ -38,7 +43,11 @@ class CohortActors:
     projects: Projects
 
     def text(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
-        """The text that `of` reads. sent: the query of a request. raises: Invalid"""
+        """Return the text that `of` reads, for the query string of a request.
+
+        Raises:
+            Invalid: The question cannot be answered by a cohort.
+        """
         named = {name: sent[name] for name in sent if name in OF_FILTERS | OF_PLACES}
         if named.pop("search", ""):
             raise Invalid(_NO_SEARCH, attr="search")
@@ -47,7 +56,11 @@ class CohortActors:
         return msgspec.json.encode(_PendingQuery(asked, now)).decode()
 
     def text_of_query(self, project: Project, query: Mapping[str, Any], now: datetime) -> str:
-        """All actors of an ActorsQuery, whatever page of them it asks for. raises: Invalid"""
+        """Return the text that `of` reads, for an ActorsQuery, whatever page it asks for.
+
+        Raises:
+            Invalid: The question cannot be answered by a cohort.
+        """
         asked = read_actors_query(Fields(query, at="query"))
         if asked.search:
             raise Invalid(_NO_SEARCH, attr="query__search")
@@ -57,9 +70,13 @@ class CohortActors:
         return msgspec.json.encode(_PendingQuery(dict(asked.sent), now)).decode()
 
     async def of(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
-        """Their UUIDs in batches, and those of events without a person, which match none.
+        """Yield the UUIDs of the persons in batches.
 
-        raises: CriteriaError, whatever the stores raise
+        Among them are UUIDs of events without a person, which match no person. Errors of the stores
+        are passed on.
+
+        Raises:
+            CriteriaError: The question cannot be calculated any more.
         """
         pending = msgspec.json.decode(text, type=_PendingQuery)
         try:
@@ -79,7 +96,6 @@ class CohortActors:
 
 
 def _read(asked: Mapping[str, Any]) -> ActorsQuery:
-    """raises: Invalid"""
     query = read_actors(asked)
     _require_persons(query.group_type_index)
     return query

@@ -1,6 +1,6 @@
-"""Reads an `ActorsQuery` of newer clients: who is behind a number, as rows of columns.
+"""Parsing of an `ActorsQuery` of newer clients: who is behind a number, as rows of columns.
 
-source: insights.md section 13
+Source: insights.md, section 13.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +26,11 @@ Order = Literal["", "event_count", "created_at DESC", "created_at", "id", "id DE
 _NODE: Final = frozenset({"kind", "response", "version", "tags", "modifiers", "name"})
 _OF_LIST: Final = _NODE | {"source", "select", "search", "orderBy", "limit", "offset"}
 _UNUSED: Final = frozenset({"properties", "fixedProperties"})
-# Kind of the source → its names. Recordings do not exist here.
+# Maps the kind of a source to its names. Recordings do not exist here.
 _SOURCES: Final[Mapping[str, frozenset[str]]] = {
     one.source.kind: one.source.names for one in ACTORS.values()
 }
-# Kind of the question → how its place is named here, and in `filters`.
+# Maps the kind of a question to the names of its place: here, and in `filters`.
 _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
     kind.name: kind.actors.newer for kind in KINDS if kind.actors is not None
 }
@@ -46,7 +46,13 @@ _ORDERS: Final[Mapping[str, Order]] = {
 
 @dataclass(frozen=True, slots=True)
 class NewerActorsQuery:
-    """sent, places, at: as `read_actors` takes them"""
+    """An ActorsQuery whose question is in the names of `filters`.
+
+    Attributes:
+        sent: The question and the place.
+        places: The place of each name in the request, as in `Fields`.
+        at: The place of the question in the request.
+    """
 
     sent: Mapping[str, Any]
     places: Mapping[str, str]
@@ -59,7 +65,6 @@ class NewerActorsQuery:
 
 
 def read_actors_query(fields: Fields) -> NewerActorsQuery:
-    """fields: of the query. raises: Invalid"""
     sent = fields.values
     require_known(sent, _OF_LIST | _UNUSED, fields.at)
     for name in _UNUSED:
@@ -130,19 +135,23 @@ _LIST_ONLY: Final = frozenset({"value_at_data_point", "appearances", "matched_re
 
 
 def rows_of(select: Sequence[str], bodies: Sequence[ActorBody]) -> list[list[Any]]:
-    """select: of a query that could be read"""
+    """Return the columns of each actor.
+
+    Args:
+        select: The columns of a parsed query.
+    """
     values = [_required(column) for column in select]
     return [[value(body) for value in values] for body in bodies]
 
 
 def _required(column: str) -> _Value:
     value = _value_of(column)
-    assert value is not None  # the reader refuses all others
+    assert value is not None  # `_select` refuses all others
     return value
 
 
 def _value_of(column: str) -> _Value | None:
-    """A column may have a comment behind it, which is its title."""
+    """Return how to read a column, None if it is unknown; a comment after the name is its title."""
     name = column.partition("--")[0].strip()
     key = name.removeprefix("person.").removeprefix("actor.")
     if key.startswith("properties.") and len(key) > len("properties."):

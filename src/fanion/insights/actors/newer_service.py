@@ -1,6 +1,6 @@
-"""Answers an `ActorsQuery` of newer clients.
+"""Answers to an `ActorsQuery` of newer clients.
 
-source: insights.md section 13
+Source: insights.md, section 13.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,12 @@ class ActorsAnswers:
     actors: ActorFinder
 
     async def answer(self, project: Project, fields: Fields, now: datetime) -> RowsBody:
-        """fields: of the query
+        """Return a page of the actors behind a number.
 
-        raises: EventStoreUnavailable, RecordsUnavailable, Invalid
+        Raises:
+            Invalid: The query cannot be read or calculated.
+            EventStoreUnavailable: The event store does not answer.
+            RecordsUnavailable: The records store does not answer.
         """
         asked = read_actors_query(fields)
         query = read_actors(asked.sent, asked.places, asked.at)

@@ -1,4 +1,4 @@
-"""The persons and groups that the actors of a number are, from the records store."""
+"""The persons and groups behind a number, from the records store."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -18,14 +18,18 @@ from fanion.persons.list_store import PersonKey, in_portions, keys_of, read_keys
 from fanion.persons.state_store import ids_by_uuid
 from fanion.persons.store import Person
 
-# Of each person; a merged one may have thousands.
+# Distinct ids shown for one person; a merged person may have thousands.
 DISTINCT_IDS_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """bodies: in the order of the actors; seen: actors that were looked up, of which those without
-    a body are not stored"""
+    """The persons or groups of a page.
+
+    Attributes:
+        bodies: In the order of the actors.
+        seen: The number of actors that were looked up; those without a body do not exist.
+    """
 
     bodies: list[ActorBody]
     seen: int
@@ -38,7 +42,10 @@ async def people_of(
     group_type_index: int | None,
     bytes_max: int = PAGE_BYTES_MAX,
 ) -> People:
-    """Of one page. It ends early, after a portion, when their properties exceed `bytes_max`."""
+    """Return the persons or groups of one page.
+
+    The page ends early, after a portion, when the properties in it exceed `bytes_max`.
+    """
     found: list[ActorBody] = []
     seen = size = 0
     portions = in_people(records, project_id, actors, group_type_index)
@@ -54,7 +61,12 @@ async def people_of(
 async def in_people(
     records: Records, project_id: int, actors: Sequence[Actor], group_type_index: int | None
 ) -> AsyncGenerator[tuple[list[ActorBody], int, int]]:
-    """Some at a time, with the number of their actors and the characters of their properties."""
+    """Yield the persons or groups in portions.
+
+    Yields:
+        Bodies, the number of actors that were looked up for them, and the number of characters of
+        their properties.
+    """
     if group_type_index is not None:
         async for portion in _groups(records, project_id, actors, group_type_index):
             yield portion
@@ -93,7 +105,7 @@ async def _keys(
 async def _groups(
     records: Records, project_id: int, actors: Sequence[Actor], index: int
 ) -> AsyncGenerator[tuple[list[ActorBody], int, int]]:
-    """A group that no event has described has a key alone."""
+    """Yield groups in portions; a group without a `$groupidentify` has only a key."""
     keys = [str(who) for who, _ in actors]
     portions = groups_by_key(records, project_id, index, keys)
     start = 0

@@ -1,6 +1,6 @@
-"""Actors of a number as clients read them.
+"""The actors behind a number as clients read them.
 
-source: insights.md section 13
+Source: insights.md, section 13.
 """
 
 from collections.abc import Mapping

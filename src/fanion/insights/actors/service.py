@@ -1,6 +1,6 @@
-"""Finds the actors behind a number of an answer: persons, or groups.
+"""Search for the actors behind a number of an answer: persons, or groups.
 
-source: insights.md section 13
+Source: insights.md, section 13.
 """
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -30,10 +30,10 @@ from fanion.properties.bindings import Bindings
 from fanion.rest.unknown_fields import no_choice
 from fanion.wire.distinct_id import stored_distinct_id
 
-# Of one statement; 100 bytes each in memory.
+# Actors of one statement; each takes 100 bytes of memory.
 BATCH_MAX: Final = 100_000
 
-# Behind the order of the statement, which is that of the list.
+# Keeps the order of the inner statement, which is the order of the list.
 _SEARCHED = """
   SELECT *
     FROM ({text})
@@ -46,8 +46,12 @@ Actor = tuple[UUID | str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ActorsQuery:
-    """query: whose answer has the number; place: of the number in it, as its kind reads it
-    group_type_index: of the groups; None for persons
+    """A question, and the number of its answer whose actors are wanted.
+
+    Attributes:
+        query: The question.
+        place: The place of the number in the answer, as its kind reads it.
+        group_type_index: The type of the groups; None for persons.
     """
 
     query: InsightQuery
@@ -58,9 +62,15 @@ class ActorsQuery:
 def read_actors(
     sent: Mapping[str, Any], places: Mapping[str, str] | None = None, at: str = ""
 ) -> ActorsQuery:
-    """sent: the question and the place, by the names of `filters`; places, at: as of `Fields`
+    """Parse a question and the place of a number in its answer.
 
-    raises: Invalid
+    Args:
+        sent: The question and the place, by the names of `filters`.
+        places: As in `Fields`.
+        at: As in `Fields`.
+
+    Raises:
+        Invalid: They cannot be read, or the actors of this kind cannot be listed.
     """
     fields, insight = Fields(sent, places, at), kind_of(sent)
     if insight not in OF_INSIGHT:
@@ -76,7 +86,12 @@ def read_actors(
 
 @dataclass(frozen=True, slots=True)
 class ActorsPage:
-    """actors: in the order of the list; goes_on: whether there are more"""
+    """A page of actors.
+
+    Attributes:
+        actors: In the order of the list.
+        goes_on: Whether there are more.
+    """
 
     actors: Sequence[Actor]
     goes_on: bool
@@ -84,7 +99,11 @@ class ActorsPage:
 
 @dataclass(frozen=True, slots=True)
 class ActorFinder:
-    """raises (every call): EventStoreUnavailable, RecordsUnavailable, Invalid"""
+    """The search for the actors behind a number.
+
+    Every call raises EventStoreUnavailable, RecordsUnavailable, or Invalid for a question that
+    cannot be calculated.
+    """
 
     analysis: Analysis
 
@@ -93,7 +112,7 @@ class ActorFinder:
         return self.analysis.records
 
     def check(self, project: Project, asked: ActorsQuery, now: datetime) -> None:
-        """Whether its range can be resolved. raises: Invalid"""
+        """Raise Invalid if the range of the question cannot be resolved."""
         if not asked.query.scope.since.is_all:
             for_project(project, asked.query).span(RangeClock(now, ZoneInfo(project.timezone)))
 
@@ -107,9 +126,13 @@ class ActorFinder:
         search: str = "",
         order: Order = "",
     ) -> ActorsPage:
-        """Only so many are in memory. search: of a person a part of the name or the e-mail
-        address, a whole distinct id, or the UUID; of a group a part of its key or of its name;
-        order: empty for that of the number"""
+        """Return one page; no more than its rows are in memory.
+
+        Args:
+            search: Part of a person's name or e-mail address, a whole distinct id, or the UUID; for
+                groups, part of the key or the name.
+            order: Empty for the order of the number.
+        """
         calculation, statement = await self._statement(project, asked, now)
         if search:
             statement = await self._searched(project.id, asked, statement, search)
@@ -125,8 +148,11 @@ class ActorFinder:
         size: int,
         batch_max: int = BATCH_MAX,
     ) -> AsyncGenerator[Sequence[Actor]]:
-        """All of them, `size` at a time. Each statement waits for its turn; between them others
-        are let in, however slowly what is found is taken."""
+        """Yield all actors, `size` at a time.
+
+        Each statement waits for its turn. Between statements others get theirs, so a slow consumer
+        blocks no one.
+        """
         calculation, statement = await self._statement(project, asked, now)
         offset, found = 0, batch_max
         while found == batch_max:
@@ -169,7 +195,7 @@ class ActorFinder:
         return Statement(text, {**statement.parameters, **bindings.values})
 
     async def _named(self, project_id: int, search: str) -> list[UUID]:
-        """The person with this UUID, and the one with this distinct id."""
+        """Return the UUID of the owner of this distinct id, and the text itself if it is a UUID."""
         link = person_distinct_ids.c
         owner = (
             select(person_keys.c.uuid)
@@ -187,7 +213,7 @@ class ActorFinder:
 def ordered(
     statement: Statement, project_id: int, group_type_index: int | None, order: Order
 ) -> Statement:
-    """In another order than that of the number."""
+    """Return the statement in the given order; an empty one keeps the order of the number."""
     if not order:
         return statement
     name, _, descending = order.partition(" ")
@@ -206,7 +232,7 @@ def ordered(
 
 
 def limited(statement: Statement, limit: int, offset: int) -> Statement:
-    """Some rows of a statement that ends with its order."""
+    """Return some rows of a statement that ends with its order."""
     text = f"{statement.text.rstrip()}\n   LIMIT {int(limit)} OFFSET {int(offset)}\n"
     return Statement(text, statement.parameters)
 
@@ -216,9 +242,10 @@ def _actor(row: tuple[Any, ...]) -> Actor:
 
 
 def _question_of(sent: Mapping[str, Any], places: Collection[str]) -> dict[str, Any]:
-    """The question alone, with the event that the place names among its events.
+    """Return the question without the place, its events with the one that the place names.
 
-    places: the names of a place in answers of the kind
+    Args:
+        places: The names that a place of the kind has.
     """
     values = {name: sent[name] for name in sent if name not in places}
     if "entity_id" in places:
@@ -227,12 +254,12 @@ def _question_of(sent: Mapping[str, Any], places: Collection[str]) -> dict[str, 
 
 
 def _refuse_other_places(fields: Fields, insight: str, places: Collection[str]) -> None:
-    """After the place was read. raises: Invalid for a part of it that the number does not have"""
+    """Raise Invalid for an unread part of the place: the number does not have it."""
     fields.refuse_unread(f"Actors of {insight.lower()}", fields.values.keys() - set(places))
 
 
 def _with_named(events: Any, sent: Mapping[str, Any]) -> Any:
-    """An older client asks for the actors of any event."""
+    """Add the event that the place names: older clients ask for the actors of any event."""
     name = sent.get("entity_id")
     known = events or []
     if not isinstance(name, str) or not name or not isinstance(known, list):
