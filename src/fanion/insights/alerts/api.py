@@ -108,7 +108,11 @@ class Alerts:
     def values(
         self, data: NewAlert | AlertChanges, before: Alert | None = None
     ) -> Mapping[str, Any]:
-        """The columns that are given. raises: Invalid"""
+        """Return the columns that a request sets.
+
+        Raises:
+            Invalid: The threshold or the value of the breakdown cannot be used.
+        """
         given = given_fields(data)
         if "insight" in given:
             given["insight_id"] = given.pop("insight")
@@ -127,7 +131,7 @@ class AlertsApi(Controller):
     async def alerts(
         self, request: ManagementRequest, alerts: NamedDependency[Alerts]
     ) -> Paged[AlertBody]:
-        """The oldest first."""
+        """Return the alerts, oldest first."""
         page = request.page
         found, count = await alerts.store.page(request.project.id, page.limit, page.offset)
         return page.of([_body(one) for one in found], count)
@@ -139,8 +143,10 @@ class AlertsApi(Controller):
         data: RequestBody[NewAlert],
         alerts: NamedDependency[Alerts],
     ) -> AlertBody:
-        """Checked by schedule. When it begins and when it ceases to fire, webhooks with the event
-        `insight.alert` are told."""
+        """Create an alert, which is then checked on a schedule.
+
+        Webhooks with the event `insight.alert` are called when it starts and when it stops firing.
+        """
         values = {"series_index": 0, "enabled": True, **alerts.values(data)}
         return _body(await alerts.store.create(request.author, values))
 
@@ -161,7 +167,7 @@ class AlertsApi(Controller):
         data: RequestBody[AlertChanges],
         alerts: NamedDependency[Alerts],
     ) -> AlertBody:
-        """A changed alert is checked anew."""
+        """Change an alert, which is then checked again."""
         before = await alerts.store.get(request.project.id, alert_id)
         values = alerts.values(data, before)
         return _body(await alerts.store.change(request.author, alert_id, values))
@@ -186,7 +192,7 @@ class AlertsApi(Controller):
         alert_id: FromPath[ObjectId],
         alerts: NamedDependency[Alerts],
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default."""
+        """Return the changes, newest first; `page` starts at 1, `limit` is 10 by default."""
         await alerts.store.get(request.project.id, alert_id)
         records = alerts.store.records
         return await activity_page(request, records, "AlertConfiguration", str(alert_id))

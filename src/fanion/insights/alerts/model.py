@@ -1,7 +1,7 @@
-"""An alert on a number of a saved insight: when it fires.
+"""Alerts on a number of a saved insight, and when they fire.
 
-The number is that of the last interval that is over. `above` also looks at the interval that is
-under way, which can only grow. Displays of totals have one number, and nothing to compare with.
+The number is that of the last interval that is over. `above` also looks at the current interval,
+whose number can only grow. Displays of totals have one number, and nothing to compare it with.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,26 +16,29 @@ from fanion.projects.model import UserSummary
 
 Condition = Literal["above", "below", "changes_by", "changes_by_percent"]
 State = Literal["not_checked", "not_firing", "firing", "errored"]
-# Of one property, of a cohort its id, or of several properties.
+# The value of one property, the id of a cohort, or the values of several properties.
 BreakdownValue = str | int | list[str]
 SERIES_INDEX_MAX: Final = 999
 
 
 _VALUE: Final = "breakdown_value"  # the name in the entries of a result
-_NO_EVENTS: Final = (0.0, 0.0, 0.0)  # of a value that the result does not have
+_NO_EVENTS: Final = (0.0, 0.0, 0.0)  # the points of a value that is not in the result
 
 
 class AlertError(Exception):
-    """The number cannot be told; the text says why."""
+    """An alert without a number to check; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
     """An alert as it is stored, with the outcome of its last check.
 
-    breakdown_value: the value of the breakdown that is followed, wherever it stands
-    series_index:    place of the entry in the result, or among those of `breakdown_value`, from 0
-    value: the number that was looked at last; error: why there was none
+    Attributes:
+        breakdown_value: The value of the breakdown to follow, wherever it is in the result.
+        series_index: The index of the entry in the result, or among the entries of
+            `breakdown_value`, from 0.
+        value: The number at the last check.
+        error: Why there was no number.
     """
 
     id: int
@@ -66,14 +69,14 @@ class Checked:
 
 
 def check_threshold(condition: Condition, threshold: float) -> None:
-    """raises: Invalid"""
+    """Raise Invalid for a threshold that is not finite, and for a negative one of a change."""
     is_change = condition in ("changes_by", "changes_by_percent")
     if not isfinite(threshold) or (is_change and threshold < 0):
         raise Invalid("Ensure this value is greater than or equal to 0.", attr="threshold")
 
 
 def check_value(value: object) -> None:
-    """Raise Invalid for what is not a value of a breakdown."""
+    """Raise Invalid unless it can be the value of a breakdown."""
     texts = value if isinstance(value, list) else [value]
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if value is None or is_number or (texts and all(isinstance(one, str) for one in texts)):
@@ -82,7 +85,7 @@ def check_value(value: object) -> None:
 
 
 def following(alert: Alert, results: Any) -> Alert:
-    """Return the alert with the value of the breakdown that stands at its place, if it names none.
+    """Return the alert with the breakdown value at its index, if it does not name one yet.
 
     Values change places from one check to the next.
     """
@@ -99,9 +102,9 @@ def checked(alert: Alert, results: Any, *, goes_on: bool, shows_all_values: bool
     """Compare the number of an alert with its threshold.
 
     Args:
-        alert: Names the value of the breakdown, if the insight has one.
+        alert: It names the value of the breakdown, if the insight has one.
         results: The result of the insight.
-        goes_on: Whether its last interval is still under way.
+        goes_on: Whether the last interval is not over yet.
         shows_all_values: Whether a value of the breakdown that is not in the result has no events.
     """
     try:
@@ -134,7 +137,7 @@ def _told(fires: bool, value: float) -> Checked:
 
 
 def _points(alert: Alert, results: Any, *, shows_all_values: bool) -> Sequence[float]:
-    """Return the numbers of the alert's entry. raises: AlertError"""
+    """Return the numbers of the alert's entry; raise AlertError without any."""
     if not _is_list_of_entries(results):
         raise AlertError("The insight has no series of numbers.")
     entries = _entries(results, alert.breakdown_value)
@@ -161,7 +164,7 @@ def _is_list_of_entries(results: Any) -> bool:
 def _entries(
     results: Sequence[Mapping[str, Any]], value: BreakdownValue | None
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the entries of a value of the breakdown, or all. raises: AlertError"""
+    """Return the entries of a breakdown value, or all; raise AlertError without a breakdown."""
     if value is None:
         return results
     if any(_VALUE not in one for one in results):
@@ -172,12 +175,12 @@ def _entries(
 def _with_value(
     results: Sequence[Mapping[str, Any]], value: BreakdownValue
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the entries of a value, as clients write it: cohorts may be named by text."""
+    """Return the entries of a value as clients write it: the id of a cohort may be text."""
     return [one for one in results if _text(one.get(_VALUE)) == _text(value)]
 
 
 def _text(value: Any) -> str:
-    """Return a value as text; of a list with one value that value."""
+    """Return a value as text; a list of one value counts as that value."""
     if isinstance(value, list):
         return _text(value[0]) if len(value) == 1 else "\0".join(str(one) for one in value)
     return str(value)

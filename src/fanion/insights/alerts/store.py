@@ -24,7 +24,7 @@ from fanion.projects.model import UserSummary
 from fanion.webhooks.model import alert_body
 from fanion.webhooks.outbox_store import enqueue
 
-ALERTS_MAX = 100  # of a project
+ALERTS_MAX = 100  # in one project
 NO_SERIES = (
     "An alert needs an insight with numbers by interval: trends, life cycles, or funnels shown as "
     "trends."
@@ -38,7 +38,7 @@ LOGGED = (
 _NEW = {"state": "not_checked", "value": None, "error": None, "last_checked_at": None}
 
 _alert = alerts.c
-# By `due_at` a former holder notices that another server has finished the check.
+# A former holder notices by `due_at` that another server has finished the check.
 _LEASE = Lease(_alert.lease_until)
 
 
@@ -50,13 +50,17 @@ class DueAlert:
 
 @dataclass(frozen=True, slots=True)
 class AlertStore:
-    """every: how much later the next check of an alert is due"""
+    """The alerts in the records store.
+
+    Attributes:
+        every: The time from one check of an alert to the next.
+    """
 
     records: Records
     every: timedelta
 
     async def page(self, project_id: int, limit: int, offset: int) -> tuple[Sequence[Alert], int]:
-        """The oldest first, with the total number."""
+        """Return a page of the project's alerts, oldest first, and their total number."""
         theirs = _alert.project_id == project_id
         count = select(func.count()).select_from(alerts).where(theirs)
         rows = select(alerts).where(theirs).order_by(_alert.id).limit(limit).offset(offset)
@@ -66,30 +70,42 @@ class AlertStore:
             return await connection.run_sync(_read, found), total
 
     async def get(self, project_id: int, alert_id: int) -> Alert:
-        """raises: NotFound"""
+        """Return an alert, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get, project_id, alert_id)
 
     async def create(self, author: Author, values: Mapping[str, Any]) -> Alert:
-        """values: by column. raises: Invalid for an insight that does not exist, and when the
-        project has ALERTS_MAX"""
+        """Create an alert.
+
+        Args:
+            values: By column.
+
+        Raises:
+            Invalid: The insight does not exist or has no series, or the project has ALERTS_MAX
+                alerts.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_require_series, author.project_id, values)
             return await connection.run_sync(create_alert, author, values)
 
     async def change(self, author: Author, alert_id: int, values: Mapping[str, Any]) -> Alert:
-        """values: the columns to set. raises: NotFound, Invalid"""
+        """Set columns of an alert.
+
+        Raises:
+            NotFound: There is no such alert.
+            Invalid: The insight does not exist or has no series.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_require_series, author.project_id, values)
             return await connection.run_sync(change_alert, author, alert_id, values)
 
     async def remove(self, author: Author, alert_id: int) -> None:
-        """raises: NotFound"""
+        """Delete an alert, or raise NotFound."""
         async with self.records.write() as connection:
             await connection.run_sync(_remove, author, alert_id)
 
     async def due(self, now: datetime) -> Sequence[DueAlert]:
-        """DUE_MAX at most, the longest due first; of insights that are not deleted."""
+        """Return up to DUE_MAX due alerts of insights that are not deleted, longest due first."""
         statement = (
             select(alerts)
             .join(insights, insights.c.id == _alert.insight_id)
@@ -103,7 +119,7 @@ class AlertStore:
         return [DueAlert(one, row.due_at) for one, row in zip(found, rows, strict=True)]
 
     async def claim(self, due: DueAlert, now: datetime) -> bool:
-        """Whether this server is the first that claims it."""
+        """Return whether this server is the first to claim the alert."""
         claimed = (
             update(alerts).where(_is_same(due), _is_due(now)).values(**_LEASE.taken(now + LEASE))
         )
@@ -111,7 +127,7 @@ class AlertStore:
             return (await connection.execute(claimed)).rowcount == 1
 
     async def finish(self, due: DueAlert, alert: Alert, found: Checked, now: datetime) -> None:
-        """Store the outcome of a check, and tell webhooks when the alert begins or ceases to fire.
+        """Store the outcome of a check, and call webhooks when the alert starts or stops firing.
 
         Args:
             due: The alert as it was claimed.
@@ -143,7 +159,11 @@ def _told(alert: Alert, found: Checked) -> Mapping[str, Any]:
 
 
 def create_alert(connection: Connection, author: Author, values: Mapping[str, Any]) -> Alert:
-    """Within a transaction. raises: as `AlertStore.create`"""
+    """Create an alert within a transaction.
+
+    Raises:
+        Invalid: The insight does not exist, or the project has ALERTS_MAX alerts.
+    """
     project_id = author.project_id
     # Serialises creations, so that the limit holds.
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
@@ -170,11 +190,16 @@ def create_alert(connection: Connection, author: Author, values: Mapping[str, An
 def change_alert(
     connection: Connection, author: Author, alert_id: int, values: Mapping[str, Any]
 ) -> Alert:
-    """Within a transaction. raises: as `AlertStore.change`"""
+    """Set columns of an alert within a transaction.
+
+    Raises:
+        NotFound: There is no such alert.
+        Invalid: The insight does not exist.
+    """
     before = _get(connection, author.project_id, alert_id)
     _require_insight(connection, author.project_id, values)
     if "insight_id" in values:
-        values = {"breakdown_value": None, **values}  # one of the other insight
+        values = {"breakdown_value": None, **values}  # the old value belongs to the other insight
     differing = {name: one for name, one in values.items() if getattr(before, name) != one}
     if not differing:
         return before
@@ -257,5 +282,5 @@ def _is_due(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_same(due: DueAlert) -> ColumnElement[bool]:
-    """Not of an alert that was changed since."""
+    """Return the condition for the alert, unless it was changed since it was due."""
     return (_alert.id == due.alert.id) & (_alert.due_at == due.due_at)

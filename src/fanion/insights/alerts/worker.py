@@ -1,4 +1,4 @@
-"""Checks alerts by schedule, one after another; of several servers one checks each."""
+"""The worker that checks alerts on a schedule, one after another and each on one server."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -21,7 +21,11 @@ POLL_S = 30.0
 
 
 class AlertWorker:
-    """project_of: a project by its id"""
+    """The scheduled checks of alerts.
+
+    Args:
+        project_of: Returns a project by its id.
+    """
 
     def __init__(
         self,
@@ -40,7 +44,11 @@ class AlertWorker:
         await run_loop(self._work, POLL_S, "alerts_not_checked", (RecordsUnavailable,))
 
     async def work_once(self) -> int:
-        """How many alerts were checked. raises: RecordsUnavailable"""
+        """Check the alerts that are due, and return how many were checked.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         done = 0
         for due in await self._store.due(self._now()):
             done += await self._check(due)
