@@ -1,12 +1,12 @@
-"""The values of a breakdown, as a statement computes them.
+"""SQL for the values of a breakdown.
 
-A value of type `event` is that of the event, one of type `session` that of its session, one of type
-`group` that of the group which the event names, as it is now: all are columns of the rows of
-`events`. One of type `person` or `cohort` belongs to the person as it is now: it is added to rows
-that name the person in `actor`, once persons are resolved. Rows of a type that is not here are
-refused while the question is read (`BREAKDOWN_TYPES` of insights/parsing/scope.py).
+Properties of the event, of its session and of the group that it names (with their current value)
+become columns of the rows of `events`. A property of the person, and its cohorts, belong to the
+person as it is now: their values are added to rows that name the person in `actor`, once persons
+are resolved. Other types are refused while the question is read (`BREAKDOWN_TYPES` of
+insights/parsing/scope.py).
 
-source: insights.md sections 2e and 4e
+Source: insights.md, sections 2e and 4e.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,25 +19,32 @@ from fanion.insights.sql.compiler import NONE, OTHER, Compiler
 
 OF_EVENTS: Final[frozenset[BreakdownType]] = frozenset({"event", "group", "session"})
 OF_ACTORS: Final[frozenset[BreakdownType]] = frozenset({"person", "cohort"})
-# By which the last bin reaches beyond the greatest value, which so is in it.
+# Added to the last border, so that the greatest value falls into the last bin.
 _BEYOND = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Of a histogram. borders: ascending, one more than there are bins; none without any value"""
+    """The bins of a histogram.
+
+    Attributes:
+        borders: Ascending, one more than there are bins; empty when no value is a number.
+    """
 
     borders: tuple[float, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The values of the breakdown: `[10,17.5]`."""
+        """Return the breakdown value of each bin, such as `[10,17.5]`."""
         texts = [_whole(one) for one in self.borders]
         return tuple(f"[{low},{high}]" for low, high in pairwise(texts))
 
 
 def equal_bins(least: float, greatest: float, count: int) -> Bins:
-    """source: insights.md section 4e"""
+    """Return bins of equal width from the least to the greatest value.
+
+    Source: insights.md, section 4e.
+    """
     if least == greatest:
         return Bins((least, greatest + _BEYOND))
     width = (greatest - least) / count
@@ -51,9 +58,11 @@ def _whole(number: float) -> str:
 
 
 class BreakdownSql:
-    """Of one statement. None: no breakdown, the value is empty.
+    """The SQL of a breakdown within one statement.
 
-    bins: of each part of the breakdown that is a histogram, by its place
+    Args:
+        breakdowns: None for no breakdown; the value is then empty.
+        bins: The bins of the parts that are histograms, by the index of the part.
     """
 
     def __init__(
@@ -68,11 +77,11 @@ class BreakdownSql:
 
     @property
     def needs_person(self) -> bool:
-        """Whether `joins` and `value` read the column `actor`, of persons."""
+        """Return whether `joins` and `value` read persons from the column `actor`."""
         return any(one.type in OF_ACTORS for one in self.parts)
 
     def event_columns(self) -> dict[str, str]:
-        """Name → expression over a row of `events`, of the parts that are the event's own."""
+        """Return columns for the parts that belong to the event: names and expressions."""
         return {
             _column(place): self._shown(place, self.compiler.own_text(one))
             for place, one in enumerate(self.parts)
@@ -80,16 +89,16 @@ class BreakdownSql:
         }
 
     def joins(self) -> str:
-        """To be written behind the rows that have `actor`."""
+        """Return the joins to write after the rows that have `actor`."""
         return "\n".join(
             self._held(place, one) for place, one in enumerate(self.parts) if one.type == "person"
         )
 
     def value(self) -> str:
-        """Over rows with the columns of events and the joins: text, empty without a breakdown.
+        """Return the expression of the breakdown value: text, empty without a breakdown.
 
-        Of several parts the JSON text of their values. A person that is in several of the cohorts
-        has as many rows.
+        It reads rows that have the columns of `event_columns` and the joins. The values of several
+        parts become one JSON list. A person in several of the cohorts has one row for each.
         """
         values = self._values()
         if len(values) > 1:
@@ -109,7 +118,7 @@ class BreakdownSql:
         return found
 
     def _held(self, place: int, breakdown: Breakdown) -> str:
-        """A person without a row has no value either: the text is then empty."""
+        """Return the join that adds a person property as text, empty for persons without a row."""
         compiler = self.compiler
         held = (
             f"SELECT person_id, {compiler.text_of_person(breakdown.key)} AS text "
@@ -118,7 +127,7 @@ class BreakdownSql:
         return f"LEFT ANY JOIN ({held}) AS held_{place} ON held_{place}.person_id = actor"
 
     def _cohorts(self) -> str:
-        """One row for each of the cohorts that the person is in."""
+        """Return an expression with one row for each of the cohorts that the person is in."""
         compiler, found = self.compiler, []
         for key in dict.fromkeys(one.key for one in self.parts if one.type == "cohort"):
             name = compiler.bindings.text(key)
@@ -151,13 +160,17 @@ class BreakdownSql:
 
 
 def normalized_url(text: str) -> str:
-    """Without `?`, `#` and `/` at its end; what is nothing else is `/`."""
+    """Return SQL that removes trailing `?`, `#` and `/`; text of nothing else becomes `/`."""
     cut = f"replaceRegexpOne({text}, '[/?#]+$', '')"
     return f"if({cut} = '' AND {text} != '', '/', {cut})"
 
 
 def only_shown(compiler: Compiler, value: str, values: Sequence[str] | None) -> str:
-    """Values that are not shown are OTHER. values: those that are; None for all"""
+    """Return SQL that replaces values other than `values` with OTHER.
+
+    Args:
+        values: The values to keep; None keeps all.
+    """
     if values is None:
         return value
     bind = compiler.bindings

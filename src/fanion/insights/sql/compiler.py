@@ -1,11 +1,10 @@
-"""The parts that the statements of all questions have: which events, when, and whose.
+"""The SQL that the statements of all questions share: which events, when, and whose.
 
 Intervals are bound as ascending instants, and `roundDown` finds that of each event by binary
-search; so time zones are handled by Python alone. Events are grouped by the stored person_id
-before they are assigned to the person it was merged into, so that the join reads persons, not
-events.
+search, so only Python handles time zones. Events are grouped by the stored `person_id` before that
+person is replaced with the one it was merged into, so the join reads persons, not events.
 
-source: insights.md sections 3 and 17
+Source: insights.md, sections 3 and 17.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,10 +32,10 @@ from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 NONE: Final = "$$_posthog_breakdown_null_$$"
 OTHER: Final = "$$_posthog_breakdown_other_$$"
 
-# Events without a person that earlier versions stored are counted by their distinct id.
+# Events that earlier versions stored without a person are counted by their distinct id.
 _PERSON = f"if(person_id = {NO_PERSON}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
 
-# An actor that was merged into another one is the other.
+# Replaces a person that was merged into another one with that other person.
 _RESOLVED = """
 SELECT {columns},
        if(moved.new_person = {no_person}, found.who, moved.new_person) AS actor
@@ -47,7 +46,8 @@ SELECT {columns},
 """
 
 
-# Keys of groups and their values, which are read once for a statement. An array must not be empty.
+# Group keys and the values of a property, read once per statement. Both arrays begin with an empty
+# text because an array must not be empty.
 _GROUP_TEXTS = """(
   SELECT (arrayConcat([''], groupArray(group_key)), arrayConcat([''], groupArray({text})))
     FROM {rows})"""
@@ -61,8 +61,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class SqlContext:
-    """now: relative dates are resolved against it
-    run: of the members of cohorts in `cohort_inputs`
+    """The project, scope and time that the statements of one calculation share.
+
+    Attributes:
+        now: The time against which relative dates are resolved.
+        run: The key under which `cohort_inputs` holds the members of the cohorts.
     """
 
     project_id: int
@@ -72,10 +75,11 @@ class SqlContext:
 
 
 class Compiler:
-    """Of one statement, whose values it binds.
+    """The compiler of one statement, which collects the values to bind.
 
-    project:  the condition on the project
-    sessions: those of events; `where` says which time they are read of
+    Attributes:
+        project: The SQL condition on the project.
+        sessions: The SQL of session properties; `where` widens the time range that it reads.
     """
 
     def __init__(self, context: SqlContext) -> None:
@@ -88,17 +92,18 @@ class Compiler:
         return Statement(text, self.bindings.values)
 
     def bucket(self, starts: Sequence[datetime], time: str = "timestamp") -> str:
-        """The start of the interval of a row, in microseconds; 0 without starts."""
+        """Return SQL for the start of a row's interval, in microseconds; 0 without `starts`."""
         if not starts:
             return "toInt64(0)"
         bound = self.bindings.add([micros(one) for one in starts], "Array(Int64)")
         return f"roundDown(toUnixTimestamp64Micro({time}), {bound})"
 
     def where(self, span: DateRange, entities: Collection[Entity] | None) -> str:
-        """Rows of `events` that the question can use.
+        """Return the condition on the rows of `events` that the question can use.
 
-        entities: without rows that can be none of them, exactly those of a single one; None for
-                  all events
+        Args:
+            entities: The events of the question, None for all events. The condition is exact for a
+                single entity; for several, it may let other rows through.
         """
         bind = self.bindings
         self.sessions.widen(span)
@@ -116,7 +121,7 @@ class Compiler:
         return "\n   AND ".join(conditions)
 
     def _named(self, entities: Collection[Entity]) -> list[str]:
-        """By the names first, which the order of the table serves."""
+        """Return conditions on entities; names come first, since the table is ordered by them."""
         names = list(dict.fromkeys(one.event for one in entities if one.event is not None))
         found = []
         if all(one.event is not None for one in entities):
@@ -126,7 +131,7 @@ class Compiler:
         return found
 
     def entity(self, entity: Entity) -> str:
-        """The condition that a row is such an event."""
+        """Return the condition for a row to be an event of the entity."""
         event = entity.event
         named = None if event is None else f"event = {self.bindings.text(event)}"
         own = None if entity.properties is None else self.condition(entity.properties)
@@ -134,7 +139,7 @@ class Compiler:
         return f"({' AND '.join(parts)})" if parts else "1"
 
     def condition(self, node: Node) -> str:
-        """On a row of `events`."""
+        """Return the SQL of a condition on a row of `events`."""
         if is_of_sessions(node):
             return self.sessions.condition(node)
         if isinstance(node, ConditionGroup):
@@ -147,7 +152,7 @@ class Compiler:
         return event_condition(node, self.bindings, self.project, self.context.now)
 
     def members(self, cohort_id: int) -> str:
-        """The stored person ids of the members of a cohort."""
+        """Return a SELECT of the person ids of a cohort's members as events store them."""
         run = self.bindings.add(self.context.run, "UUID")
         cohort = self.bindings.add(cohort_id, "UInt64")
         rows = (
@@ -157,28 +162,40 @@ class Compiler:
         return with_merged(rows, "1", self.project)
 
     def who(self) -> str:
-        """Of a row of `events`: the stored person as UUID, or the key of the group as text."""
+        """Return SQL for the actor of an event: stored person as UUID, or group key as text."""
         index = self.context.scope.group_type_index
         return _PERSON if index is None else group_key(index)
 
     def resolved(self, found: str, columns: Sequence[str]) -> str:
-        """Rows of `found` with its columns, and as `actor` whom its `who` is now."""
+        """Return a SELECT of the rows of `found` with the current person or group as `actor`.
+
+        Args:
+            found: A SELECT with `columns` and the stored actor as `who`.
+        """
         if self.context.scope.group_type_index is not None:
             return f"SELECT {', '.join(columns)}, who AS actor FROM ({found}) AS found"
         return self.resolved_person(found, columns)
 
     def person(self) -> str:
-        """The stored person of a row of `events` as UUID, whatever is counted."""
+        """Return SQL for the stored person of a row of `events`, even when groups are counted."""
         return _PERSON
 
     def resolved_person(self, found: str, columns: Sequence[str]) -> str:
-        """As `resolved`, where `who` is a stored person also in a question about groups."""
+        """Return a SELECT of the rows of `found` with the current person as `actor`.
+
+        Args:
+            found: A SELECT with `columns` and the stored person as `who`, even when groups are
+                counted.
+        """
         return _RESOLVED.format(
             columns=", ".join(columns), no_person=NO_PERSON, found=found, project=self.project
         )
 
     def own_text(self, breakdown: Breakdown) -> str:
-        """The property of a row, of its own, its session, or the group that it names, as of now."""
+        """Return SQL for a breakdown by a property of the event, of its session or of its group.
+
+        A group's property is read as it is now.
+        """
         if breakdown.type == "session":
             return self.sessions.text(breakdown.key)
         if breakdown.type != "group":
@@ -190,7 +207,7 @@ class Compiler:
         return f"transform({key}, tupleElement({known}, 1), tupleElement({known}, 2), '')"
 
     def text(self, key: str) -> str:
-        """A property of a row, of its own, as text; empty when it is null or absent."""
+        """Return SQL for an event property as text, empty when it is null or absent."""
         if COLUMN.fullmatch(key):
             name = self.bindings.add(key.replace(".", "%2E"), "Identifier")
             return f"ifNull(toString(attributes.{name}), '')"
@@ -201,21 +218,26 @@ class Compiler:
         )
 
     def shown_text(self, key: str, rows: str) -> str:
-        """A property of a row as a value of a breakdown, lists and objects as JSON; empty when it
-        is null or absent. rows: what follows FROM"""
+        """Return SQL for a property as a breakdown value, empty when it is null or absent.
+
+        Lists and objects become JSON.
+
+        Args:
+            rows: What follows FROM to read the rows that have the property.
+        """
         return shown_text(key, self.bindings, rows) if COLUMN.fullmatch(key) else self.text(key)
 
     def text_of_person(self, key: str) -> str:
-        """A property of a row of `persons`, as a value of a breakdown."""
+        """Return SQL for a property of a row of `persons`, as a breakdown value."""
         return self.shown_text(key, f"persons WHERE {self.project}")
 
     def _read(self) -> str:
-        """The time of which the statement reads events, and sessions around it."""
+        """Return the condition on the time range from which events and their sessions are read."""
         reach = self.sessions.reach()
         return f"timestamp >= {reach.since} AND timestamp < {reach.until}"
 
     def number(self, key: str) -> str:
-        """A property of a row, of its own, as a number; null when it is none."""
+        """Return SQL for an event property as a number, null when it is not one."""
         return self.number_of(self.text(key))
 
     def number_of(self, text: str) -> str:
@@ -223,7 +245,7 @@ class Compiler:
 
 
 def _sessions_together(group: ConditionGroup) -> Sequence[Node]:
-    """The children, with those on sessions as one, for which sessions are computed once."""
+    """Merge the children on sessions into one, so that sessions are computed once."""
     found = tuple(child for child in group.children if is_of_sessions(child))
     others = [child for child in group.children if not is_of_sessions(child)]
     return [*others, ConditionGroup(group.type, found)] if found else others
