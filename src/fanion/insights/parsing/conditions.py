@@ -1,6 +1,6 @@
-"""Conditions of a question: a list, a tree, or one.
+"""Parsing of a question's conditions: a list, a tree, or a single one.
 
-source: insights.md section 2b; cohorts.md section 20
+Source: insights.md, section 2b; cohorts.md, section 20.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,7 +22,7 @@ from fanion.properties.filters import (
 )
 from fanion.properties.validation import check_index
 
-# Of all filters of one series; a statement's text grows with each.
+# Conditions of one filter. The text of a statement grows with each.
 LEAVES_MAX = 200
 
 # `exact` is how older clients write `in`.
@@ -30,7 +30,11 @@ _COHORT_OPERATORS = ("exact", "in", "not_in")
 
 
 def parse_filter(raw: object, attr: str) -> Node | None:
-    """A tree or a list of conditions; None without any. raises: Invalid"""
+    """Parse a tree or a list of conditions; return None without any.
+
+    Raises:
+        Invalid: A condition cannot be read, or there are more than LEAVES_MAX.
+    """
     if not raw:
         return None
     try:
@@ -73,7 +77,7 @@ def _check_operator(operator: object, known: Collection[str], attr: str) -> None
 
 
 def _conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
-    """As sent, of a tree that could be read."""
+    """Yield the single conditions of a tree as they were sent."""
     values = raw if isinstance(raw, list) else raw.get("values")
     if not isinstance(values, list):
         yield raw
@@ -83,7 +87,7 @@ def _conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _without_empty(node: Node) -> Node | None:
-    """In a cohort an empty group matches no person; an empty filter matches every event."""
+    """Remove empty groups: an empty filter matches every event, not none as in a cohort."""
     if not isinstance(node, ConditionGroup):
         return node
     children = tuple(one for child in node.children if (one := _without_empty(child)) is not None)

@@ -1,6 +1,6 @@
-"""The options of an event in a question, beside which events it means.
+"""The options of an event in a question that do not say which events it means.
 
-source: insights.md sections 1c and 2a
+Source: insights.md, sections 1c and 2a.
 """
 
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from typing import Final
 
 from fanion.insights.parsing.fields import Fields
 
-# Names of an entity that say nothing about what is counted.
+# Fields of an entity that do not affect what is counted.
 _NAMES: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
 MATHS: Final = frozenset(
     {
@@ -29,9 +29,10 @@ _OF_MATH: Final = frozenset(
 
 
 def refuse_math(entity: Fields, kind: str, allowed: Collection[str] = ("total", "dau")) -> None:
-    """For a kind that counts persons, whatever the math: only words that mean this.
+    """Refuse any math that does not mean persons, for a kind that always counts persons.
 
-    raises: Invalid for any other one, and for options that are not read
+    Raises:
+        Invalid: The math is not allowed, or an option is not read.
     """
     math = entity.text("math")
     if math is not None and math not in allowed:
@@ -40,7 +41,11 @@ def refuse_math(entity: Fields, kind: str, allowed: Collection[str] = ("total", 
 
 
 def pass_over_math(entity: Fields, kind: str) -> str | None:
-    """The math, of which the kind uses only what it knows. raises: Invalid"""
+    """Return the math; any known one is accepted, although the kind only uses some.
+
+    Raises:
+        Invalid: The math is unknown, or an option is not read.
+    """
     math = entity.choice("math", sorted(MATHS), "total")
     entity.refuse_unread(kind, _NAMES | _OF_MATH)
     return math

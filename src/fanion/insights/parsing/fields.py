@@ -1,6 +1,6 @@
-"""The parts of a question by the names of `filters`, and the names under which they were sent.
+"""The fields of a question by the names of `filters`, and where in the request each was sent.
 
-source: insights.md, "Strictness" and sections 1c and 15
+Source: insights.md, "Strictness" and sections 1c and 15.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -12,25 +12,27 @@ from fanion.rest.unknown_fields import no_choice
 
 _Word = TypeVar("_Word", bound=str)
 
-# Of a `query`: times in its range are not rounded to their days. `filters` cannot say it.
+# Set for a `query`, whose times are not rounded to days. Clients cannot set it in `filters`.
 TIMES_STAND = "times_stand"
 
 _TRUE = frozenset({"true", "True", "1", 1})
 _FALSE = frozenset({"", "false", "False", "0", 0})
 _DIGITS_MAX = 18
-# What asks for nothing, of any option.
+# Values that ask for nothing, whatever the option.
 _NOTHING: tuple[object, ...] = (None, "", False, [], {}, "false", "False")
 
 
 class Fields:
-    """Reads values with their types, and remembers which it has read.
+    """A reader of typed values that remembers which fields were read.
 
-    values: decoded JSON, or the text of a query string
-    places: name → the place in the request, where it was sent under another one; of values in
-            others by their path, as `events__0__id`
-    at:     place of the whole in the request
-    path:   of the whole in `places`
-    raises: Invalid (every method), which names the place
+    Every method raises Invalid, with the place in the request, for a value that it cannot read.
+
+    Args:
+        values: Decoded JSON, or the texts of a query string.
+        places: A name and its place in the request, where it was sent under another name. Nested
+            values are named by their path, such as `events__0__id`.
+        at: The place of `values` in the request.
+        path: The path of `values` in `places`.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Fields:
         return Invalid(detail, attr=self.place(name) or None)
 
     def required(self, name: str) -> Invalid:
-        """The error for a field that is not given."""
+        """Return the error for a field that is not given."""
         return Invalid("This field is required.", code="required", attr=self.place(name))
 
     def raw(self, name: str) -> Any:
@@ -87,7 +89,7 @@ class Fields:
         raise self.error(name, "Must be a valid boolean.")
 
     def whole(self, name: str, least: int, most: int) -> int | None:
-        """None: not given. Text of digits counts as its number."""
+        """Return a whole number, also from a text of digits; None when it is not given."""
         value = self.raw(name)
         if value is None or value == "":
             return None
@@ -111,7 +113,7 @@ class Fields:
         raise no_choice(value, words, self.place(name))
 
     def inner(self, name: str) -> "Fields | None":
-        """The object of this name."""
+        """Return the fields of the object with this name, None without one."""
         value = self.raw(name)
         if value is None or value == "" or value == {}:
             return None
@@ -120,11 +122,11 @@ class Fields:
         return self.within(name, value)
 
     def within(self, name: str, value: Mapping[str, Any]) -> "Fields":
-        """The fields of an object that is held under this name."""
+        """Return the fields of `value`, the object with this name."""
         return Fields(value, self.places, self.place(name), joined(self._path, name))
 
     def items(self, name: str, most: int) -> "tuple[Fields, ...]":
-        """The objects of a list."""
+        """Return the fields of each object in the list with this name."""
         value = self.raw(name)
         if value is None or value == "":
             return ()
@@ -140,14 +142,15 @@ class Fields:
         return self.item(name, number, value)
 
     def item(self, name: str, number: int, value: Mapping[str, Any]) -> "Fields":
-        """The fields of an object in the list of this name."""
+        """Return the fields of `value`, an object in the list with this name."""
         path, at = joined(self._path, f"{name}__{number}"), f"{self.place(name)}__{number}"
         return Fields(value, self.places, self.places.get(path, at), path)
 
     def refuse_unread(self, kind: str, passed_over: Collection[str]) -> None:
-        """No option is ignored: it would give a wrong number.
+        """Raise Invalid for an option that was not read: ignoring it would give a wrong number.
 
-        passed_over: options that only have a meaning for other kinds
+        Args:
+            passed_over: Options that only have a meaning for other kinds.
         """
         for name in self._unread(passed_over):
             sent = self.place(name).rpartition("__")[2]
@@ -164,7 +167,7 @@ class Fields:
 
 
 def joined(at: str, name: str) -> str:
-    """The place of a name in an object, as in `attr`."""
+    """Return the place of a name within an object, as `attr` writes it."""
     return f"{at}__{name}" if at else name
 
 
@@ -173,7 +176,11 @@ def _is_whole(text: str) -> bool:
 
 
 def placed(error: Invalid, places: Mapping[str, str]) -> Invalid:
-    """An error of a calculation, which names fields as `filters` do. places: as of `Fields`"""
+    """Return an error of a calculation, which names fields as `filters` do, with its real place.
+
+    Args:
+        places: The places as in `Fields`.
+    """
     if error.attr is None or error.attr not in places:
         return error
     return Invalid(error.detail, code=error.code, attr=places[error.attr])

@@ -1,6 +1,6 @@
-"""Path cleaning: names are replaced where regular expressions find something in them.
+"""Path cleaning: text in names that matches a regular expression is replaced.
 
-source: insights.md section 9
+Source: insights.md, section 9.
 """
 
 import re
@@ -13,26 +13,34 @@ from fanion.insights.parsing.fields import Fields
 from fanion.properties.values import groups_of
 
 FILTERS_MAX: Final = 50
-CHARS_MAX: Final = 400  # of an expression, and of its alias
+CHARS_MAX: Final = 400  # in the expression, and in its alias
 
 _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    r"""regex: of RE2; alias: replaces each match, `\0` to `\9` in it are groups of the match"""
+    r"""A regular expression and its replacement.
+
+    Attributes:
+        regex: In the syntax of RE2.
+        alias: The replacement of each match; `\0` to `\9` stand for the groups of the match.
+    """
 
     regex: str
     alias: str
 
 
 def read_cleaning(fields: Fields, name: str) -> tuple[Cleaning, ...]:
-    """raises: Invalid"""
     return tuple(_read(one) for one in fields.items(name, FILTERS_MAX))
 
 
 def project_cleaning(stored: Sequence[Mapping[str, Any]]) -> tuple[Cleaning, ...]:
-    """Of a project. raises: Invalid for one that cannot be used"""
+    """Read the path cleaning filters of a project.
+
+    Raises:
+        Invalid: One of them cannot be used.
+    """
     try:
         return tuple(_read(Fields(one)) for one in stored[:FILTERS_MAX])
     except Invalid as error:
@@ -42,7 +50,7 @@ def project_cleaning(stored: Sequence[Mapping[str, Any]]) -> tuple[Cleaning, ...
 
 def _read(fields: Fields) -> Cleaning:
     regex, alias = fields.text("regex"), fields.text("alias") or ""
-    fields.raw("order")  # they are in it
+    fields.raw("order")  # the list is sorted by it
     if regex is None:
         raise fields.error("regex", "This field is required.")
     for name, text in (("regex", regex), ("alias", alias)):

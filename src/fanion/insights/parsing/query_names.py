@@ -1,9 +1,9 @@
-"""The names that PostHog's API of any version since 2023, its clients and its interface write into
-a `query` of any kind, and the name in `filters` for each that asks for something.
+"""The field names of a `query`, and the names of `filters` that they translate to.
 
-Each kind declares the names of its own objects.
+Known are all names that PostHog's API of any version since 2023, its clients and its interface
+write into a `query` of any kind. Each kind declares the names of its own objects.
 
-source: PostHog's published schema; insights.md sections 1b and 15
+Source: PostHog's published schema; insights.md, sections 1b and 15.
 """
 
 import re
@@ -15,23 +15,24 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def old_name(name: str) -> str:
-    """As `filters` write it: `funnelWindowInterval` becomes `funnel_window_interval`."""
+    """Return the name as in `filters`: `funnel_window_interval` for `funnelWindowInterval`."""
     return _CAPITAL.sub(r"_\1", name.replace("HogQL", "Hogql")).lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One object of a query.
+    """The names of one object of a query.
 
-    asked: name → its name in `filters`; the old writing of each is known too
-    drawn: names that only concern drawing, or say nothing of the question
+    Attributes:
+        asked: Each name with its name in `filters`. The old spelling of each is known too.
+        drawn: Names that only concern drawing, or that do not affect the answer.
     """
 
     asked: Mapping[str, str]
     drawn: Collection[str] = frozenset()
 
     def filter_name(self, name: str) -> str | None:
-        """None for a name that asks for nothing."""
+        """Return the name in `filters`, None for a name that asks for nothing."""
         return self._asked().get(name)
 
     @property
@@ -78,7 +79,7 @@ BREAKDOWN = Part(
 )
 COMPARE = Part(same("compare", "compareTo"))
 
-# Of any query.
+# Names that any query may have.
 NODE = frozenset({"kind", "response", "version", "tags", "dataColorTheme"})
 COMMON = Part(
     same(
@@ -87,7 +88,7 @@ COMMON = Part(
     ),
     NODE,
 )
-# Objects of a query whose names are those of `filters`, or become them.
+# Objects of a query whose fields translate to names of `filters`.
 PARTS: Final[Mapping[str, Part]] = {
     "dateRange": DATE_RANGE,
     "breakdownFilter": BREAKDOWN,
@@ -111,10 +112,10 @@ _SHOWN = frozenset(
         *("display", "chartSettings", "tableSettings"),
     }
 )
-# They say how their `source` is drawn.
+# Kinds that only say how their `source` is drawn.
 WRAPPERS: Final = ("InsightVizNode", "DataTableNode", "DataVisualizationNode")
 WRAPPER_NAMES = NODE | _SHOWN | {"source"}
-# Known to PostHog; the engine is asked by kinds of questions only.
+# Kinds that PostHog knows and that are refused: the engine only answers kinds of questions.
 UNSUPPORTED_KINDS = frozenset(
     {
         *("HogQLQuery", "HogQLMetadata", "HogQLAutocomplete", "HogQLASTQuery", "EventsQuery"),
@@ -125,7 +126,7 @@ UNSUPPORTED_KINDS = frozenset(
         *("SessionAttributionExplorerQuery", "CalendarHeatmapQuery", "DataWarehouseNode"),
     }
 )
-# Kinds of questions about experiments, whose numbers can be asked for otherwise.
+# Kinds of questions about experiments; the error says which other kinds give their numbers.
 EXPERIMENT_KINDS = frozenset(
     {
         *("ExperimentQuery", "ExperimentTrendsQuery", "ExperimentFunnelsQuery"),
@@ -133,7 +134,7 @@ EXPERIMENT_KINDS = frozenset(
     }
 )
 
-# Of one of the `series`, of `exclusions`, and of the entities of retention.
+# An event in `series` or `exclusions`, or an entity of retention.
 EVENTS_NODE = Part(
     {
         "event": "id",

@@ -1,6 +1,6 @@
-"""A question in a query string, where lists and objects are JSON.
+"""Decoding of a question in a query string, where lists and objects are JSON.
 
-source: insights.md section 1a
+Source: insights.md, section 1a.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,16 @@ JSON_NAMES: Final = frozenset(
         *("funnel_correlation_person_entity", "funnel_correlation_property_values"),
     }
 )
-# Lists of texts, or one text, which may begin with a bracket as the name of a bin does.
+# A list of texts, or one text. The text may begin with a bracket: the name of a bin does.
 _LISTS_OR_TEXT: Final = frozenset({"breakdown", "funnel_step_breakdown", "breakdown_value"})
 
 
 def decoded(sent: Mapping[str, str]) -> dict[str, Any]:
-    """raises: Invalid for text that is not JSON"""
+    """Decode the values of the names in JSON_NAMES; leave the others as text.
+
+    Raises:
+        Invalid: The text of such a value is not JSON.
+    """
     return {name: _value(name, text) for name, text in sent.items()}
 
 
@@ -46,7 +50,12 @@ def _value(name: str, text: str) -> Any:
 
 
 def _list_or_text(text: str, *, of_ids: bool) -> Any:
-    """of_ids: a list may name cohorts; of values, one of numbers is the name of a bin"""
+    """Return the list in a text, or the text itself when it is not such a list.
+
+    Args:
+        of_ids: A list may contain numbers, which are ids of cohorts. Otherwise a list of numbers is
+            the name of a bin and stays text.
+    """
     if not text.startswith("["):
         return text
     try:

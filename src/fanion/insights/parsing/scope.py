@@ -1,6 +1,8 @@
-"""Reads the parts that every question has: its range, its conditions, its events, its breakdown.
+"""Parsing of the parts that every question has: range, conditions, events and breakdown.
 
-source: insights.md section 2
+Every function raises Invalid for a field that it cannot read.
+
+Source: insights.md, section 2.
 """
 
 from collections.abc import Sequence
@@ -17,7 +19,7 @@ from fanion.properties.filters import Node
 from fanion.properties.operators import VALUES_MAX as IDS_MAX
 from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN
 
-# Types of breakdowns whose values there are statements for. See insights/sql/breakdown.py
+# The types for which insights/sql/breakdown.py has SQL.
 BREAKDOWN_TYPES: Final[tuple[BreakdownType, ...]] = (
     "event",
     "person",
@@ -27,7 +29,7 @@ BREAKDOWN_TYPES: Final[tuple[BreakdownType, ...]] = (
 )
 ENTITIES_MAX = 20
 BREAKDOWNS_MAX = 3
-VALUES_MAX = 25  # of a breakdown, unless the question says otherwise
+VALUES_MAX = 25  # values of a breakdown, unless the question sets a limit
 VALUES_MOST = 500
 BINS_MAX = 100
 GROUP_TYPES_MAX = 5
@@ -35,8 +37,8 @@ _NO_FILTERS = DRAWN | ACCOMPANYING | {TIMES_STAND}
 
 
 def parse_scope(fields: Fields) -> Scope:
-    """raises: Invalid"""
-    fields.raw("sampling_factor")  # `check_sampling`; stored questions with one are exact too
+    # `check_sampling` refuses it in new questions; a stored one is ignored, as answers are exact.
+    fields.raw("sampling_factor")
     sent = fields.values
     times_stand = fields.boolean(TIMES_STAND)
     return Scope(
@@ -51,7 +53,7 @@ def parse_scope(fields: Fields) -> Scope:
 
 
 def check_sampling(factor: object, at: str) -> None:
-    """Raise Invalid for a factor that asks for a part of the persons: answers are exact."""
+    """Raise Invalid for a factor that asks for a sample of the persons: answers are exact."""
     if factor in (None, ""):
         return
     try:
@@ -69,22 +71,22 @@ def _bound(fields: Fields, name: str, times_stand: bool) -> Bound:
 
 
 def parse_conditions(fields: Fields, name: str = "properties") -> Node | None:
-    """raises: Invalid"""
     return parse_filter(fields.raw(name), fields.place(name))
 
 
 def project_conditions(test_account_filters: Sequence[Any]) -> Node | None:
-    """raises: Invalid"""
     return parse_filter(list(test_account_filters), "filter_test_accounts")
 
 
 def parse_entities(
     fields: Fields, name: str = "events", most: int = ENTITIES_MAX
 ) -> tuple[tuple[Entity, Fields], ...]:
-    """In the order that they ask for, each with its fields for what one kind alone reads.
+    """Parse the events of a question, sorted by `order` if all have one.
 
-    raises: Invalid
-    source: insights.md section 2a
+    Returns:
+        Each entity with its fields, from which a kind reads the options that only it knows.
+
+    Source: insights.md, section 2a.
     """
     if fields.raw("actions"):
         raise fields.error("actions", "Actions are not supported. Leave it out.")
@@ -96,7 +98,6 @@ def parse_entities(
 
 
 def parse_entity(fields: Fields, number: int = 0) -> Entity:
-    """raises: Invalid"""
     event = fields.raw("id")
     if event is not None and not isinstance(event, str):
         raise fields.error("id", "The id of an event must be a string.")
@@ -121,9 +122,12 @@ def _has_order(fields: Fields) -> bool:
 
 
 def parse_breakdowns(fields: Fields, limit: int = VALUES_MAX) -> Breakdowns | None:
-    """None without any. limit: unless the question has one. raises: Invalid
+    """Parse the breakdown of a question; return None without one.
 
-    source: insights.md section 2e
+    Args:
+        limit: The number of values shown, unless the question sets one.
+
+    Source: insights.md, section 2e.
     """
     parts = _listed(fields) or _single(fields)
     shown = fields.whole("breakdown_limit", 1, VALUES_MOST)
@@ -171,7 +175,7 @@ def _single(fields: Fields) -> tuple[Breakdown, ...]:
 
 
 def _cohorts(fields: Fields, raw: object) -> tuple[Breakdown, ...]:
-    """Ids, and `all` or 0 for everyone."""
+    """Parse the ids of cohorts; `all` and 0 mean everyone."""
     ids = raw if isinstance(raw, list) else [raw]
     if len(ids) > IDS_MAX:
         raise fields.error("breakdown", f"Ensure this list has at most {IDS_MAX} elements.")
@@ -204,11 +208,12 @@ def _group_index(fields: Fields, kind: str, name: str) -> int | None:
 
 
 def parse_compare_to(fields: Fields) -> Bound | None:
-    """How far back the range lies with which a question compares its own: a distance such as
-    `-1w`. None: that range ends where the question's begins.
+    """Parse how far back the range to compare with lies: a distance such as `-1w`.
 
-    raises: Invalid
-    source: insights.md section 4d
+    Returns:
+        None if the question does not say; the distance then depends on its range.
+
+    Source: insights.md, section 4d.
     """
     bound = parse_bound(fields.raw("compare_to"), fields.place("compare_to"))
     if bound.text is None:

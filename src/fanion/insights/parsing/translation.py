@@ -1,7 +1,8 @@
-"""Translates a `query` of newer clients into the names of `filters`, so that both ways to ask lead
-to one parser.
+"""Translation of a `query` into the names of `filters`, so that one parser reads both.
 
-source: insights.md sections 1b and 15
+Newer clients send a `query`, older ones `filters`.
+
+Source: insights.md, sections 1b and 15.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,33 +17,53 @@ from fanion.rest.unknown_fields import no_choice, require_known
 
 SERIES_MAX = 100
 _WRAPPED_MAX = 5
-# In place of `filters` these are lists of events, or single ones.
+# Names of `filters` that hold a list of events, and names that hold a single event.
 _ENTITY_LISTS = frozenset({"exclusions"})
 _ENTITIES = frozenset({"target_entity", "returning_entity"})
 
 
 class QueryForm(Protocol):
-    """How queries of one kind become `filters`. insight: their kind in `filters`"""
+    """The translation of queries of one kind into `filters`.
+
+    Attributes:
+        insight: The name of the kind in `filters`.
+    """
 
     @property
     def insight(self) -> str: ...
 
     def translated(self, sent: Mapping[str, Any], at: str, forms: "Forms") -> "Translation":
-        """sent: the query; at: its place in the request. raises: Invalid"""
+        """Translate a query.
+
+        Args:
+            at: The place of the query in the request.
+
+        Raises:
+            Invalid: A name is unknown, or a value has the wrong shape.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """of_kind: kind of a query → its form; kinds: all that can be asked, with or without a form"""
+    """The forms of all kinds of queries.
+
+    Attributes:
+        of_kind: The kind of a query with its form.
+        kinds: All kinds that clients can ask, with or without a form.
+    """
 
     of_kind: Mapping[str, QueryForm]
     kinds: Sequence[str]
 
     def fields(self, query: object, at: str) -> Fields:
-        """at: place of the query in the request
+        """Return the fields of the `filters` that ask for the same as a query.
 
-        raises: Invalid for unknown kinds and names, and for what has the wrong shape
+        Args:
+            at: The place of the query in the request.
+
+        Raises:
+            Invalid: A kind or name is unknown, or a value has the wrong shape.
         """
         found = self.translated(query, at)
         return Fields(found.values, found.places, at)
@@ -74,7 +95,11 @@ class Forms:
 
 
 def source_of(query: object, at: str = "query") -> tuple[Mapping[str, Any], str]:
-    """The question in its wrappers, and its place. raises: Invalid"""
+    """Return the question inside its wrappers, and its place in the request.
+
+    Raises:
+        Invalid: The query or a `source` is not an object.
+    """
     sent = object_at(query, at)
     for _ in range(_WRAPPED_MAX):
         if sent.get("kind") not in names.WRAPPERS:
@@ -87,7 +112,12 @@ def source_of(query: object, at: str = "query") -> tuple[Mapping[str, Any], str]
 
 @dataclass(slots=True)
 class Translation:
-    """values: by the names of `filters`; places: of `Fields`"""
+    """A query in the names of `filters`.
+
+    Attributes:
+        values: By the names of `filters`.
+        places: The place of each in the request, as in `Fields`.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
@@ -97,7 +127,6 @@ class Translation:
         self.places[name] = place
 
     def put_part(self, part: Part, value: object, at: str, forms: Forms) -> None:
-        """raises: Invalid"""
         if value is None:
             return
         sent = object_at(value, at)
@@ -116,7 +145,6 @@ class Translation:
                 self.put(filter_name, inner, place)
 
     def put_entities(self, name: str, value: object, at: str) -> None:
-        """raises: Invalid"""
         if value is None:
             return
         if not isinstance(value, list):
@@ -139,10 +167,12 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class StandardForm:
-    """Of kinds with `series`, and an object of their own options.
+    """The form of kinds that have `series`, and objects with options of their own.
 
-    parts:    objects of its own, by name
-    defaults: of `filters`, where newer clients mean something else by leaving a name out
+    Attributes:
+        parts: The kind's own objects, by name.
+        defaults: Values of `filters` to set where newer clients mean something else by leaving a
+            name out.
     """
 
     insight: str
@@ -193,7 +223,11 @@ def _entity(value: object, at: str) -> Translation:
 
 
 def object_at(value: object, at: str) -> Mapping[str, Any]:
-    """raises: Invalid"""
+    """Return the value if it is an object.
+
+    Raises:
+        Invalid: The value is missing or not an object.
+    """
     if value is None:
         raise Invalid("This field is required.", code="required", attr=at)
     if not isinstance(value, dict):
