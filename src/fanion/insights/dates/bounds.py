@@ -1,6 +1,6 @@
 """The bounds of a range as clients write them.
 
-source: insights.md section 2c
+Source: insights.md, section 2c.
 """
 
 import re
@@ -14,7 +14,7 @@ from fanion.insights.dates.intervals import midnight
 from fanion.properties.values import parse_date
 
 FROM_DEFAULT = "-7d"
-# How many months, or days, each unit has.
+# The number of months, or of days, in each unit.
 MONTHS_OF: Final = {"m": 1, "q": 3, "y": 12}
 DAYS_OF: Final = {"d": 1, "w": 7}
 
@@ -24,10 +24,12 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`-30d`, `dStart`, `-1mEnd`, a date, a time, or `all` from the first event; None: not given.
+    """One end of a range: `-30d`, `dStart`, `-1mEnd`, a date, a time, or `all` (the first event).
 
-    moment: an absolute time; without a time zone it is in that of the project
-    stands: a time that is not rounded to its day
+    Attributes:
+        text: As the client wrote it; None when it was left out.
+        moment: An absolute time; without a time zone it is in the project's zone.
+        stands: Whether the time is kept as it is, not rounded to its day.
     """
 
     text: str | None = None
@@ -43,7 +45,7 @@ class Bound:
         return self.text == "all"
 
     def instant(self, zone: ZoneInfo) -> datetime:
-        """Of a date, where it begins, or of a time."""
+        """Return the instant of an absolute time, or the beginning of a date."""
         assert self.day is not None or self.moment is not None
         if self.moment is not None:
             return instant_of(self.moment, zone)
@@ -52,7 +54,7 @@ class Bound:
 
     @property
     def is_distance(self) -> bool:
-        """Relative to now, not to the start or end of a unit."""
+        """Return whether it is relative to now, not to the start or end of a unit."""
         return bool(self.unit) and not self.position
 
 
@@ -60,7 +62,11 @@ LEFT_OUT = Bound()
 
 
 def parse_bound(value: object, attr: str) -> Bound:
-    """value: null and blank count as left out. raises: Invalid"""
+    """Parse a bound; null and blank text count as left out.
+
+    Raises:
+        Invalid: The text is not a bound.
+    """
     if value is None or value == "":
         return LEFT_OUT
     if not isinstance(value, str):

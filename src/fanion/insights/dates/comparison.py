@@ -1,6 +1,6 @@
-"""The range with which a question compares its own.
+"""The range that a question compares its own with.
 
-source: insights.md section 4d
+Source: insights.md, section 4d.
 """
 
 from datetime import UTC, datetime
@@ -15,16 +15,16 @@ from fanion.insights.dates.intervals import FINE, HOUR, STEPS, DateRange, Interv
 def distance(
     since: Bound, until: Bound, buckets: Intervals, interval: Interval, zone: ZoneInfo
 ) -> int:
-    """By how many intervals the previous range of a comparison is earlier.
+    """Return by how many intervals the previous range of a comparison is earlier.
 
     A range relative to now moves by its own offset, so that today is compared with the same
-    weekday; any other range by its length.
+    weekday. Any other range moves by its length.
 
-    source: insights.md section 4d
+    Source: insights.md, section 4d.
     """
     number, steps = len(buckets.starts), 60 if interval == "minute" else 1
     first, last = (buckets.starts[n].astimezone(zone).date() for n in (0, -1))
-    if interval == "day":  # also those that the zone skipped
+    if interval == "day":  # counts days that the zone skipped too
         number = (last - first).days + 1
     if until.text is not None or not (since.text is None or since.is_distance):
         return number
@@ -36,7 +36,7 @@ def distance(
 
 
 def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -> DateRange:
-    """The same range, `number` intervals earlier, to compare with."""
+    """Return the same range, `number` intervals earlier."""
     if interval in FINE:
         step = STEPS[interval]
         return DateRange(span.start - number * step, span.end - number * step)
@@ -49,9 +49,9 @@ def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -
 
 
 def earlier(span: DateRange, by: Bound, zone: ZoneInfo) -> DateRange:
-    """The same range, earlier by a distance such as `-1m`.
+    """Return the same range, earlier by a distance such as `-1m`.
 
-    source: insights.md section 4d, `compare_to`
+    Source: insights.md, section 4d, `compare_to`.
     """
     if by.unit == "h":
         return DateRange(span.start - by.count * HOUR, span.end - by.count * HOUR)
@@ -63,7 +63,7 @@ def earlier(span: DateRange, by: Bound, zone: ZoneInfo) -> DateRange:
 
 
 def _moved(moment: datetime, back: relativedelta, zone: ZoneInfo) -> datetime:
-    """In local time."""
+    """Move an instant back in local time."""
     return (
         (moment.astimezone(zone).replace(tzinfo=None) - back).replace(tzinfo=zone).astimezone(UTC)
     )

@@ -1,9 +1,9 @@
-"""The intervals of a range of time: hours, days, weeks, months.
+"""The intervals of a time range: minutes, hours, days, weeks or months.
 
-Days, weeks and months begin in the project's time zone, whatever their length; an hour that is
-repeated when clocks go back appears twice, and a day that a zone skipped does not appear.
+Days, weeks and months begin at midnight in the project's time zone, whatever their length. An hour
+that repeats when clocks go back appears twice; a day that a zone skipped does not appear.
 
-source: cohorts.md section 23; insights.md sections 2c and 2d
+Source: cohorts.md, section 23; insights.md, sections 2c and 2d.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,9 +20,9 @@ from fanion.rest.unknown_fields import no_choice
 Interval = Literal["minute", "hour", "day", "week", "month"]
 INTERVALS: tuple[Interval, ...] = get_args(Interval)
 
-# Those that do not begin with a day; ranges are rounded to them, not to days.
+# Intervals shorter than a day. Their ranges are rounded to them, not to days.
 FINE: Final = ("minute", "hour")
-# 27 years of days, 13 months of hours, 6 days of minutes.
+# Enough for 27 years of days, 13 months of hours, or 6 days of minutes.
 INTERVALS_MAX = 10_000
 
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -32,7 +32,7 @@ STEPS: Mapping[Interval, timedelta] = {"minute": timedelta(minutes=1), "hour": H
 
 @dataclass(frozen=True, slots=True)
 class DateRange:
-    """[start, end), in UTC."""
+    """A half-open range of time, [start, end), in UTC."""
 
     start: datetime
     end: datetime
@@ -40,10 +40,13 @@ class DateRange:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """starts: in UTC, ascending, the first at or before the span's start
+    """The intervals that a range is cut into.
 
-    days and labels: the names of each interval in results
-    end: of the last one, which the span may not reach
+    Attributes:
+        starts: In UTC, ascending; the first is at or before the start of the range.
+        days: The name of each interval in results, such as `2024-03-05`.
+        labels: The label of each interval in results, such as `5-Mar-2024`.
+        end: The end of the last interval, which may lie after the end of the range.
     """
 
     starts: tuple[datetime, ...]
@@ -52,13 +55,12 @@ class Intervals:
     end: datetime | None = None
 
     def unfinished(self, end: datetime) -> int:
-        """How many intervals at the end go on after this time."""
+        """Return the number of intervals that end after the given time."""
         ends = (*self.starts[1:], *([self.end] if self.end else []))
         return sum(one > end for one in ends)
 
 
 def parse_interval(raw: object, attr: str = "interval") -> Interval:
-    """raises: Invalid"""
     for interval in INTERVALS:
         if raw == interval or (raw in (None, "") and interval == "day"):
             return interval
@@ -68,14 +70,18 @@ def parse_interval(raw: object, attr: str = "interval") -> Interval:
 def widened(
     span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0
 ) -> DateRange:
-    """Extended to the start of its first day, week or month, so that this one is complete."""
+    """Extend a range back to the start of its first day, week or month, which is then complete."""
     if interval not in ("day", "week", "month"):
         return span
     return DateRange(next(_starts(span, interval, zone, week_start_day)), span.end)
 
 
 def cut(span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0) -> Intervals:
-    """raises: Invalid for more than INTERVALS_MAX intervals"""
+    """Cut a range into intervals.
+
+    Raises:
+        Invalid: There are more than INTERVALS_MAX intervals.
+    """
     starts: list[datetime] = []
     for start in _starts(span, interval, zone, week_start_day):
         if len(starts) == INTERVALS_MAX:
@@ -115,7 +121,7 @@ def _starts(
     while start < span.end:
         day = _next_day(day, interval)
         end = midnight(day, zone)
-        # Where a zone moves over the date line it skips a day, which then begins with the next one.
+        # A zone that moves across the date line skips a day, which then begins and ends at once.
         if start < end:
             yield start
         start = end
@@ -151,7 +157,7 @@ def hour_of(moment: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _ceil(moment: datetime, zone: ZoneInfo, interval: Interval) -> datetime:
-    """Some zones change their clocks by half an hour."""
+    """Round up to the start of an interval: some zones change their clocks by half an hour."""
     floor = rounded_down(moment, zone, interval)
     return floor if floor == moment else floor + STEPS[interval]
 

@@ -1,6 +1,6 @@
-"""The range of time of a question, resolved to instants.
+"""The time range of a question, resolved to instants.
 
-source: cohorts.md section 23; insights.md sections 2c and 2d
+Source: cohorts.md, section 23; insights.md, sections 2c and 2d.
 """
 
 from dataclasses import dataclass
@@ -38,9 +38,12 @@ _FIRST = date(1900, 1, 2)
 
 @dataclass(frozen=True, slots=True)
 class RangeClock:
-    """What relative dates are resolved against.
+    """The time, zone and calendar against which relative dates are resolved.
 
-    now: aware; first: time of the oldest event; week_start_day: 0 Sunday, 1 Monday
+    Attributes:
+        now: An aware time.
+        first: The time of the oldest event.
+        week_start_day: 0 for Sunday, 1 for Monday.
     """
 
     now: datetime
@@ -56,10 +59,16 @@ class RangeClock:
 def resolve(
     since: Bound, until: Bound, interval: Interval, clock: RangeClock, *, is_explicit: bool = False
 ) -> DateRange:
-    """Rounded to whole days, or to whole hours where a bound or the interval is of hours.
+    """Resolve the bounds of a question to a range of time.
 
-    is_explicit: times and relative dates are not rounded; a date is still a whole day
-    raises:      Invalid for an empty range
+    The range is rounded to whole days. It is rounded to hours where a bound is in hours; by minute
+    or hour, times keep their minutes, and without `until` the range ends with the current interval.
+
+    Args:
+        is_explicit: Times and relative dates are not rounded. A date is still a whole day.
+
+    Raises:
+        Invalid: The range is empty, or a distance by minute is in months.
     """
     if since.text is None:
         since = parse_bound(FROM_DEFAULT, "date_from")
@@ -74,7 +83,7 @@ def resolve(
 
 
 def _refuse_months(since: Bound) -> None:
-    """Raise Invalid for a distance that was meant in minutes."""
+    """Raise Invalid for a distance in months that was meant in minutes."""
     if since.unit == "m" and since.is_distance:
         detail = (
             f'"{since.text}" means {since.count} months, which is too long by minute. '
@@ -84,7 +93,7 @@ def _refuse_months(since: Bound) -> None:
 
 
 def _exact(bound: Bound, clock: RangeClock) -> datetime | None:
-    """The instant of a time or a relative date, now without a bound; None for all others."""
+    """Return the instant of a time or a relative date, now without a bound, None for all others."""
     if bound.text is None:
         return clock.now
     if bound.moment is not None:
@@ -113,7 +122,7 @@ def _start(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
 
 
 def _end(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
-    """A date ends with the day; by minute or hour a time ends with its second."""
+    """Return the exclusive end: a date includes its day, a time by minute or hour its second."""
     if bound.text is None:
         if interval in FINE:
             return rounded_down(clock.now, clock.zone, interval) + STEPS[interval]
@@ -153,7 +162,7 @@ def _counted_back(bound: Bound, clock: RangeClock) -> date:
 
 
 def _snapped(day: date, bound: Bound, clock: RangeClock) -> date:
-    """The first day of the unit; with `End` the first day after it."""
+    """Return the first day of the bound's unit; with `End`, the first day after the unit."""
     if not bound.position:
         return day
     start = {

@@ -1,6 +1,6 @@
-"""Whole intervals, whatever the bounds of the question.
+"""Whole intervals around an instant, whatever the bounds of the question.
 
-source: insights.md sections 2c and 2d
+Source: insights.md, sections 2c and 2d.
 """
 
 from dataclasses import replace
@@ -13,28 +13,27 @@ from fanion.properties.bindings import MICROSECOND
 
 
 def intervals_of(span: DateRange, interval: Interval, clock: RangeClock) -> Intervals:
-    """raises: Invalid"""
     return cut(span, interval, clock.zone, clock.week_start_day)
 
 
 def interval_with(moment: datetime, interval: Interval, clock: RangeClock) -> DateRange:
-    """The whole interval that an instant lies in."""
+    """Return the whole interval that contains an instant."""
     found = intervals_of(DateRange(moment, moment + MICROSECOND), interval, clock)
-    assert found.end is not None  # `cut` knows it
+    assert found.end is not None  # `cut` sets it
     return DateRange(found.starts[0], found.end)
 
 
 def interval_before(start: datetime, interval: Interval, clock: RangeClock) -> DateRange:
-    """The whole interval that ends with the start of another one."""
+    """Return the whole interval that ends where another one starts."""
     return interval_with(start - MICROSECOND, interval, clock)
 
 
 def last_intervals(
     number: int, moment: datetime, interval: Interval, clock: RangeClock
 ) -> tuple[DateRange, Intervals]:
-    """So many whole intervals, the last is the one that an instant lies in. raises: Invalid"""
+    """Return the last `number` whole intervals up to the one that contains an instant."""
     last = interval_with(moment, interval, clock)
-    # One more, as an hour may be longer or shorter where clocks change by half an hour.
+    # Cut one more: an hour may be longer or shorter where clocks change by half an hour.
     longer = DateRange(previous(last, number, interval, clock.zone).start, last.end)
     found = intervals_of(longer, interval, clock)
     kept = replace(
