@@ -1,6 +1,6 @@
 """API of saved insights.
 
-source: cohorts.md section 22; insights.md section 14
+Source: cohorts.md, section 22; insights.md, section 14.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from fanion.rest.validation import INTEGER_MAX, given_fields, normal_tags
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
 DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
-# They select fields of the answer, or when it is calculated, and change no result.
+# Names that select fields of the answer, or when it is calculated, and change no result.
 _LIST_NAMES = frozenset({"basic", "refresh", "include_query_insights", "session_id"})
 _DETAIL_NAMES = frozenset({"session_id", "client_query_id"})
 NOT_YET = "This field can only be set after creation."
@@ -91,7 +91,7 @@ class InsightsApi(Controller):
         saved: FromQuery[bool | None] = None,
         favorited: FromQuery[bool | None] = None,
     ) -> Paged[InsightBody]:
-        """The newest first, with cached results; deleted ones are left out."""
+        """Return the insights without deleted ones, newest first, with their cached results."""
         page, project, viewer = request.page, request.project, viewer_of(request)
         query = InsightSelection(short_id, search, saved, favorited)
         found, count = await insights.store.page(project.id, query, page.limit, page.offset)
@@ -141,7 +141,10 @@ class InsightsApi(Controller):
         from_dashboard: DashboardId = None,
         client_query_id: FromQuery[str | None] = None,
     ) -> InsightBody:
-        """With the cached result. `from_dashboard`: with the date range of that dashboard."""
+        """Return an insight with its cached result.
+
+        With `from_dashboard` the filters of that dashboard apply.
+        """
         project = request.project
         found = await insights.store.get(project.id, insight_id)
         if found is None:
@@ -162,9 +165,12 @@ class InsightsApi(Controller):
         data: RequestBody[InsightChanges],
         insights: NamedDependency[InsightService],
     ) -> InsightBody:
-        """`filters`, `query` and `dashboards` are replaced as a whole; with `filters` there is no
-        `query`, and the other way round. `deleted` deletes and restores; a
-        deleted insight accepts only `deleted: false`."""
+        """Change an insight.
+
+        `filters`, `query` and `dashboards` are replaced as a whole. An insight has either `filters`
+        or a `query`. `deleted` deletes and restores; a deleted insight accepts only `deleted:
+        false`.
+        """
         viewer = viewer_of(request)
         values = given_fields(data)
         dashboards = values.pop("dashboards", None)
@@ -190,7 +196,7 @@ class InsightsApi(Controller):
     async def all_activity(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default."""
+        """Return the changes, newest first; `page` starts at 1, `limit` is 10 by default."""
         return await activity_page(request, insights.store.records, "Insight")
 
     @get(
@@ -204,8 +210,10 @@ class InsightsApi(Controller):
         insight_id: FromPath[ObjectId],
         insights: NamedDependency[InsightService],
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default. Also for a
-        deleted insight."""
+        """Return the changes, newest first; `page` starts at 1, `limit` is 10 by default.
+
+        Deleted insights have their activity too.
+        """
         if not await insights.store.exists(request.project.id, insight_id):
             raise NotFound
         return await activity_page(request, insights.store.records, "Insight", str(insight_id))
@@ -216,8 +224,11 @@ class InsightsApi(Controller):
 
 
 def _question_columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """values: the fields of a change. One that asks for something empties the other; one that is
-    empty leaves it."""
+    """Return both columns of a question: one that is not empty empties the other.
+
+    Args:
+        values: The fields of a change.
+    """
     if values.get("query"):
         return {"filters": values.get("filters") or {}, "query": values["query"]}
     if values.get("filters"):

@@ -1,4 +1,4 @@
-"""What the calculation of every question needs: its range, the cohorts that it names, the store."""
+"""The inputs of every calculation: the range, the cohorts that it names, and the stores."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +30,10 @@ FIRST_EVENT = """
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """Of one question. raises (every call): EventStoreUnavailable, Unavailable, Invalid"""
+    """The calculation of one question.
+
+    Every call raises EventStoreUnavailable, Unavailable or Invalid.
+    """
 
     project: Project
     clock: RangeClock
@@ -52,9 +55,13 @@ class Calculation:
 
 
 class Analysis:
-    """statements: with what all questions of the server share; without it, limits of its own
+    """The beginning of every calculation.
 
-    raises (every call): EventStoreUnavailable, Unavailable, RecordsUnavailable, Invalid
+    Every call raises EventStoreUnavailable, Unavailable, RecordsUnavailable or Invalid.
+
+    Args:
+        statements: The queue and limits that all questions of the server share; None for limits of
+            its own.
     """
 
     def __init__(
@@ -67,7 +74,7 @@ class Analysis:
     async def begin(
         self, project: Project, query: _Query, now: datetime
     ) -> tuple[_Query, Calculation]:
-        """The query with the conditions of the project, and what its calculation needs."""
+        """Return the query with the conditions of the project, and what its calculation needs."""
         query = for_project(project, query)
         run = uuid4()
         cohorts = cohorts_named(query)
@@ -80,7 +87,7 @@ class Analysis:
         return query, Calculation(project, clock, context, *shared)
 
     async def first_event(self, project_id: int, entities: Collection[Entity]) -> datetime | None:
-        """The time of the oldest of these events."""
+        """Return the time of the oldest of these events."""
         names = [one.event for one in entities if one.event is not None]
         parameters: Mapping[str, Any] = {
             "project_id": project_id,
@@ -94,16 +101,16 @@ class Analysis:
 
 
 def require_few(numbers: int, most: int) -> None:
-    """Of the numbers in one result. raises: Invalid"""
+    """Raise Invalid if a result has more than `most` numbers."""
     if numbers > most:
         detail = f"The result has more than {most} numbers. Use a shorter date range."
         raise Invalid(detail, attr="interval")
 
 
 def for_project(project: Project, query: _Query) -> _Query:
-    """With the conditions on test accounts, where it asks for them. raises: Invalid
+    """Return the query with the project's conditions on test accounts, if it asks for them.
 
-    source: insights.md section 2b
+    Source: insights.md, section 2b.
     """
     if not query.scope.filter_test_accounts:
         return query

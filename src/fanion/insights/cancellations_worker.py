@@ -1,4 +1,4 @@
-"""Cancels queries by the names that their clients gave them, on whichever server they run."""
+"""The cancellation of queries by the names that clients gave them, on whichever server they run."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,7 +13,7 @@ from fanion.insights.running_service import RunningQueries
 from fanion.runtime.background import run_loop
 
 LOOK_S: Final = 0.5
-# Much longer than a server takes to look; what it could not read by then is answered uncancelled.
+# Much longer than LOOK_S. A server that could not read a request by then does not cancel the query.
 KEPT: Final = timedelta(minutes=1)
 
 _row = query_cancellations.c
@@ -21,7 +21,11 @@ _row = query_cancellations.c
 
 @dataclass(slots=True)
 class QueryCancellations:
-    """running: on this server"""
+    """The requests to cancel queries, which all servers read.
+
+    Attributes:
+        running: The queries on this server.
+    """
 
     records: Records
     running: RunningQueries = field(default_factory=RunningQueries)
@@ -29,11 +33,15 @@ class QueryCancellations:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other servers may run queries too."""
+        """Return whether other servers may run queries too."""
         return self.records.dialect != "sqlite"
 
     async def cancel(self, project_id: int, query_id: str) -> None:
-        """raises: RecordsUnavailable; those of this server are cancelled all the same"""
+        """Cancel a query, whichever server runs it.
+
+        Raises:
+            RecordsUnavailable: Only queries of this server are cancelled.
+        """
         self.running.cancel(project_id, query_id)
         if not self.is_shared:
             return
@@ -48,12 +56,17 @@ class QueryCancellations:
             )
 
     async def run(self) -> Never:
-        """Cancel what was asked for through other servers, until cancelled."""
+        """Cancel what other servers were asked to cancel, until cancelled."""
         await run_loop(self.look, LOOK_S, "query_cancellations_unread", (RecordsUnavailable,))
 
     async def look(self) -> None:
-        """Each is seen once, so that a later query of the same name runs. raises:
-        RecordsUnavailable"""
+        """Cancel the queries of new requests.
+
+        Each request is seen once, so that a later query of the same name runs.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         before = set(self._seen)
         found = await self.records.fetch(
             select(_row.id, _row.project_id, _row.query_id).where(

@@ -40,7 +40,12 @@ def create_insight(
     dashboard_ids: Sequence[int],
     access: DashboardAccess,
 ) -> StoredInsight:
-    """raises: Invalid for a dashboard that does not exist; PermissionDenied"""
+    """Create an insight and show it on dashboards.
+
+    Raises:
+        Invalid: A dashboard does not exist.
+        PermissionDenied: The user may not edit one of the dashboards.
+    """
     project_id = author.project_id
     insight_id = add_insight(connection, project_id, values)
     show_on(connection, project_id, insight_id, dashboard_ids, access)
@@ -58,10 +63,16 @@ def change_insight(
     dashboard_ids: Sequence[int] | None,
     access: DashboardAccess,
 ) -> StoredInsight | None:
-    """None when there is none. A deleted one accepts only `deleted: false`.
+    """Change an insight; return None if there is none.
 
-    dashboard_ids: None leaves them
-    raises:        Invalid for a dashboard that does not exist; PermissionDenied
+    A deleted insight accepts only `deleted: false`.
+
+    Args:
+        dashboard_ids: None leaves the insight on its dashboards.
+
+    Raises:
+        Invalid: A dashboard does not exist.
+        PermissionDenied: The user may not edit the insight, or one of the dashboards.
     """
     wanted = (_insight.project_id == author.project_id, _insight.id == insight_id)
     row = connection.execute(select(insights).where(*wanted).with_for_update()).first()
@@ -85,7 +96,11 @@ def change_insight(
 
 
 def add_insight(connection: Connection, project_id: int, values: Mapping[str, Any]) -> int:
-    """values: by column, without the project; `created_at` and `created_by_id` among them"""
+    """Insert an insight and return its id.
+
+    Args:
+        values: By column, with `created_at` and `created_by_id`, but without the project.
+    """
     row = {
         "short_id": "".join(secrets.choice(_SHORT_ID_ALPHABET) for _ in range(SHORT_ID_CHARS)),
         "name": None,
@@ -109,13 +124,17 @@ def add_insight(connection: Connection, project_id: int, values: Mapping[str, An
 def record_insight_change(
     connection: Connection, author: Author, after: StoredInsight, before: StoredInsight | None
 ) -> bool:
-    """Record it in the activity; False when nothing differs. before: None for a new one"""
+    """Record a change in the activity; return False if nothing differs.
+
+    Args:
+        before: None for a new insight.
+    """
     former = None if before is None else _state(before)
     return record(connection, item_record(author, "Insight", former, _state(after), after.short_id))
 
 
 def modified_columns(user_id: int | None, now: datetime) -> dict[str, Any]:
-    """Columns that every change of an insight sets."""
+    """Return the columns that every change of an insight sets."""
     return {"last_modified_at": now, "last_modified_by_id": user_id}
 
 

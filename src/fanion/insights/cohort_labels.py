@@ -1,4 +1,4 @@
-"""What the cohorts of a breakdown are called in answers."""
+"""The labels that the cohorts of a breakdown have in answers."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,11 +7,11 @@ EVERYBODY: Final = "all users"
 
 
 def cohort_label(value: str, names: Mapping[int, str]) -> str:
-    """Return the name of a cohort; its id where it has none.
+    """Return the name of a cohort, or its id if it has none.
 
     Args:
         value: The id as text, or `all`.
-        names: By id.
+        names: The names of cohorts, by id.
     """
     if value == "all":
         return EVERYBODY

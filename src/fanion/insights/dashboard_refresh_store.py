@@ -1,4 +1,4 @@
-"""Which dashboards have been looked at lately, and when their tiles were calculated by schedule."""
+"""The dashboards that were viewed lately, and when their tiles were calculated on schedule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from fanion.db.schema.insights import dashboard_refreshes
 from fanion.insights.dashboards_store import get_dashboard
 from fanion.insights.model import StoredDashboard
 
-# A dashboard that was not opened for so long is not calculated by schedule.
+# A dashboard that was not opened for so long is not calculated on schedule.
 VIEWED_WITHIN = timedelta(days=1)
-# A view is written down so often at most.
+# Views of a dashboard are stored at most this often.
 NOTED_EVERY = timedelta(minutes=10)
 LEASE = timedelta(minutes=10)
 DUE_MAX = 100
 
 _refresh = dashboard_refreshes.c
-# By `refreshed_at` a former holder notices that another server has done it.
+# A former holder notices by `refreshed_at` that another server has refreshed the dashboard.
 _LEASE = Lease(_refresh.lease_until)
 
 
@@ -35,7 +35,11 @@ class DueDashboard:
 
 @dataclass(frozen=True, slots=True)
 class DashboardRefreshStore:
-    """every: how much later the next one is due"""
+    """The scheduled refreshes of dashboards.
+
+    Attributes:
+        every: The time from one refresh of a dashboard to the next.
+    """
 
     records: Records
     every: timedelta
@@ -50,7 +54,7 @@ class DashboardRefreshStore:
             await connection.run_sync(_viewed, project_id, dashboard_id, now)
 
     async def due(self, now: datetime) -> Sequence[DueDashboard]:
-        """DUE_MAX at most, the longest due first."""
+        """Return up to DUE_MAX dashboards that are due, the longest due first."""
         statement = (
             select(_refresh.dashboard_id, _refresh.project_id, _refresh.refreshed_at)
             .where(self._is_due(now))
@@ -61,12 +65,12 @@ class DashboardRefreshStore:
         return [DueDashboard(*row) for row in rows]
 
     async def claim(self, due: DueDashboard, now: datetime) -> StoredDashboard | None:
-        """The dashboard, for the first server that claims it; None for the others."""
+        """Return the dashboard if this server is the first to claim it, else None."""
         async with self.records.write() as connection:
             return await connection.run_sync(self._claim, due, now)
 
     async def done(self, due: DueDashboard, now: datetime) -> None:
-        """And forget those that are not opened any more."""
+        """Store that a dashboard was refreshed, and forget those that nobody opens any more."""
         values = {"refreshed_at": now, **_LEASE.released()}
         async with self.records.write() as connection:
             await connection.execute(

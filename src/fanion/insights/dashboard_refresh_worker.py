@@ -1,4 +1,4 @@
-"""Calculates the tiles of dashboards that are looked at, so that they open with recent numbers."""
+"""The worker that calculates the tiles of viewed dashboards, which so open with recent numbers."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -20,9 +20,10 @@ POLL_S = 30.0
 
 
 class DashboardRefreshWorker:
-    """One dashboard after another; of several servers each does some.
+    """The scheduled refreshes: one dashboard after another, shared by all servers.
 
-    project_of: a project by its id
+    Args:
+        project_of: Returns a project by its id.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class DashboardRefreshWorker:
         await run_loop(self._work, POLL_S, "dashboards_not_refreshed", expected)
 
     async def work_once(self) -> int:
-        """How many dashboards were calculated. raises: as the stores"""
+        """Calculate the dashboards that are due and return how many; errors of stores pass."""
         done = 0
         for due in await self._store.due(self._now()):
             done += await self._refresh(due)
@@ -61,7 +62,7 @@ class DashboardRefreshWorker:
         return True
 
     async def _calculate(self, project: Project, dashboard: StoredDashboard) -> None:
-        """A tile that cannot be calculated does not hold up the others."""
+        """Calculate all tiles; one that cannot be calculated does not hold up the others."""
         for tile in dashboard.tiles:
             query = stored_question(tile.insight.question.on_dashboard(dashboard.filters))
             if query is None:

@@ -1,6 +1,6 @@
 """API of dashboards.
 
-source: cohorts.md section 21
+Source: cohorts.md, section 21.
 """
 
 import asyncio
@@ -52,12 +52,16 @@ from fanion.rest.posthog_fields import (
 from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import given_fields, normal_tags
 
-TILES_AT_ONCE = 4  # of one dashboard that is calculated
+TILES_AT_ONCE = 4  # calculated at a time, of one dashboard
 Color = Annotated[str, Meta(max_length=400)]
 
 
 class TileFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """id: of a tile that the dashboard has"""
+    """The changes of a tile.
+
+    Attributes:
+        id: The id of a tile that the dashboard has.
+    """
 
     also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_TILE
     unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_TILE
@@ -107,7 +111,7 @@ class DashboardService:
     async def body(
         self, request: ManagementRequest, dashboard: StoredDashboard, *, refresh: bool
     ) -> DashboardBody:
-        """With the cached result of each tile, or with `refresh` new ones."""
+        """Return a dashboard with the cached result of each tile, or with `refresh` new ones."""
         project, now = request.project, request.app.state.now()
         asked = [
             stored_question(tile.insight.question.on_dashboard(dashboard.filters))
@@ -121,7 +125,7 @@ class DashboardService:
         return dashboard_body(dashboard, viewer_of(request), answers)
 
     async def check(self, project_id: int, values: dict[str, Any]) -> None:
-        """raises: Invalid"""
+        """Raise Invalid for values that a dashboard cannot have."""
         _check(values)
         named = cohorts_of(Fields(values.get("filters") or {}, at="filters"))
         insights = InsightStore(self.store.records)
@@ -129,7 +133,7 @@ class DashboardService:
             raise no_such_cohort(cohort_id, named[cohort_id])
 
     async def check_change(self, project_id: int, dashboard_id: int, values: Filters) -> None:
-        """Filters that equal the stored ones pass. raises: Invalid"""
+        """Raise Invalid for values that a dashboard cannot have; its stored filters pass."""
         try:
             await self.check(project_id, values)
         except Invalid as error:
@@ -141,7 +145,7 @@ class DashboardService:
     async def _all_recalculated(
         self, request: ManagementRequest, asked: Sequence[InsightQuery | None]
     ) -> Sequence[CachedResult]:
-        """A few at once: a large dashboard does not fill the queue of its project."""
+        """Return new results, a few at a time: a large dashboard must not fill the queue."""
         turns = asyncio.Semaphore(TILES_AT_ONCE)
 
         async def one(query: InsightQuery | None) -> CachedResult:
@@ -153,7 +157,7 @@ class DashboardService:
     async def _recalculated(
         self, request: ManagementRequest, query: InsightQuery | None
     ) -> CachedResult:
-        """A tile that cannot be calculated has no result; the others are not affected."""
+        """Return a new result, or none if the tile cannot be calculated."""
         if query is None:
             return NO_RESULT
         try:
@@ -171,7 +175,7 @@ class DashboardsApi(Controller):
     async def dashboards(
         self, request: ManagementRequest, dashboards: NamedDependency[DashboardService]
     ) -> Paged[DashboardSummary]:
-        """Pinned ones first, then by name; deleted ones are left out."""
+        """Return the dashboards without deleted ones: pinned ones first, then by name."""
         page, viewer = request.page, viewer_of(request)
         found, count = await dashboards.store.page(request.project.id, page.limit, page.offset)
         return page.of([dashboard_summary(one, viewer) for one in found], count)
@@ -199,7 +203,7 @@ class DashboardsApi(Controller):
         dashboards: NamedDependency[DashboardService],
         refresh: FromQuery[Refresh] = False,
     ) -> DashboardBody:
-        """With its tiles and their cached results."""
+        """Return a dashboard with its tiles and their cached results."""
         found = await dashboards.store.get(request.project.id, dashboard_id)
         if found is None:
             raise NotFound
@@ -215,9 +219,12 @@ class DashboardsApi(Controller):
         data: RequestBody[DashboardChanges],
         dashboards: NamedDependency[DashboardService],
     ) -> DashboardBody:
-        """`tiles` change the layout, colour or presence of tiles; tiles not listed stay. With the
-        `restriction_level` 37 only its creator and administrators may change it. A deleted
-        dashboard accepts only `deleted: false`."""
+        """Change a dashboard.
+
+        `tiles` change the layout, colour or presence of tiles; tiles that are not listed stay. With
+        the `restriction_level` 37 only its creator and administrators may change it. A deleted
+        dashboard accepts only `deleted: false`.
+        """
         values = given_fields(data)
         tiles = values.pop("tiles", None) or []
         await dashboards.check_change(request.project.id, dashboard_id, values)
@@ -235,7 +242,7 @@ class DashboardsApi(Controller):
     async def all_activity(
         self, request: ManagementRequest, dashboards: NamedDependency[DashboardService]
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default."""
+        """Return the changes, newest first; `page` starts at 1, `limit` is 10 by default."""
         return await activity_page(request, dashboards.store.records, "Dashboard")
 
     @get(
@@ -249,8 +256,10 @@ class DashboardsApi(Controller):
         dashboard_id: FromPath[ObjectId],
         dashboards: NamedDependency[DashboardService],
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default. Also for a
-        deleted dashboard."""
+        """Return the changes, newest first; `page` starts at 1, `limit` is 10 by default.
+
+        Deleted dashboards have their activity too.
+        """
         if not await dashboards.store.exists(request.project.id, dashboard_id):
             raise NotFound
         records = dashboards.store.records
@@ -267,7 +276,6 @@ def _tile_change(tile: TileFields) -> TileChange:
 
 
 def _check(values: dict[str, Any]) -> None:
-    """raises: Invalid"""
     level = values.get("restriction_level", EVERYONE_EDITS)
     if level not in RESTRICTION_LEVELS:
         raise no_choice(level, [str(one) for one in RESTRICTION_LEVELS], "restriction_level")

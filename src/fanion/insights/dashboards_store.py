@@ -35,7 +35,11 @@ _dashboard, _tile = dashboards.c, dashboard_tiles.c
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """The project, user and time of a creation. user_id: None for the server itself"""
+    """The project, user and time of a creation.
+
+    Attributes:
+        user_id: None for the server itself.
+    """
 
     project_id: int
     user_id: int | None
@@ -44,7 +48,11 @@ class Creator:
 
 @dataclass(frozen=True, slots=True)
 class TileChange:
-    """values: the columns to set"""
+    """A change of a tile.
+
+    Attributes:
+        values: The columns to set.
+    """
 
     tile_id: int
     values: Mapping[str, Any]
@@ -57,7 +65,10 @@ class DashboardStore:
     async def page(
         self, project_id: int, limit: int, offset: int
     ) -> tuple[Sequence[StoredDashboard], int]:
-        """Dashboards that are not deleted, pinned ones first, then by name; without their tiles."""
+        """Return a page of dashboards without their tiles, and the total number.
+
+        Pinned ones come first, then all are by name; deleted ones are left out.
+        """
         wanted = (_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
         rows = (
             select(dashboards)
@@ -74,12 +85,12 @@ class DashboardStore:
             return await connection.run_sync(_read, found), total or 0
 
     async def get(self, project_id: int, dashboard_id: int) -> StoredDashboard | None:
-        """With its tiles; not a deleted one."""
+        """Return a dashboard with its tiles, None if it is deleted or unknown."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_dashboard, project_id, dashboard_id)
 
     async def exists(self, project_id: int, dashboard_id: int) -> bool:
-        """Also a deleted one."""
+        """Return whether the project has or had this dashboard; a deleted one counts."""
         known = select(_dashboard.id).where(
             _dashboard.project_id == project_id, _dashboard.id == dashboard_id
         )
@@ -97,10 +108,13 @@ class DashboardStore:
         tiles: Sequence[TileChange],
         access: DashboardAccess,
     ) -> StoredDashboard | None:
-        """None when there is none. A deleted one accepts only `deleted: false`. Tiles
-        of other dashboards stay.
+        """Change a dashboard and its tiles; return None if there is none.
 
-        raises: PermissionDenied
+        A deleted dashboard accepts only `deleted: false`. Tiles of other dashboards are not
+        changed.
+
+        Raises:
+            PermissionDenied: The user may not change the dashboard, or its restriction level.
         """
         async with self.records.write() as connection:
             return await connection.run_sync(_change, author, dashboard_id, values, tiles, access)
@@ -120,7 +134,7 @@ def get_dashboard(
 
 
 def add_dashboard(connection: Connection, creator: Creator, draft: DashboardDraft) -> int:
-    """The dashboard with its tiles, in the caller's transaction; returns its id."""
+    """Add a dashboard with its tiles in the caller's transaction, and return its id."""
     values = {
         "name": draft.name,
         "description": draft.description,
@@ -154,7 +168,11 @@ def is_enriched(dashboard: StoredDashboard) -> bool:
 
 
 def insert_dashboard(connection: Connection, creator: Creator, values: Mapping[str, Any]) -> int:
-    """values: by column; returns its id"""
+    """Insert a dashboard and return its id.
+
+    Args:
+        values: By column.
+    """
     row = {
         "description": "",
         "pinned": False,

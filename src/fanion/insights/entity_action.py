@@ -1,6 +1,6 @@
-"""How answers name the event of a series, in `action`.
+"""The `action` of an answer, which describes the event of a series.
 
-source: insights.md section 4e
+Source: insights.md, section 4e.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """JSON Schema of the filters of insights, built from the tables that validation reads.
 
-source: insights.md sections 2 and 4
+Source: insights.md, sections 2 and 4.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMP
 from fanion.properties.operators import VALUES_MAX as IDS_MAX
 from fanion.rest import posthog_insight_fields
 
-# Known to PostHog, and not calculated.
+# Names that PostHog knows and that are not calculated here.
 UNSUPPORTED = ("actions", "breakdown_path_cleaning")
 _UNSUPPORTED_OF_SERIES = ("math_hogql", "math_multiplier", "math_property_revenue_currency")
 TRENDS, SERIES = "TrendsFilters", "EventSeries"
@@ -87,7 +87,7 @@ EXAMPLES: Mapping[str, list[Any]] = {
 
 
 def insight_schemas() -> dict[str, JsonSchema]:
-    """Components by name."""
+    """Return the components of the schema, by name."""
     common = {name: one for name, one in _trend_fields().items() if name in _OF_ALL_KINDS}
     return {
         INSIGHT_FILTERS: {
@@ -191,7 +191,6 @@ def _formula_fields() -> dict[str, JsonSchema]:
 
 
 def _breakdown_fields(switch: JsonSchema) -> dict[str, JsonSchema]:
-    """One entry for each value of a property, or for each cohort."""
     types: JsonSchema = {"enum": [*BREAKDOWN_TYPES, None], "default": "event"}
     one = object_of(
         {

@@ -1,5 +1,7 @@
-"""What a kind of question is made of. Each folder declares its own, in `kind_service`;
-`insights/kinds_service.py` lists them."""
+"""The parts that make up a kind of question.
+
+Each folder declares its own kinds in `kind_service`; `insights/kinds_service.py` lists them.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +19,11 @@ _Place = TypeVar("_Place")
 
 @dataclass(frozen=True, slots=True)
 class ActorsSource:
-    """The `source` of an ActorsQuery. names: by which it tells the place of the number"""
+    """The `source` of an ActorsQuery.
+
+    Attributes:
+        names: The names by which it tells the place of the number.
+    """
 
     kind: str
     names: frozenset[str]
@@ -27,13 +33,14 @@ INSIGHT_ACTORS: Final = ActorsSource(
     "InsightActorsQuery",
     frozenset({"day", "series", "interval", "status", "breakdown", "compare"}),
 )
-# Names of places in series, by those of `filters`, and by those of newer clients.
+# Names for the place of a series: in `filters`, and those of newer clients with their own names in
+# `filters`.
 SERIES_PLACES: Final = frozenset({"entity_id", "entity_type", "entity_math", "entity_order"})
 NEWER_SERIES_PLACES: Final = {"series": "entity_order", "compare": "compare_label"}
 
 
 def group_type_of(query: InsightQuery, place: object) -> int | None:
-    """Of questions that count groups as a whole."""
+    """Return the type of the groups that a question counts as a whole, None for persons."""
     return query.scope.group_type_index
 
 
@@ -42,25 +49,27 @@ def _never(_: object) -> bool:
 
 
 def always(_: object) -> bool:
-    """Return True: of kinds whose every question does something."""
+    """Return True, for kinds of which every question has the trait that is asked about."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class ActorsKind(Generic[_Query, _Place]):
-    """Who is behind a number of an answer.
+    """The actors behind a number of an answer of one kind.
 
-    path:   the last part of the address of their list
-    read:   the place of the number; raises: Invalid
-    find:   the statement of rows (actor, value), the largest value first, then by actor: exactly
-            those that the number counts. An actor is a UUID of a person, or of the distinct id of
-            an event without one, or the key of a group. value: its events, or as the kind says.
-            It ends with its order
-    places: names of the place, by those of `filters`; the question is asked without them
-    newer:  the name of a part of the place in an ActorsQuery → in `filters`
-    group_type: of question and place: the index of the groups that are counted, None for persons
+    Attributes:
+        path: The last part of the address of their list.
+        read: Parses the place of the number, or raises Invalid.
+        find: Returns the statement of rows (actor, value), for exactly the actors that the number
+            counts, the largest value first, then by actor. An actor is the UUID of a person, or one
+            of the distinct id of an event without a person, or the key of a group. The value is the
+            number of its events, unless the kind says otherwise. The statement ends with its order.
+        places: The names of the place in `filters`; the question is read without them.
+        newer: A name of the place in an ActorsQuery with its name in `filters`.
+        group_type: Returns, for a question and a place, the type of the groups that are counted, or
+            None for persons.
 
-    source: insights.md section 13
+    Source: insights.md, section 13.
     """
 
     path: str
@@ -74,15 +83,18 @@ class ActorsKind(Generic[_Query, _Place]):
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[_Query]):
-    """name:   `kind` of its query
-    query:     the type of the question that `read` makes
-    read:      from `filters`, or without a form from the query as it was sent. raises: Invalid
-    calculate: the answer as clients read it. raises: as `Calculation`
-    form:      how its query becomes `filters`; None: it can only be asked by a query
-    path:      the last part of the address where its `filters` are answered
-    shown_as:  the word by which `filters` of trends mean this kind
-    actors:    None: those behind its numbers cannot be listed
-    has_series: whether the answer to a question is a list of series of numbers by interval
+    """A kind of question.
+
+    Attributes:
+        name: The `kind` of its query.
+        query: The type of the question that `read` makes.
+        read: Parses `filters`, or the query itself if there is no form, or raises Invalid.
+        calculate: Returns the answer as clients read it, and raises what `Calculation` does.
+        form: The translation of its query into `filters`; None if it can only be asked by a query.
+        path: The last part of the address where its `filters` are answered.
+        shown_as: The word by which `filters` of trends mean this kind.
+        actors: None if the actors behind its numbers cannot be listed.
+        has_series: Whether the answer to a question is a list of series of numbers by interval.
     """
 
     name: str

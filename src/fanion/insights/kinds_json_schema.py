@@ -1,6 +1,6 @@
-"""JSON Schema of the filters of each kind beside trends, and of a `query`.
+"""JSON Schema of the filters of each kind other than trends, and of a `query`.
 
-source: insights.md sections 1, 1b and 5 to 9
+Source: insights.md, sections 1, 1b and 5 to 9.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from fanion.properties.json_schema import JsonSchema, listed, object_of
 from fanion.rest.posthog_insight_fields import OF_FILTERS
 
 INSIGHT_QUERY: Final = "InsightQuery"
-# Known to PostHog, and not calculated.
+# A kind that PostHog knows and that is not calculated here.
 STORED_ONLY: Final = "SESSIONS"
 _TEXTS: Final = listed({"type": "string"})
 _ENTITY: Final[JsonSchema] = {"type": ["object", "null"]}
@@ -29,7 +29,11 @@ _SWITCH: Final[JsonSchema] = {"type": ["boolean", "null"], "default": False}
 
 
 def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
-    """common: the fields that all kinds have"""
+    """Return a schema for the filters of each kind other than trends.
+
+    Args:
+        common: The fields that all kinds have.
+    """
     own = {
         "FUNNELS": ("Who goes through steps.", {**_funnel(), **_correlation()}),
         "RETENTION": ("Who comes back, and when.", _retention()),
@@ -52,7 +56,7 @@ def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
 
 
 def query_schema() -> JsonSchema:
-    """Of a question as newer clients ask."""
+    """Return the schema of a question by `query`, as newer clients ask."""
     asked = [*(kind.name for kind in KINDS), ACTORS_QUERY]
     source: JsonSchema = {
         "type": "object",

@@ -1,6 +1,6 @@
 """All kinds of questions, and how each is found: by the words of clients and by its question.
 
-source: insights.md section 1
+Source: insights.md, section 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,14 +36,14 @@ KINDS: Final[Sequence[Kind[Any]]] = (
     WEB_STATS_TABLE,
     WEB_GOALS,
 )
-# The query for who is behind a number: no question of its own, so that `actors/` answers it.
+# The query for who is behind a number. It is no kind of question, and `actors/` answers it.
 ACTORS_QUERY: Final = "ActorsQuery"
 
-# `insight` of filters → the kind.
+# Maps `insight` of filters to the kind.
 OF_INSIGHT: Final[Mapping[str, Kind[Any]]] = {
     kind.form.insight: kind for kind in KINDS if kind.form is not None
 }
-# The type of the question → who is behind a number of its answer.
+# Maps the type of a question to the list of who is behind a number of its answer.
 ACTORS: Final[Mapping[type, ActorsKind[Any, Any]]] = {
     kind.query: kind.actors for kind in KINDS if kind.actors is not None
 }
@@ -58,7 +58,7 @@ _FORMS: Final = Forms(
 
 
 def kind_of(filters: Mapping[str, Any]) -> str:
-    """The name of the kind, whether it is calculated or not."""
+    """Return the name of the kind, whether or not it is calculated."""
     shown_as = filters.get("shown_as")
     if isinstance(shown_as, str) and shown_as in _SHOWN_AS:
         return _SHOWN_AS[shown_as]
@@ -66,18 +66,18 @@ def kind_of(filters: Mapping[str, Any]) -> str:
 
 
 def is_calculated(filters: Mapping[str, Any]) -> bool:
-    """Whether it is a kind that is calculated; others are only stored."""
+    """Return whether the kind is calculated; others are only stored."""
     return kind_of(filters) in OF_INSIGHT
 
 
 def has_series(query: InsightQuery) -> bool:
-    """Whether the answer is a list of series of numbers by interval."""
+    """Return whether the answer is a list of series of numbers by interval."""
     kind = _OF_QUESTION.get(type(query))
     return kind is not None and kind.has_series(query)
 
 
 def read_query(fields: Fields) -> InsightQuery:
-    """raises: Invalid"""
+    """Parse a question by `filters`, or raise Invalid."""
     insight = kind_of(fields.values)
     if insight not in OF_INSIGHT:
         raise no_choice(insight, OF_INSIGHT, fields.place("insight"))
@@ -85,7 +85,14 @@ def read_query(fields: Fields) -> InsightQuery:
 
 
 def read_sent_query(query: object, at: str = "query") -> InsightQuery:
-    """query: of newer clients, decoded JSON; at: its place in the request. raises: Invalid"""
+    """Parse a question by a `query` of newer clients, which is decoded JSON.
+
+    Args:
+        at: The place of the query in the request.
+
+    Raises:
+        Invalid: It cannot be calculated.
+    """
     if has_filters(query, at):
         return read_query(fields_of_query(query, at))
     sent, place = source_of(query, at)
@@ -93,16 +100,24 @@ def read_sent_query(query: object, at: str = "query") -> InsightQuery:
 
 
 def has_filters(query: object, at: str = "query") -> bool:
-    """Whether it is not of a kind that can only be asked by a query. raises: Invalid"""
+    """Return whether a query can also be asked by `filters`.
+
+    Raises:
+        Invalid: The query is not an object.
+    """
     name = source_of(query, at)[0].get("kind")
     return not isinstance(name, str) or name not in _OF_NAME or _OF_NAME[name].form is not None
 
 
 def fields_of_query(query: object, at: str = "query") -> Fields:
-    """The `filters` that ask for the same. at: place of the query in the request
+    """Return the fields of the `filters` that ask for the same as a query.
 
-    raises: Invalid for kinds that have none, unknown kinds and names, and for what has the wrong
-    shape
+    Args:
+        at: The place of the query in the request.
+
+    Raises:
+        Invalid: The kind has no `filters`, a kind or name is unknown, or a value has the wrong
+            shape.
     """
     return _FORMS.fields(query, at)
 
@@ -114,12 +129,15 @@ def _read(kind: Kind[Any], fields: Fields) -> InsightQuery:
 
 @dataclass(frozen=True, slots=True)
 class Calculator:
-    """raises (every call): EventStoreUnavailable, RecordsUnavailable, Invalid"""
+    """The calculation of questions of any kind.
+
+    Every call raises EventStoreUnavailable, RecordsUnavailable or Invalid.
+    """
 
     analysis: Analysis
 
     async def result(self, project: Project, query: InsightQuery, now: datetime) -> Any:
-        """As clients read it."""
+        """Return the answer to a question as clients read it."""
         kind = _OF_QUESTION.get(type(query))
         if kind is None:
             raise Invalid("Questions of this kind are not calculated.", attr="insight")

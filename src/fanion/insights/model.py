@@ -1,6 +1,6 @@
 """Insights and dashboards as they are stored, and who may change them.
 
-source: cohorts.md sections 21 and 22
+Source: cohorts.md, sections 21 and 22.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,14 +35,16 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True, slots=True)
 class SavedQuestion:
-    """As sent: `filters`, or a `query` of newer clients; then filters are empty."""
+    """A question as it was sent: `filters`, or a `query` of newer clients and empty filters."""
 
     filters: Mapping[str, Any]
     query: Mapping[str, Any] | None = None
 
     def on_dashboard(self, dashboard: Mapping[str, Any]) -> Self:
-        """With the filters of a dashboard: its date range in place of the own one, its conditions
-        in addition."""
+        """Return the question with the filters of a dashboard.
+
+        The dashboard's date range replaces that of the question, and its conditions are added.
+        """
         if self.query is not None:
             return replace(self, query=query_on_dashboard(self.query, dashboard))
         return replace(self, filters=on_dashboard(self.filters, dashboard))
@@ -75,7 +77,12 @@ class StoredInsight:
 
 @dataclass(frozen=True, slots=True)
 class TilePlace:
-    """A dashboard that contains the insight. restriction_level, creator_id: of the dashboard"""
+    """A tile of a dashboard that shows the insight.
+
+    Attributes:
+        restriction_level: The restriction level of the dashboard.
+        creator_id: The creator of the dashboard.
+    """
 
     id: int
     dashboard_id: int
@@ -93,7 +100,11 @@ class StoredTile:
 
 @dataclass(frozen=True, slots=True)
 class StoredDashboard:
-    """tiles: in the order in which they were added; none where many dashboards are listed"""
+    """A dashboard as it is stored.
+
+    Attributes:
+        tiles: In the order in which they were added; empty in lists of dashboards.
+    """
 
     id: int
     name: str
@@ -114,7 +125,11 @@ class StoredDashboard:
 
 @dataclass(frozen=True, slots=True)
 class CachedResult:
-    """result: None until it was calculated; an object with `results` has more beside them"""
+    """The result of a question in the cache, if there is one.
+
+    Attributes:
+        result: None until it was calculated. An object with `results` has more beside them.
+    """
 
     result: Any
     calculated_at: datetime | None
@@ -126,7 +141,7 @@ class CachedResult:
 
     @property
     def beside(self) -> Mapping[str, Any]:
-        """What an answer has beside its results, such as `hasMore` or `nodes`."""
+        """Return what an answer has beside its results, such as `hasMore` or `nodes`."""
         if not self._has_more:
             return {}
         return {name: value for name, value in self.result.items() if name != "results"}
@@ -140,12 +155,12 @@ NO_RESULT = CachedResult(None, None, is_cached=False)
 
 
 def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
-    """As of `SavedQuestion.on_dashboard`."""
+    """Return filters with those of a dashboard, as `SavedQuestion.on_dashboard` applies them."""
     return {**filters, **_range_of(dashboard), **_conditions_of(filters, dashboard)}
 
 
 def query_on_dashboard(query: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of the question in a `query`, whatever it is wrapped in."""
+    """Return a query, in any wrappers, with the filters of a dashboard."""
     source = query.get("source")
     if isinstance(source, dict):
         return {**query, "source": query_on_dashboard(source, dashboard)}
@@ -178,20 +193,20 @@ def _group(conditions: Any) -> Any:
 
 
 def filters_hash(question: SavedQuestion, zone: str) -> str:
-    """Identifies filters or a query, independent of the order of keys."""
+    """Return an identifier of filters or a query, independent of the order of names."""
     asked = question.filters if question.query is None else question.query
     return sha256(_encode([asked, zone])).hexdigest()[:40]
 
 
 def is_fresh(query: InsightQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:
-    """Whether a result is recent and about the same days."""
+    """Return whether a result is recent and about the same days as now."""
     age = now - calculated_at
     by_hour = query.interval in ("minute", "hour")
     if not timedelta() <= age < (FRESH_AGE_BY_HOUR if by_hour else FRESH_AGE):
         return False
     if query.scope.since.is_all:
         return calculated_at.astimezone(zone).date() == now.astimezone(zone).date()
-    if query.scope.is_explicit:  # it moves with every microsecond
+    if query.scope.is_explicit:  # its range moves with every microsecond
         return True
     then, today = (query.span(RangeClock(moment, zone)) for moment in (calculated_at, now))
     return then == today
@@ -201,7 +216,8 @@ def is_fresh(query: InsightQuery, calculated_at: datetime, now: datetime, zone: 
 class DashboardAccess:
     """The permissions of one user on the dashboards of one project; every user may view.
 
-    is_viewer: may change none, not even the own ones
+    Attributes:
+        is_viewer: Whether the user may change no dashboard, not even their own.
     """
 
     user_id: int
@@ -209,7 +225,11 @@ class DashboardAccess:
     is_viewer: bool = False
 
     def privilege(self, level: int, creator_id: int | None) -> int:
-        """level: of restriction. Only its creator and administrators edit a restricted one."""
+        """Return the privilege; only its creator and administrators edit a restricted dashboard.
+
+        Args:
+            level: The restriction level.
+        """
         may = level == EVERYONE_EDITS or self.may_restrict(creator_id)
         return MAY_EDIT if may and not self.is_viewer else MAY_VIEW
 
@@ -217,12 +237,12 @@ class DashboardAccess:
         return not self.is_viewer and (self.is_admin or creator_id == self.user_id)
 
     def require_edit(self, level: int, creator_id: int | None) -> None:
-        """raises: PermissionDenied"""
+        """Raise PermissionDenied unless the user may edit the dashboard."""
         if self.privilege(level, creator_id) != MAY_EDIT:
             raise PermissionDenied("You don't have edit permissions for this dashboard.")
 
     def require_restrict(self, creator_id: int | None) -> None:
-        """raises: PermissionDenied"""
+        """Raise PermissionDenied unless the user may change the restriction level."""
         if not self.may_restrict(creator_id):
             raise PermissionDenied(
                 "Only the dashboard owner and project admins have the restriction rights required "
@@ -230,12 +250,12 @@ class DashboardAccess:
             )
 
     def insight_privilege(self, places: Collection[TilePlace]) -> int:
-        """Of an insight on these dashboards: one that may be edited is enough."""
+        """Return the privilege on an insight: one dashboard that the user may edit is enough."""
         found = [self.privilege(place.restriction_level, place.creator_id) for place in places]
         return max(found, default=MAY_VIEW if self.is_viewer else MAY_EDIT)
 
     def require_insight_edit(self, places: Collection[TilePlace]) -> None:
-        """raises: PermissionDenied"""
+        """Raise PermissionDenied unless the user may edit an insight on these dashboards."""
         if self.insight_privilege(places) != MAY_EDIT:
             raise PermissionDenied(
                 "This insight is on a dashboard that can only be edited by its owner and by "
@@ -244,5 +264,5 @@ class DashboardAccess:
 
 
 def restriction(places: Collection[TilePlace]) -> int:
-    """Of an insight: the strictest level of its dashboards."""
+    """Return the strictest restriction level of the dashboards of an insight."""
     return max((place.restriction_level for place in places), default=EVERYONE_EDITS)

@@ -1,6 +1,6 @@
-"""Addresses of the people behind a number, as answers name them.
+"""The addresses of the people behind a number, as answers name them.
 
-source: insights.md section 13
+Source: insights.md, section 13.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,23 +10,24 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
-# What asks for nothing.
+# Values that ask for nothing.
 _NOTHING: tuple[object, ...] = (None, "", [], {})
 
 
 def people_url(project_id: int, kind: str, sent: Mapping[str, Any], **place: Any) -> str:
-    """Below the root of the server.
+    """Return the address, below the root of the server, of the people behind a number.
 
-    kind:  `trends`, `funnel`, `retention`, …: the last part of the path
-    sent:  the question, by the names of `filters`
-    place: of the number, by the names of section 13; over names of the question. None leaves a
-           name of the question out
+    Args:
+        kind: The last part of the path: `trends`, `funnel`, `retention`, …
+        sent: The question, by the names of `filters`.
+        place: The place of the number, by the names of section 13. These replace names of the
+            question; None leaves a name of the question out.
     """
     return PeopleUrls(project_id, kind, sent).url(**place)
 
 
 class PeopleUrls:
-    """Of the numbers of one answer; the question is encoded once."""
+    """The addresses of the people behind the numbers of one answer; encodes the question once."""
 
     def __init__(self, project_id: int, kind: str, sent: Mapping[str, Any]) -> None:
         self._path = f"/api/projects/{project_id}/persons/{kind}/"
@@ -39,7 +40,7 @@ class PeopleUrls:
 
 
 def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """As a query string carries them: text as it is, all else as JSON."""
+    """Yield values as a query string carries them: text as it is, all else as JSON."""
     for name, value in values.items():
         if not any(type(value) is type(one) and value == one for one in _NOTHING):
             yield name, value if isinstance(value, str) else _encode(value).decode()

@@ -1,6 +1,6 @@
 """The parts that every question has: events, conditions, range.
 
-source: insights.md section 2
+Source: insights.md, section 2.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,12 @@ BreakdownType = Literal["event", "person", "group", "session", "cohort"]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """The events of one step or series. event: None is any event; sent: as the client wrote it"""
+    """The events of one step or series.
+
+    Attributes:
+        event: None for any event.
+        sent: The entity as the client wrote it.
+    """
 
     event: str | None
     order: int = 0
@@ -33,11 +38,12 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """One entry for each value of a property.
+    """One property whose values have entries of their own.
 
-    key:           of type cohort the id as text, or `all`
-    bins:          numbers are counted in so many equal parts between the least and the greatest
-    normalize_url: without `?…`, `#…` and slashes at the end
+    Attributes:
+        key: The name of the property; for a cohort its id as text, or `all`.
+        bins: Numbers are counted in so many parts of equal width, from the least to the greatest.
+        normalize_url: Whether `?`, `#` and `/` are removed from the end.
     """
 
     type: BreakdownType
@@ -49,9 +55,12 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class Breakdowns:
-    """parts:      up to three, whose values are combined; of type cohort one entry for each
-    limit:      values shown; the others are one entry, `Other`
-    hide_other: without that entry
+    """The breakdown of a question.
+
+    Attributes:
+        parts: Up to three properties whose values are combined, or one part for each cohort.
+        limit: The number of values shown; all others have one entry, `Other`.
+        hide_other: Whether that entry is left out.
     """
 
     parts: tuple[Breakdown, ...]
@@ -60,7 +69,7 @@ class Breakdowns:
 
     @property
     def dimensions(self) -> int:
-        """How many values each entry has; all cohorts are values of one."""
+        """Return how many values each entry has; all cohorts together have one."""
         types = [one.type for one in self.parts]
         return len(types) - max(0, types.count("cohort") - 1)
 
@@ -72,11 +81,12 @@ class Breakdowns:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which events count, and for whom.
+    """The range and conditions of a question, and whom it counts.
 
-    is_explicit:      the range is not rounded
-    group_type_index: groups of this type are counted in place of persons
-    sent:             by the names of `filters`, without what only concerns drawing
+    Attributes:
+        is_explicit: Whether the range is taken as it is, without rounding.
+        group_type_index: The type of the groups that are counted in place of persons.
+        sent: The question by the names of `filters`, without what only concerns drawing.
     """
 
     since: Bound = LEFT_OUT
@@ -88,27 +98,27 @@ class Scope:
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def span(self, interval: Interval, clock: RangeClock) -> DateRange:
-        """raises: Invalid"""
         return resolve(self.since, self.until, interval, clock, is_explicit=self.is_explicit)
 
     def whole_span(self, interval: Interval, clock: RangeClock) -> DateRange:
-        """From the start of its first interval, unless it is explicit. raises: Invalid"""
+        """Return the range from the start of its first interval, unless it is explicit."""
         span = self.span(interval, clock)
         if self.is_explicit:
             return span
         return widened(span, interval, clock.zone, clock.week_start_day)
 
     def within(self, own: Node | None) -> Self:
-        """With conditions of the project too."""
+        """Return the scope with further conditions, those on test accounts included."""
         both = tuple(node for node in (self.properties, own) if node is not None)
         properties = ConditionGroup("AND", both) if both else None
         return replace(self, properties=properties, filter_test_accounts=False)
 
 
 class InsightQuery(Protocol):
-    """A question of any kind; all are frozen dataclasses.
+    """A question of any kind, which is a frozen dataclass.
 
-    interval: of the points of the answer; day where it has none
+    Attributes:
+        interval: The interval of the points in the answer; `day` if it has none.
     """
 
     @property
@@ -124,12 +134,16 @@ class InsightQuery(Protocol):
     def interval(self) -> Interval: ...
 
     def span(self, clock: RangeClock) -> DateRange:
-        """The range whose events are counted. raises: Invalid"""
+        """Return the range whose events are counted.
+
+        Raises:
+            Invalid: The range is empty or cannot be resolved.
+        """
         ...
 
 
 def cohorts_named(query: InsightQuery) -> Collection[int]:
-    """By conditions and by the breakdown, each once."""
+    """Return the ids of the cohorts in conditions and in the breakdown, each once."""
     nodes = [query.scope.properties, *(one.properties for one in query.entities)]
     found = (leaf for node in nodes if node is not None for leaf in leaves(node))
     named = (leaf.cohort_id for leaf in found if isinstance(leaf, InCohort))

@@ -1,6 +1,6 @@
 """API of questions by `query`, as newer clients send them.
 
-source: insights.md section 1b
+Source: insights.md, section 1b.
 """
 
 from collections.abc import Mapping
@@ -62,8 +62,10 @@ class QueryApi(Controller):
         data: RequestBody[NewQuery],
         insights: NamedDependency[InsightService],
     ) -> QueryResultBody | RowsBody:
-        """Also at `/api/environments/{id}/query/`. A recent result is reused, unless `refresh`
-        asks for a new one."""
+        """Answer a query, also at `/api/environments/{id}/query/`.
+
+        A recent result is reused, unless `refresh` asks for a new one.
+        """
         sent, at = source_of(data.query)
         other = insights.other_kinds.get(str(sent.get("kind")))
         project, now = request.project, request.app.state.now()
@@ -89,8 +91,10 @@ class QueryApi(Controller):
         client_query_id: FromPath[str],
         insights: NamedDependency[InsightService],
     ) -> None:
-        """Queries of this project that were sent with this `client_query_id`, to any server. What
-        others wait for too is calculated all the same."""
+        """Cancel the project's queries with this `client_query_id`, on whichever server they run.
+
+        A result that others wait for too is calculated all the same.
+        """
         await insights.cancellations.cancel(request.project.id, client_query_id)
 
 
@@ -105,6 +109,6 @@ def _body(project: Project, query: InsightQuery, answer: CachedResult) -> QueryR
 
 
 def _placed(error: Invalid, query: object) -> Invalid:
-    """Calculations name what is wrong as `filters` do."""
+    """Return an error with its place in the query, as calculations name fields of `filters`."""
     places = fields_of_query(query).places if has_filters(query) else {}
     return placed(error, places)

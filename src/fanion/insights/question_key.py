@@ -1,4 +1,4 @@
-"""What identifies a question, whichever way it was asked."""
+"""The key of a question, whichever way it was asked."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -14,16 +14,22 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def question_key(query: InsightQuery, *of_project: object) -> str:
-    """The same for `filters` and a `query` that ask for the same, in any order of names.
+    """Return the key of a question: the same if `filters` and a `query` ask for the same.
 
-    of_project: what else the answer depends on: its time zone, its conditions on test accounts
+    The order of names does not matter.
+
+    Args:
+        of_project: What else the answer depends on, such as the time zone and the conditions on
+            test accounts.
     """
     return sha256(_encode([_plain(query), _plain(of_project)])).hexdigest()[:CHARS]
 
 
 def _plain(value: Any) -> Any:
-    """Without what frozen parts say is no part of them, such as the text that they were read
-    from."""
+    """Return a value in plain types, without fields that frozen types do not compare.
+
+    An example of such a field is the text that the value was read from.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         own = {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.compare}
         return [type(value).__name__, own]

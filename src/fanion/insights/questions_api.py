@@ -1,6 +1,6 @@
 """API of questions by `filters`, which are answered without being stored.
 
-source: insights.md section 1a; cohorts.md section 23
+Source: insights.md, section 1a; cohorts.md, section 23.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ from fanion.rest.posthog_insight_fields import OF_FILTERS
 from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
 
 _REFRESH_NAMES = frozenset({"session_id", "client_query_id", "refresh"})
-# Parameters of a request that are no filters.
+# Parameters of a request that are not filters.
 _NO_FILTERS = QUERY_NAMES | {"refresh"}
-# The last parts of the addresses → `insight` of the kinds that are answered there.
+# Maps the last part of an address to `insight` of the kinds that are answered there.
 _INSIGHTS: Final = {
     f"/{path}": [insight for insight, kind in OF_INSIGHT.items() if kind.path == path]
     for path in dict.fromkeys(kind.path for kind in OF_INSIGHT.values())
@@ -41,8 +41,11 @@ class QuestionsApi(Controller):
     async def answer(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> ResultBody:
-        """The query string holds the fields of an insight's `filters`; lists and objects are JSON.
-        A recent result is reused, unless `refresh=true`."""
+        """Answer the question in the query string.
+
+        It holds the fields of an insight's `filters`; lists and objects are JSON. A recent result
+        is reused, unless `refresh=true`.
+        """
         return await _answer(request, insights, decoded(dict(request.page.query)))
 
     @post(
@@ -57,7 +60,7 @@ class QuestionsApi(Controller):
     async def answer_to_body(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> ResultBody:
-        """The body is the `filters` of an insight."""
+        """Answer the question in the body, which is the `filters` of an insight."""
         body = await request.values()
         if body.form or not isinstance(body.values, dict):
             raise Invalid("The body must be a JSON object.")
@@ -86,13 +89,13 @@ async def _answer(
 
 
 def _query_id(sent: Mapping[str, Any]) -> str | None:
-    """By which `DELETE /query/{client_query_id}/` cancels it."""
+    """Return the name by which `DELETE /query/{client_query_id}/` cancels the question."""
     query_id = sent.get("client_query_id")
     return query_id if isinstance(query_id, str) and query_id else None
 
 
 def _of_address(path: str, filters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The filters with the kind that the address says. raises: Invalid"""
+    """Return the filters with the kind that the address says."""
     insights = _INSIGHTS[path.rstrip("/").rpartition("/insights")[2]]
     if len(insights) == 1:
         return {**filters, "insight": insights[0]}

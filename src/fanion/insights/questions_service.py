@@ -1,4 +1,4 @@
-"""Questions of clients, saved or not: how they are read, checked and answered."""
+"""The service for questions of clients, saved or not: it reads, checks and answers them."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ from fanion.projects.model import Project
 from fanion.properties.validation import no_such_cohort
 from fanion.rest.unknown_fields import no_choice
 
-# `now` calculates; `fresh` only what is not fresh; `kept` shows that with its time, and calculates
-# it behind.
+# `now` always calculates; `fresh` only without a fresh result; `kept` answers with an older result
+# and its time, and calculates a new one in the background.
 Refresh = Literal["now", "fresh", "kept"]
 _WORDS: Final[Mapping[str, Refresh]] = {
     **dict.fromkeys(("true", "1", "force_blocking", "force_async"), "now"),
@@ -42,13 +42,18 @@ _WORDS: Final[Mapping[str, Refresh]] = {
 }
 
 
-# Of a project and the fields of the query, now.
+# Answers the fields of a query of a project, at a time.
 AnswerOther = Callable[[Project, Fields, datetime], Coroutine[Any, Any, RowsBody]]
 
 
 @dataclass(frozen=True, slots=True)
 class InsightService:
-    """other_kinds: `kind` of queries that are no questions of insights, such as lists of persons"""
+    """The questions of insights: reading, checking and answering them.
+
+    Attributes:
+        other_kinds: Answers to queries that are no questions of insights, such as lists of persons,
+            by `kind`.
+    """
 
     store: InsightStore
     dashboards: DashboardStore
@@ -61,20 +66,28 @@ class InsightService:
         return self.cancellations.running
 
     async def read(self, project_id: int, fields: Fields) -> InsightQuery:
-        """A question that is to be answered now. raises: Invalid"""
+        """Read a question by `filters` that is to be answered now.
+
+        Raises:
+            Invalid: It cannot be calculated, or names a cohort that does not exist.
+        """
         check_question(fields)
         await self._require_cohorts(project_id, fields)
         return read_query(Fields(fields.values, fields.places, fields.at))
 
     async def read_query(self, project_id: int, query: object) -> InsightQuery:
-        """query: of newer clients. raises: Invalid"""
+        """Read a question by a `query` that is to be answered now.
+
+        Raises:
+            Invalid: It cannot be calculated, or names a cohort that does not exist.
+        """
         found = check_query(query)
         if has_filters(query):
             await self._require_cohorts(project_id, fields_of_query(query))
         return found
 
     async def check(self, project_id: int, filters: Mapping[str, Any], at: str = "") -> None:
-        """raises: Invalid"""
+        """Raise Invalid for `filters` that are wrong, or name a cohort that does not exist."""
         check_insight_filters(filters, at)
         await self._require_cohorts(project_id, Fields(filters, at=at))
 
@@ -84,7 +97,7 @@ class InsightService:
             raise no_such_cohort(cohort_id, named[cohort_id])
 
     async def check_question(self, project_id: int, question: SavedQuestion) -> None:
-        """Of an insight that is to be saved. raises: Invalid"""
+        """Raise Invalid for a question that cannot be saved."""
         if question.query is None:
             await self.check(project_id, question.filters, "filters")
             return
@@ -95,9 +108,9 @@ class InsightService:
     async def check_change(
         self, project_id: int, insight_id: int, columns: Mapping[str, Any]
     ) -> None:
-        """What equals the stored question passes, so that an old insight can still be renamed.
+        """Raise Invalid for a question that cannot be saved, unless it equals the stored one.
 
-        raises: Invalid
+        So an old insight can still be renamed.
         """
         question = SavedQuestion(columns.get("filters") or {}, columns.get("query"))
         try:
@@ -121,13 +134,17 @@ class InsightService:
     async def unknown_names(
         self, project_id: int, query: InsightQuery
     ) -> Mapping[str, Sequence[str]]:
-        """Return the names in a question that were never seen. raises: RecordsUnavailable"""
+        """Return the names in a question that were never seen.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         return await unknown_names(self.store.records, project_id, query)
 
     async def saved_answer(
         self, project: Project, question: SavedQuestion, now: datetime, *, refresh: bool
     ) -> CachedResult:
-        """The cached result, however old, or with `refresh` a new one."""
+        """Return the cached result, however old, or with `refresh` a new one."""
         if refresh:
             return await self.results.calculate(project, _read(question), now)
         [known] = await self.results.shown(project, [stored_question(question)], now)
@@ -136,7 +153,11 @@ class InsightService:
     async def question(
         self, project: Project, insight: StoredInsight, dashboard_id: int | None
     ) -> SavedQuestion:
-        """As the dashboard, if one is given, applies its filters to it. raises: NotFound"""
+        """Return an insight's question, with a dashboard's filters if one is given.
+
+        Raises:
+            NotFound: There is no such dashboard.
+        """
         if dashboard_id is None:
             return insight.question
         dashboard = await self.dashboards.get(project.id, dashboard_id)
@@ -146,7 +167,7 @@ class InsightService:
 
 
 def stored_question(question: SavedQuestion) -> InsightQuery | None:
-    """None for a stored question that cannot be calculated, of which there is no result."""
+    """Return a stored question, None if it cannot be calculated."""
     try:
         return _read(question)
     except Invalid:
@@ -154,16 +175,18 @@ def stored_question(question: SavedQuestion) -> InsightQuery | None:
 
 
 def _read(question: SavedQuestion) -> InsightQuery:
-    """raises: Invalid"""
     if question.query is not None:
         return read_sent_query(question.query)
     return read_query(Fields(question.filters, at="filters"))
 
 
 def refresh_of(wanted: object) -> Refresh:
-    """wanted: a boolean, or a word of newer clients. raises: Invalid
+    """Parse `refresh`: a boolean, or a word of newer clients.
 
-    source: insights.md section 1b
+    Raises:
+        Invalid: The word is unknown.
+
+    Source: insights.md, section 1b.
     """
     word = "" if wanted is None else str(wanted).lower()
     if word not in _WORDS:

@@ -23,8 +23,8 @@ from fanion.insights.query import InsightQuery
 from fanion.insights.question_key import question_key
 from fanion.projects.model import Project
 
-BEHIND_MAX = 50  # results that are calculated behind at once
-RESULTS_MAX = 1_000  # of one project; some kilobytes each
+BEHIND_MAX = 50  # calculations in the background at once
+RESULTS_MAX = 1_000  # in one project; some kilobytes each
 
 _result = insight_results.c
 
@@ -36,7 +36,7 @@ class ResultStore:
     async def get(
         self, project_id: int, hashes: Sequence[str], now: datetime
     ) -> Mapping[str, CachedResult]:
-        """By hash; what was never calculated, or too long ago, is absent."""
+        """Return results by hash, without those that were never calculated, or too long ago."""
         statement = select(_result.filters_hash, _result.result, _result.calculated_at).where(
             _result.project_id == project_id,
             _result.filters_hash.in_(hashes),
@@ -87,7 +87,7 @@ def _put(
 
 
 def cache_key(project: Project, query: InsightQuery) -> str:
-    """Another one as soon as what it depends on in the project is another."""
+    """Return the cache key, which changes with the settings of the project that matter."""
     within = project.test_account_filters if query.scope.filter_test_accounts else ()
     week = project.timezone, project.week_start_day
     return question_key(query, *week, within, project.path_cleaning_filters)
@@ -98,17 +98,22 @@ _Key = tuple[int, str]  # project, question
 
 @dataclass(slots=True)
 class _Run:
-    """waiting: how many callers"""
+    """A running calculation.
+
+    Attributes:
+        waiting: The number of callers that wait for it.
+    """
 
     task: "asyncio.Task[CachedResult]"
     waiting: int = 0
 
 
 class ResultCache:
-    """Concurrent requests for the same result wait for one calculation.
+    """The cache of results, which calculates what it does not have.
 
-    raises (every call): RecordsUnavailable; where something is calculated also Invalid for
-    questions that cannot be, and EventStoreUnavailable
+    Concurrent requests for the same result wait for one calculation. Every call raises
+    RecordsUnavailable; where something is calculated also EventStoreUnavailable, and Invalid for
+    questions that cannot be calculated.
     """
 
     def __init__(self, calculator: Calculator, store: ResultStore) -> None:
@@ -119,14 +124,17 @@ class ResultCache:
 
     @property
     def waiting(self) -> int:
-        """How many callers wait for calculations."""
+        """Return how many callers wait for calculations."""
         return sum(run.waiting for run in self._running.values())
 
     async def cached(
         self, project: Project, asked: Sequence[InsightQuery | None], now: datetime
     ) -> Sequence[CachedResult]:
-        """For each question the last result, not older than RESULT_MAX_AGE. None: of a stored one
-        that cannot be calculated"""
+        """Return the last result of each question that is not older than RESULT_MAX_AGE.
+
+        Args:
+            asked: The questions; None for a stored one that cannot be calculated.
+        """
         keys = [None if query is None else cache_key(project, query) for query in asked]
         known = [one for one in keys if one is not None]
         found = await self._store.get(project.id, known, now) if known else {}
@@ -135,7 +143,7 @@ class ResultCache:
     async def get_or_calculate(
         self, project: Project, query: InsightQuery, now: datetime
     ) -> CachedResult:
-        """The cached result if it is fresh, else a new one."""
+        """Return the cached result if it is fresh, else a new one."""
         [known] = await self.cached(project, [query], now)
         if _is_fresh(project, query, known, now):
             return known
@@ -144,7 +152,10 @@ class ResultCache:
     async def shown(
         self, project: Project, asked: Sequence[InsightQuery | None], now: datetime
     ) -> Sequence[CachedResult]:
-        """As `cached`. Those that are not fresh are calculated behind, for the next request."""
+        """Return what `cached` does, and renew results that are not fresh for the next request.
+
+        They are calculated in the background.
+        """
         found = await self.cached(project, asked, now)
         for query, known in zip(asked, found, strict=True):
             is_stale = known.calculated_at is not None
@@ -166,19 +177,22 @@ class ResultCache:
             await self.calculate(project, query, now)
 
     async def calculated_behind(self) -> None:
-        """Returns when nothing is calculated behind any more."""
+        """Return once nothing is calculated in the background any more."""
         while self._behind:
             await asyncio.wait(list(self._behind))
 
     async def close(self) -> None:
-        """End what is calculated behind."""
+        """Cancel the calculations in the background."""
         behind = list(self._behind)
         for task in behind:
             task.cancel()
         await asyncio.gather(*behind, return_exceptions=True)
 
     async def calculate(self, project: Project, query: InsightQuery, now: datetime) -> CachedResult:
-        """A new result. The calculation ends early when no client waits for it any more."""
+        """Return a new result.
+
+        The calculation ends early when no client waits for it any more.
+        """
         key = project.id, cache_key(project, query)
         run = self._running.get(key)
         if run is None:
@@ -202,7 +216,7 @@ class ResultCache:
             done.exception()
 
     def _forget(self, key: _Key, task: "asyncio.Task[CachedResult]") -> None:
-        """Meanwhile another one may have begun."""
+        """Remove a calculation, unless another one has begun under its key."""
         run = self._running.get(key)
         if run is not None and run.task is task:
             del self._running[key]

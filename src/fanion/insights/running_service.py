@@ -10,15 +10,19 @@ _T = TypeVar("_T")
 
 
 class RunningQueries:
-    """Of this server."""
+    """The questions that this server is answering."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[int, str], set[asyncio.Task[Any]]] = {}
 
     async def run(self, project_id: int, query_id: str | None, work: Coroutine[Any, Any, _T]) -> _T:
-        """The result of the work. query_id: by which it can be cancelled; None if it cannot
+        """Return the result of the work, whose errors are passed on.
 
-        raises: QueryCancelled, whatever the work raises
+        Args:
+            query_id: The name by which it can be cancelled; None if it cannot.
+
+        Raises:
+            QueryCancelled: It was cancelled by its name.
         """
         task = asyncio.ensure_future(work)
         if query_id is None:
@@ -37,7 +41,7 @@ class RunningQueries:
                 del self._running[project_id, query_id]
 
     def cancel(self, project_id: int, query_id: str) -> None:
-        """Those of this name, if there are any."""
+        """Cancel the questions of this name, if there are any."""
         same = self._running.pop((project_id, query_id), set())
         tasks = list(same)
         same.clear()

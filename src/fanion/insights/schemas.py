@@ -1,6 +1,6 @@
 """Bodies of answers of the insight and dashboard endpoints.
 
-source: cohorts.md sections 21 and 22
+Source: cohorts.md, sections 21 and 22.
 """
 
 from collections.abc import Mapping, Sequence
@@ -149,7 +149,11 @@ class DashboardBody(DashboardSummary, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """The user that a body is built for. zone: time zone of the project"""
+    """The user that a body is built for.
+
+    Attributes:
+        zone: The time zone of the project.
+    """
 
     zone: str
     access: DashboardAccess
@@ -161,7 +165,11 @@ def insight_body(
     answer: CachedResult = NO_RESULT,
     question: SavedQuestion | None = None,
 ) -> InsightBody:
-    """question: that of a dashboard, instead of the insight's own"""
+    """Return the body of an insight.
+
+    Args:
+        question: The question with a dashboard's filters; None for the insight's own.
+    """
     asked = insight.question if question is None else question
     return InsightBody(
         id=insight.id,
@@ -204,7 +212,7 @@ def with_more(body: _Body, answer: CachedResult, unknown: Mapping[str, Sequence[
 
     Args:
         body: The fields that every answer has.
-        answer: Its kind may have more, such as `nodes` of paths.
+        answer: The answer; its kind may have more, such as `nodes` of paths.
         unknown: Names in the question that were never seen, as `unknown_event`.
     """
     beside = {**answer.beside, **unknown}
@@ -218,7 +226,11 @@ def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSu
 def dashboard_body(
     dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[CachedResult]
 ) -> DashboardBody:
-    """answers: of its tiles, in their order"""
+    """Return the body of a dashboard.
+
+    Args:
+        answers: The results of its tiles, in their order.
+    """
     return DashboardBody(
         **_summary(dashboard, viewer),
         filters=dict(dashboard.filters),

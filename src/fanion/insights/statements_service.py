@@ -1,5 +1,7 @@
-"""Asks the event store the statements of questions: a few at once, within limits, and no longer
-than a client waits for the answer."""
+"""The statements of questions, as one server runs them in the event store.
+
+Only a few run at once, within limits, and no longer than a client waits for the answer.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,13 +15,13 @@ from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
 from fanion.insights.sql.compiler import Statement
 
-# Codes of the engine for what takes too much time, and too much memory or rows.
+# The engine's error codes for too much time, and for too much memory or too many rows.
 _TIME: Final = frozenset({159, 160})
 _SIZE: Final = frozenset({158, 173, 241, 307, 396})
 
 
 class QuestionStore(Protocol):
-    """As much of `EventStore` as is asked here."""
+    """The part of `EventStore` that statements need."""
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits, /
@@ -32,11 +34,13 @@ class QuestionStore(Protocol):
 
 @dataclass(slots=True)
 class Statements:
-    """Of a server. A statement that is cancelled is ended in the store too, and keeps its turn
-    until then.
+    """The queue and the limits for the statements of one server.
 
-    threads: how many a statement may use now; 0 for as many as the store gives any
-    raises (every call): Unavailable, EventStoreUnavailable, Invalid
+    A cancelled statement is ended in the store too, and keeps its turn until then. Every call
+    raises Unavailable, EventStoreUnavailable or Invalid.
+
+    Attributes:
+        threads: Returns how many threads a statement may use now; 0 for the store's own number.
     """
 
     events: QuestionStore
@@ -45,11 +49,15 @@ class Statements:
     threads: Callable[[], int] = int
 
     def behind(self, turns: Turns) -> "Statements":
-        """For work that no client waits for. turns: of such work"""
+        """Return a copy for work that no client waits for.
+
+        Args:
+            turns: The turns of such work.
+        """
         return replace(self, turns=turns, threads=int)
 
     def within(self, seconds: int) -> "Statements":
-        """In the same queue, with another limit of time."""
+        """Return a copy with another time limit, in the same queue."""
         return replace(self, limits=replace(self.limits, seconds=seconds))
 
     async def rows(self, project_id: int, statement: Statement) -> list[tuple[Any, ...]]:
@@ -71,9 +79,9 @@ class Statements:
         parameters: Mapping[str, Any],
         seconds_max: int = SECONDS_MAX,
     ) -> Found:
-        """The answer to a statement of a cohort, with the limits of calculations.
+        """Return the answer to a statement of a cohort, with the limits of calculations.
 
-        raises: as `EventStore.ask`, and Unavailable
+        Raises as `EventStore.ask` does, and Unavailable.
         """
         async with self.turns.turn(project_id):
             return await self.events.ask(text, parameters, seconds_max)

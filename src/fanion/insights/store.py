@@ -19,7 +19,11 @@ _insight, _tile, _dashboard = insights.c, dashboard_tiles.c, dashboards.c
 
 @dataclass(frozen=True, slots=True)
 class InsightSelection:
-    """search: part of a name or description, in any case of ASCII letters; None is any"""
+    """The insights to list; None stands for any.
+
+    Attributes:
+        search: Part of a name or description, regardless of the case of ASCII letters.
+    """
 
     short_id: str | None = None
     search: str | None = None
@@ -34,7 +38,7 @@ class InsightStore:
     async def page(
         self, project_id: int, query: InsightSelection, limit: int, offset: int
     ) -> tuple[Sequence[StoredInsight], int]:
-        """Insights that are not deleted, the newest first, and their total."""
+        """Return a page of insights, newest first, without deleted ones, and the total number."""
         wanted = [_insight.project_id == project_id, _insight.deleted.is_(False)]
         wanted += _conditions(query)
         rows = (
@@ -52,7 +56,7 @@ class InsightStore:
             return await connection.run_sync(read_insights, found), total or 0
 
     async def missing_cohorts(self, project_id: int, ids: Collection[int]) -> Sequence[int]:
-        """The ids without a cohort in the project, or of a deleted one, in the given order."""
+        """Return the ids without a cohort in the project, or of a deleted one, in their order."""
         if not ids:
             return ()
         known = select(cohorts.c.id).where(
@@ -64,12 +68,12 @@ class InsightStore:
         return [one for one in ids if one not in found]
 
     async def get(self, project_id: int, insight_id: int) -> StoredInsight | None:
-        """Not a deleted one."""
+        """Return an insight, None if it is deleted or unknown."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_insight, project_id, insight_id)
 
     async def exists(self, project_id: int, insight_id: int) -> bool:
-        """Also a deleted one."""
+        """Return whether the project has or had this insight; a deleted one counts."""
         known = select(_insight.id).where(
             _insight.project_id == project_id, _insight.id == insight_id
         )
@@ -87,7 +91,11 @@ def get_insight(connection: Connection, project_id: int, insight_id: int) -> Sto
 
 
 def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredInsight]:
-    """rows: of the whole table; with the dashboards that show each."""
+    """Return insights with the dashboards that show them.
+
+    Args:
+        rows: Rows with all columns of the table.
+    """
     user_summaries = summaries(
         connection, (n for row in rows for n in (row.created_by_id, row.last_modified_by_id))
     )
@@ -111,7 +119,7 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
 
 
 def summaries(connection: Connection, ids: Iterable[int | None]) -> Mapping[int, UserSummary]:
-    """Of users, by id."""
+    """Return the summaries of users, by id."""
     wanted = {one for one in ids if one is not None}
     if not wanted:
         return {}

@@ -1,4 +1,7 @@
-"""How many threads of the embedded engine a question gets: it shares the cores with all else."""
+"""The number of threads of the embedded engine that a question gets.
+
+The engine shares the cores with everything else.
+"""
 
 import asyncio
 import os
@@ -7,18 +10,22 @@ from time import monotonic
 from typing import Final, Never
 
 LOOK_EVERY_S: Final = 0.2
-# Events are counted batch by batch, which may take longer than until the next look.
+# Events are counted when a batch is done, which may take longer than LOOK_EVERY_S.
 BUSY_FOR_S: Final = 2.0
-# From here on half of the cores are left to them.
+# From these rates on, half of the cores are left to requests and ingestion.
 BUSY_REQUESTS_PER_S: Final = 200
 BUSY_EVENTS_PER_S: Final = 2_000
 
 
 class QuestionThreads:
-    """All cores while the server has little else to do, half of them while it answers clients or
-    ingests.
+    """The number of threads for questions, by the load of the server.
 
-    answered, ingested: requests and events so far
+    Questions get all cores while the server has little else to do, and half of them while it
+    answers clients or ingests.
+
+    Args:
+        answered: Returns the number of requests so far.
+        ingested: Returns the number of events so far.
     """
 
     def __init__(
@@ -38,13 +45,17 @@ class QuestionThreads:
         return max(1, self._cores // 2) if self._seen[0] < self._busy_until else self._cores
 
     async def run(self) -> Never:
-        """Look at the load again and again, until cancelled."""
+        """Look at the load every LOOK_EVERY_S, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             self.look(monotonic())
 
     def look(self, at: float) -> None:
-        """What was done since the last look decides, for a while. at: seconds of a steady clock"""
+        """Decide by the load since the last look, for BUSY_FOR_S.
+
+        Args:
+            at: Seconds of a monotonic clock.
+        """
         before, requests, events = self._seen
         self._seen = (at, self._answered(), self._ingested())
         seconds = max(at - before, 1e-3)

@@ -9,7 +9,7 @@ from fanion.db.schema.insights import dashboard_tiles, dashboards
 from fanion.errors import Invalid, PermissionDenied
 from fanion.insights.model import MAY_EDIT, DashboardAccess
 
-TILES_MAX = 100  # of one dashboard
+TILES_MAX = 100  # on one dashboard
 
 _tile, _dashboard = dashboard_tiles.c, dashboards.c
 
@@ -17,7 +17,7 @@ _tile, _dashboard = dashboard_tiles.c, dashboards.c
 def add_tile(
     connection: Connection, project_id: int, dashboard_id: int, insight_id: int, **values: Any
 ) -> None:
-    """raises: Invalid for more than TILES_MAX"""
+    """Add an insight to a dashboard, or raise Invalid if the dashboard has TILES_MAX tiles."""
     tiles = select(func.count()).select_from(dashboard_tiles)
     if (connection.scalar(tiles.where(_tile.dashboard_id == dashboard_id)) or 0) >= TILES_MAX:
         raise Invalid(f"A dashboard can have at most {TILES_MAX} tiles.", attr="dashboards")
@@ -30,7 +30,7 @@ def add_tile(
 
 
 def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> set[int]:
-    """Those of the ids that are dashboards of the project, and not deleted."""
+    """Return those of the ids that are dashboards of the project, without deleted ones."""
     statement = select(_dashboard.id).where(
         _dashboard.project_id == project_id,
         _dashboard.id.in_(ids),
@@ -73,7 +73,7 @@ def show_on(
 def _require_places(
     connection: Connection, ids: Sequence[int], verb: str, access: DashboardAccess
 ) -> None:
-    """raises: PermissionDenied for a dashboard that the user may not edit"""
+    """Raise PermissionDenied for a dashboard that the user may not edit."""
     rows = connection.execute(
         select(_dashboard.id, _dashboard.restriction_level, _dashboard.created_by_id)
         .where(_dashboard.id.in_(ids), _dashboard.deleted.is_(False))

@@ -1,6 +1,6 @@
-"""Events and event properties that a question names and that the project has never received.
+"""The events and event properties of a question that the project has never received.
 
-The answer says so, since a misspelt name is otherwise a series of zeros.
+An answer names them, since a misspelt name would otherwise only be a series of zeros.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _definition, _property, _carried = event_definitions.c, property_definitions.c, 
 async def unknown_names(
     records: Records, project_id: int, query: InsightQuery
 ) -> Mapping[str, Sequence[str]]:
-    """Return `unknown_event` and `unknown_property`, each only with names in it.
+    """Return `unknown_event` and `unknown_property`, each only if there are such names.
 
     Raises:
         RecordsUnavailable: The records store does not answer.

@@ -1,7 +1,9 @@
-"""Validation of an insight's `filters` or `query`: names of every kind of insight, and values where
-the allowed ones are known.
+"""Validation of an insight's `filters` or `query`.
 
-source: insights.md, "Strictness" and sections 1c and 2
+It covers the names of every kind of insight, and values where the allowed ones are known. Every
+function raises Invalid, with the place in the request.
+
+Source: insights.md, "Strictness" and sections 1c and 2.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -28,7 +30,7 @@ from fanion.rest.unknown_fields import no_choice, require_known, require_support
 
 _WITHOUT_PAGES: Mapping[str, str] = {"offset": "An answer has no pages."}
 _DATES = ("date_from", "date_to")
-# Of nested lists and groups; far from the recursion limit.
+# Depth of nested lists and groups; far from the recursion limit.
 _DEPTH_MAX = 110
 _GROUP_NAMES = frozenset({"type", "values"})
 _BOOLEAN_WORDS = frozenset({True, False, None, "", "true", "false", "True", "False", "1", "0"})
@@ -36,24 +38,28 @@ _COMPARED = PROPERTY_TYPES | COHORT_TYPES | {SESSION}
 
 
 def check_insight_filters(filters: Mapping[str, Any], at: str = "") -> None:
-    """filters: decoded JSON, or the text of a query string; at: their place in the request
+    """Check the names and values of `filters`.
 
-    raises: Invalid. What is calculated must be calculable; other kinds are only stored.
+    If their kind is calculated, they must be calculable; other kinds are only stored.
+
+    Args:
+        filters: Decoded JSON, or the texts of a query string.
+        at: Their place in the request.
     """
     check_filter_names(filters, at)
     check_question(Fields(filters, at=at))
 
 
 def check_filter_names(filters: Mapping[str, Any], at: str = "") -> None:
-    """raises: Invalid"""
     require_known(filters, names.OF_FILTERS, at)
     require_supported(filters, _WITHOUT_PAGES, at)
 
 
 def check_query(query: object, at: str = "query") -> InsightQuery:
-    """query: of newer clients, decoded JSON; at: its place in the request
+    """Return the question of a `query` of newer clients, which is decoded JSON.
 
-    raises: Invalid
+    Args:
+        at: The place of the query in the request.
     """
     if has_filters(query, at):
         check_question(fields_of_query(query, at))
@@ -61,7 +67,6 @@ def check_query(query: object, at: str = "query") -> InsightQuery:
 
 
 def check_question(fields: Fields) -> None:
-    """raises: Invalid"""
     filters = fields.values
     _check_kind(filters.get("insight"), fields.place("insight"))
     for name, words in names.WORDS.items():
@@ -86,14 +91,13 @@ def check_question(fields: Fields) -> None:
 
 
 def _require_known(fields: Fields, known: Collection[str]) -> None:
-    """raises: Invalid"""
     for name in fields.values:
         if name not in known:
             require_known([name], known, fields.at)
 
 
 def cohorts_of(fields: Fields) -> Mapping[int, str]:
-    """The cohorts that a checked question names: id → place."""
+    """Return the ids of the cohorts that a checked question names, each with its place."""
     found = {
         leaf.cohort_id: place
         for raw, place in _conditions(fields)
@@ -117,7 +121,7 @@ def _cohorts_shown(fields: Fields) -> Iterator[int]:
 
 
 def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
-    """Of a dashboard's filters the date range and the conditions are applied. raises: Invalid"""
+    """Check a dashboard's filters, of which only the date range and the conditions are applied."""
     unsupported = names.UNSUPPORTED_OF_DASHBOARD_FILTERS
     known = names.OF_DASHBOARD_FILTERS.union(unsupported)
     require_known(filters, known, "filters")
@@ -147,7 +151,7 @@ def _check_boolean(value: object, at: str) -> None:
 
 
 def _number(value: object) -> object:
-    """Text in a query string is read as its number."""
+    """Return text of a query string as a number, if it is one."""
     if value == "":
         return None
     if isinstance(value, str) and len(value) <= 10:
@@ -176,7 +180,7 @@ def _objects(fields: Fields, name: str) -> Iterator[Fields]:
 
 
 def _conditions(fields: Fields) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Every condition and every group of them, with its place. raises: Invalid"""
+    """Yield every condition and every group of conditions, with its place."""
     for entity in _entities(fields):
         for name in ("properties", "fixedProperties"):
             yield from _within(entity.values.get(name), entity.place(name))
@@ -184,7 +188,7 @@ def _conditions(fields: Fields) -> Iterator[tuple[Mapping[str, Any], str]]:
 
 
 def _within(raw: object, at: str, depth: int = 0) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """A list, a tree, or one condition; parse_trends refuses what cannot be read."""
+    """Yield the conditions of a list, of a tree, or a single one; parsing refuses all else."""
     if depth > _DEPTH_MAX:
         raise Invalid(f"Groups are nested deeper than {_DEPTH_MAX}.", attr=at)
     if isinstance(raw, list):
@@ -201,7 +205,6 @@ def _is_group(raw: Mapping[str, Any]) -> bool:
 
 
 def _check_condition(raw: Mapping[str, Any], at: str) -> None:
-    """raises: Invalid"""
     if _is_group(raw):
         require_known(raw, _GROUP_NAMES, at)
         return
