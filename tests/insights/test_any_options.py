@@ -1,6 +1,6 @@
-"""Whatever valid options are combined, a question is answered or refused: the store never fails.
+"""Whatever valid options are combined, a question is answered or refused; the store never fails.
 
-source: insights.md section 1c
+Source: insights.md, section 1c.
 """
 
 import json
@@ -45,7 +45,7 @@ HISTORY: Final = History(
 
 
 def some(**options: Any) -> st.SearchStrategy[Json]:
-    """Some of the options; what is no strategy is one of its values."""
+    """Draw some of the options; one that is not a strategy lists its values."""
     of = {
         name: one if isinstance(one, st.SearchStrategy) else st.sampled_from(one)
         for name, one in options.items()

@@ -79,7 +79,7 @@ async def test_a_result_is_cached_until_it_is_old(home: Home) -> None:
     home.site.clock.move(minutes=16)
     later = await trend(home, CALLS)
 
-    # Names are looked up for each answer: events had not been received before.
+    # Names are looked up for each answer: the events were only received later.
     unknown = {
         "unknown_event": ["$feature_flag_called"],
         "unknown_property": ["$feature_flag_response"],

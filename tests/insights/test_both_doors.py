@@ -1,6 +1,6 @@
-"""Every kind of question has one answer, by `filters` and by a `query`.
+"""The answer to a question of any kind is the same by `filters` and by a `query`.
 
-source: insights.md section 1
+Source: insights.md, section 1.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ NODES = [{"kind": "EventsNode", "event": name} for name in ("seen", "paid")]
 EVENTS = [{"id": name, "type": "events", "order": n} for n, name in enumerate(("seen", "paid"))]
 SPAN = {"dateRange": {"date_from": "-5d"}}
 FUNNEL: Json = {"kind": "FunnelsQuery", "series": NODES, **SPAN}
-# address → filters, query
+# Maps an address to filters and to a query that ask for the same.
 ASKED: dict[str, tuple[str, Json, Json]] = {
     "trends": ("trend", {"events": EVENTS}, {"kind": "TrendsQuery", "series": NODES, **SPAN}),
     "stickiness": (

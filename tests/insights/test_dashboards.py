@@ -10,7 +10,10 @@ KEY = "beta"
 
 
 def called_filters(display: str, **math: str) -> Json:
-    """source: cohorts.md section 20"""
+    """Return the filters of a template's insight.
+
+    Source: cohorts.md, section 20.
+    """
     name = "$feature_flag_called"
     leaf = {"type": "event", "key": "$feature_flag", "value": KEY}
     return {

@@ -1,4 +1,4 @@
-"""Trends without test accounts: with the project's conditions on them too."""
+"""Trends without test accounts, whose conditions the project sets."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ def did(who: str, host: str = "shop.example.com") -> Json:
 
 @pytest.fixture
 async def shop(home: Home) -> Home:
-    """Two events of customers, one of them on a developer's machine, and one of staff."""
+    """Store two events of customers, one of them on a developer's machine, and one of staff."""
     await home.capture(did("ann@a.com"), did("bob@b.com", "localhost"), did("tess@our.org"))
     await exclude(home, STAFF)
     return home

@@ -1,4 +1,4 @@
-"""Breakdowns by a property of the group of an event, of random histories, against a model."""
+"""Breakdowns by a property of an event's group, for random histories, against a model."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Conditions on the group of an event, of random histories, against a model in plain Python."""
+"""Conditions on an event's group, for random histories, against a model in plain Python."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tests.support.histories import Analyst, Happening, History, a, histories
 
 Json = dict[str, Any]
 
-# Conditions on the properties of a group, and what they mean; one without the property has None.
+# Conditions on the properties of a group, and what they mean; None stands for a missing property.
 CONDITIONS: list[tuple[Json, Callable[[Any], bool]]] = [
     ({"key": "plan", "value": "pro"}, lambda plan: plan == "pro"),
     ({"key": "plan", "value": ["pro", "free"]}, lambda plan: plan in ("pro", "free")),

@@ -19,7 +19,7 @@ from tests.flags.test_json_schema import (
 )
 
 OPERATORS = sorted({*QUERY_COMPARISONS, *MEMBERSHIP})
-# Ids that no cohort has are refused where the cohorts are known.
+# No cohort has these ids; they are refused where the cohorts are known, not by the schema.
 NO_IDS = (0, -1)
 
 
@@ -46,7 +46,7 @@ def test_invalid_filters_are_refused(name: str) -> None:
     assert refusal(REFUSED_TRENDS[name]) is not None
 
 
-# The last has more members than the schema allows; filters have no such limit.
+# The last value has more members than the schema allows; filters have no such limit.
 @pytest.mark.parametrize("value", VALUES[:-1], ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize("kind", ["event", "person", "cohort", None, ABSENT])
 def test_schema_and_validation_agree_on_every_operator_and_value(kind: Any, value: Any) -> None:

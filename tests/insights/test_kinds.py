@@ -8,7 +8,7 @@ import pytest
 from fanion.insights.kind_service import Kind
 from fanion.insights.kinds_service import KINDS
 
-# What a kind is found by.
+# The keys by which a kind is found.
 KEYS: dict[str, Callable[[Kind[Any]], object]] = {
     "name": lambda kind: kind.name,
     "type of question": lambda kind: kind.query,

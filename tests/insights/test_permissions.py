@@ -1,6 +1,6 @@
-"""Who may change dashboards and insights, and what the activity records of it.
+"""The permissions to change dashboards and insights, and the activity that records changes.
 
-source: cohorts.md sections 21 and 24
+Source: cohorts.md, sections 21 and 24.
 """
 
 from collections.abc import AsyncIterator

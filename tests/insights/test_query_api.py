@@ -1,6 +1,6 @@
 """Questions over HTTP, by `filters` and by a `query`.
 
-source: insights.md section 1
+Source: insights.md, section 1.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""A `query` of newer clients becomes the `filters` that ask for the same.
+"""Translation of a `query` of newer clients into the `filters` that ask for the same.
 
-source: insights.md sections 1b, 2 and 15
+Source: insights.md, sections 1b, 2 and 15.
 """
 
 from datetime import UTC, datetime
@@ -48,7 +48,7 @@ OF_FUNNEL = {
     "breakdown_attribution_value": 1,
 }
 
-# query → filters
+# Queries, each with the filters that ask for the same.
 SAME: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "trends": (
         {
@@ -282,7 +282,7 @@ NOW = datetime(2024, 3, 10, 12, tzinfo=UTC)
     ],
 )
 def test_times_of_a_query_are_not_rounded(interval: str, start: str, end: str) -> None:
-    """The first interval is whole all the same."""
+    """The first interval is whole nevertheless."""
     sent = {"date_from": "2024-03-05T10:30:00", "date_to": "2024-03-07T09:15:00"}
     query = read_query(fields_of_query({**TRENDS, "dateRange": sent, "interval": interval}))
 

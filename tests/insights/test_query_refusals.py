@@ -1,6 +1,6 @@
 """Queries of newer clients that cannot be answered are refused, with the place as it was sent.
 
-source: insights.md section 1c
+Source: insights.md, section 1c.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from fanion.insights.validation import check_query
 A = {"kind": "EventsNode", "event": "a"}
 TRENDS: dict[str, Any] = {"kind": "TrendsQuery", "series": [A]}
 CONDITION = {"key": "k", "type": "event", "value": "v", "operator": "exact"}
-# query → place and start of the text of the error
+# Queries, each with the place of the error and the beginning of its text.
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "no object": ([], "query", "Must be a JSON object."),
     "no kind": ({}, "query__kind", "This field is required."),

@@ -1,7 +1,8 @@
-"""Results that are not fresh are shown with their time and calculated behind; dashboards that are
-looked at are calculated by schedule.
+"""Results that are not fresh are shown with their time, and calculated in the background.
 
-source: insights.md section 14
+Dashboards that are viewed are calculated on a schedule.
+
+Source: insights.md, section 14.
 """
 
 from typing import Any
@@ -83,13 +84,13 @@ async def test_a_query_may_be_answered_with_what_is_old(home: Home) -> None:
 
 
 async def refreshed(home: Home) -> None:
-    """Returns when no dashboard is due; other tests have some too."""
+    """Refresh dashboards until none is due; other tests have some too."""
     while await home.site.running.questions.refresher.work_once():
         pass
 
 
 async def on_dashboard(home: Home) -> tuple[str, str]:
-    """The addresses of a new dashboard and of its only insight."""
+    """Return the addresses of a new dashboard and of its only insight."""
     board = (await home.api.post("/dashboards/", json={"name": "d"})).json()
     insight = await made(home, dashboards=[board["id"]])
     return f"/dashboards/{board['id']}/", f"/insights/{insight['id']}/"

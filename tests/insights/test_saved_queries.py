@@ -1,6 +1,6 @@
-"""Insights that are saved with a `query`, and dashboards that put their filters over them.
+"""Insights that are saved with a `query`, and dashboards that apply their filters to them.
 
-source: insights.md section 14
+Source: insights.md, section 14.
 """
 
 from typing import Any

@@ -33,7 +33,11 @@ PERSON = UUID(int=1)
 
 @dataclass
 class Site:
-    """The trends of one project. zone: of the project"""
+    """The trends of one project.
+
+    Attributes:
+        zone: The time zone of the project.
+    """
 
     project_id: int
     events: EventStore
@@ -50,7 +54,11 @@ class Site:
         uuid: UUID | None = None,
         **properties: Any,
     ) -> None:
-        """at: a time of the zone"""
+        """Add events.
+
+        Args:
+            at: A local time in the zone.
+        """
         when = datetime.fromisoformat(at).replace(tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
         text = json.dumps(properties).encode()
         self.stored += [
@@ -59,7 +67,7 @@ class Site:
         ]
 
     async def persons(self, **properties: dict[str, Any]) -> None:
-        """By number."""
+        """Store the properties of persons, by number."""
         await self.events.mirror_persons(
             [
                 PersonRow(self.project_id, UUID(int=int(n[1:])), json.dumps(held).encode(), NOW, 1)
@@ -86,7 +94,7 @@ class Site:
         self.stored.clear()
 
     async def numbers(self, **filters: Any) -> list[float]:
-        """Of the only series."""
+        """Return the numbers of the only series."""
         [entry] = await self.trend(**filters)
         data: list[float] = entry["data"]
         return data
@@ -433,7 +441,7 @@ async def _cohort(
 async def test_random_events_are_counted_like_a_reference_implementation(site: Site) -> None:
     random, zone = Random(7), ZoneInfo("America/New_York")
     site.zone = zone.key
-    start = datetime(2024, 11, 1, 4, tzinfo=UTC)  # the clocks go back on the third
+    start = datetime(2024, 11, 1, 4, tzinfo=UTC)  # clocks go back on the third
     for _ in range(400):
         at = start + timedelta(seconds=random.randrange(5 * 86_400 + 3_600))
         text = json.dumps({"v": random.choice("abc")}).encode()

@@ -1,4 +1,4 @@
-"""Validation of an insight's filters: field names and words of every kind and version are known."""
+"""Validation of an insight's filters: fields and words of every kind and version are known."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from fanion.properties.operators import VALUES_MAX
 from fanion.rest import posthog_insight_fields
 from tests.support.odd_values import ODD
 
-# What PostHog's interface has stored with insights of each kind.
+# Filters that PostHog's interface has stored with insights of each kind.
 STORED: dict[str, dict[str, Any]] = {
     "trends": {
         "insight": "TRENDS",
@@ -114,7 +114,7 @@ NESTED: dict[str, Any] = {
 
 @pytest.mark.parametrize("odd", ODD)
 def test_unusual_values_are_refused_or_accepted(odd: Any) -> None:
-    """They raise Invalid and nothing else, at any place."""
+    """Unusual values raise Invalid and nothing else, at any place."""
     names = sorted(posthog_insight_fields.OF_FILTERS)
     for filters in (
         *({**NESTED, name: odd} for name in names),

@@ -1,4 +1,4 @@
-"""Who is behind a number, over HTTP: in pages, as CSV, searched for."""
+"""The actors behind a number, over HTTP: in pages, as CSV, and searched for."""
 
 import csv
 import io
@@ -23,8 +23,10 @@ def seen(who: str, day: str, **more: Any) -> Json:
 
 @pytest.fixture
 async def shop(home: Home) -> Home:
-    """So many persons on the first of three days, p1 on all, p0 on two, and a visitor without a
-    profile."""
+    """Store PERSONS persons on the first of three days, and a visitor without a profile.
+
+    p1 came on all three days, p0 on two of them.
+    """
     await home.capture(
         *(seen(f"p{n}", "02-28", **{"$set": {"email": f"p{n}@a.com"}}) for n in range(PERSONS)),
         seen("p1", "02-29"),

@@ -34,7 +34,7 @@ async def test_stickiness_counts_other_intervals_too(home: Home) -> None:
 
 
 async def lives(home: Home, day: str, **query: str) -> Json:
-    """For each status who has it on a day."""
+    """Return the persons of each status on a day."""
     asked = {"insight": "LIFECYCLE", "events": events("seen"), "target_date": day, **query}
     return {
         status: await behind(home, **asked, lifecycle_type=status)

@@ -1,5 +1,7 @@
-"""Behind every number of an answer are as many actors: its own addresses are followed, of random
-histories and all kinds of questions."""
+"""The number of actors behind every number of an answer is this number.
+
+The addresses in the answer are followed, for random histories and all kinds of questions.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -18,7 +20,7 @@ from fanion.projects.model import Project
 from tests.support.histories import NOW, Analyst, History, histories
 
 Json = dict[str, Any]
-# An address, and how many actors are behind it.
+# An address, and the number of actors behind it.
 Cell = tuple[str, float]
 
 SEEN_A, SEEN_ANY = {"id": "a"}, {"id": None}
@@ -35,7 +37,7 @@ def options(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
 
 
 async def behind(analyst: Analyst, project: Project, address: str) -> list[Actor]:
-    """All of them, some at a time."""
+    """Return all actors of an address, read a few at a time."""
     parts = urlsplit(address)
     sent = decoded(dict(parse_qsl(parts.query, keep_blank_values=True)))
     path = parts.path.rpartition("/persons/")[2].rstrip("/")

@@ -1,4 +1,4 @@
-"""Who is behind a number, as newer clients ask: an ActorsQuery."""
+"""The actors behind a number, as newer clients ask for them: by an ActorsQuery."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def seen(who: str, day: str, **more: Any) -> Json:
 
 @pytest.fixture
 async def shop(home: Home) -> Home:
-    """Persons are created in the order a, b, c; c came most often, then b."""
+    """Create persons in the order a, b, c, of whom c came most often, then b."""
     await home.capture(
         seen("a", "02-28", **{"$set": {"email": "a@x.com", "plan": "pro"}}),
         seen("b", "02-28", **{"$set": {"email": "b@y.com"}}),

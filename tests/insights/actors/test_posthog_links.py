@@ -1,4 +1,4 @@
-"""Addresses of persons as PostHog's interface and server write them, with all that they carry."""
+"""The addresses of persons, with all that PostHog's interface and server write into them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.actors_cohorts import ask, behind, did, events
 from tests.support.application import Home, error
 
-# What the interface adds to every question.
+# The fields that the interface adds to every question.
 COMMON = {
     "events": events("seen", math="total", name="seen", order=0),
     "interval": "day",

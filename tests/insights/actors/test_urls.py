@@ -1,4 +1,4 @@
-"""Addresses of the people behind a number."""
+"""The addresses of the people behind a number."""
 
 from urllib.parse import parse_qsl, urlsplit
 

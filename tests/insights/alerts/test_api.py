@@ -1,4 +1,4 @@
-"""Alerts on numbers of saved insights: managed over HTTP, checked by schedule, sent to webhooks."""
+"""Alerts on numbers of saved insights: managed over HTTP, checked on a schedule, sent out."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -59,7 +59,7 @@ async def seen(home: Home, number: int, **properties: Any) -> None:
 
 
 async def all_checked(home: Home) -> None:
-    """Other tests have alerts too."""
+    """Check alerts until none is due; other tests have alerts too."""
     while await home.site.running.questions.alerter.work_once():
         pass
 

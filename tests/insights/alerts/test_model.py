@@ -1,4 +1,4 @@
-"""When an alert fires."""
+"""The conditions under which an alert fires."""
 
 from datetime import UTC, datetime
 from typing import Any

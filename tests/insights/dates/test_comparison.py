@@ -1,4 +1,4 @@
-"""The range with which a question compares its own."""
+"""The range that a question compares its own with."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

@@ -37,10 +37,10 @@ def test_days_begin_at_the_midnight_of_the_zone() -> None:
         ("2024-03-31", "Europe/Berlin", 23, 0),
         ("2024-10-27", "Europe/Berlin", 25, 1),
         ("2024-10-26", "Europe/Berlin", 24, 0),
-        ("2018-11-04", "America/Sao_Paulo", 23, 0),  # has no midnight
+        ("2018-11-04", "America/Sao_Paulo", 23, 0),  # without a midnight
         ("2024-05-15", "Asia/Kathmandu", 24, 0),
-        ("2024-04-07", "Australia/Lord_Howe", 24, 0),  # half an hour is repeated
-        ("2024-10-06", "Australia/Lord_Howe", 23, 0),  # half an hour is left out
+        ("2024-04-07", "Australia/Lord_Howe", 24, 0),  # repeats half an hour
+        ("2024-10-06", "Australia/Lord_Howe", 23, 0),  # skips half an hour
     ],
 )
 def test_a_day_has_the_hours_of_its_zone(day: str, zone: str, hours: int, repeated: int) -> None:
@@ -56,7 +56,7 @@ def test_a_day_has_the_hours_of_its_zone(day: str, zone: str, hours: int, repeat
     assert all(one.startswith(day) and one.endswith(":00:00") for one in buckets.days)
 
 
-# Of zones that moved over the date line, the first and the last day of a range, and its days.
+# Zones that moved across the date line: the first and the last day of a range, and its days.
 SKIPPED = [
     ("Pacific/Apia", "2011-12-29", "2011-12-31", ["2011-12-29", "2011-12-31"]),
     ("Pacific/Fakaofo", "2011-12-29", "2011-12-31", ["2011-12-29", "2011-12-31"]),

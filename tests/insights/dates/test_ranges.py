@@ -1,4 +1,4 @@
-"""The range of time of a question."""
+"""The time range of a question."""
 
 from datetime import UTC, datetime
 from typing import Any

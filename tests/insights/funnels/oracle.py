@@ -1,8 +1,8 @@
 """Funnels of a history in plain Python, one person and one try after the other.
 
-Written from the reference alone; slow, and as plain as its sentences.
+Written only from the reference: slow, and as plain as its sentences.
 
-source: insights.md sections 3 and 5
+Source: insights.md, sections 3 and 5.
 """
 
 from collections import defaultdict
@@ -28,8 +28,12 @@ Who = UUID | str
 
 @dataclass(frozen=True)
 class Try:
-    """One attempt. events: those with which the steps were reached, in the order of the steps; of
-    equal steps that are reached at one moment the first has the first event"""
+    """One try of an actor.
+
+    Attributes:
+        events: The events with which the steps were reached, in the order of the steps. Of equal
+            steps that are reached at one moment, the first has the first event.
+    """
 
     events: tuple[Happening, ...]
 
@@ -38,13 +42,17 @@ class Try:
         return len(self.events)
 
     def seconds(self, number: int) -> float:
-        """From step number − 1 to `number`, from 0."""
+        """Return the seconds to step `number`, from 0, since the step before it."""
         return (self.events[number].at - self.events[number - 1].at) / timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """filters: the question, with everything that it says given explicitly"""
+    """The answers to a question about a history.
+
+    Attributes:
+        filters: The question; everything that it says is given explicitly.
+    """
 
     history: History
     filters: Mapping[str, Any]
@@ -52,7 +60,7 @@ class Oracle:
     shown: frozenset[Value] | None = None
 
     def limited(self) -> "Oracle":
-        """With the values that have the most persons; the others are one."""
+        """Return the oracle that shows the values with the most persons and combines all others."""
         limit = self.get("breakdown_limit", 25)
         rows = self.step_rows()
         if len(rows) <= limit:
@@ -79,7 +87,7 @@ class Oracle:
     def exclusions(self) -> Sequence[Mapping[str, Any]]:
         return list(self.get("exclusions", []))
 
-    # Whose events, and which.
+    # Events and actors.
 
     def in_range(self) -> list[Happening]:
         zone = ZoneInfo(self.history.zone)
@@ -122,7 +130,11 @@ class Oracle:
         return start + relativedelta(**{f"{unit}s": number})
 
     def tries(self, events: Sequence[Happening]) -> list[Try]:
-        """All that are not excluded, in time. events: of one actor"""
+        """Return the tries that are not excluded, in the order of time.
+
+        Args:
+            events: All events of one actor.
+        """
         make = {"ordered": self.ordered, "strict": self.strict, "unordered": self.unordered}
         end = self.end(self.day("date_to", "-0d"))
         begun = (Try(tuple(one)) for one in make[self.order](events) if one)
@@ -131,7 +143,7 @@ class Oracle:
         ]
 
     def ordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
-        """From each event of the first step, moment by moment, each as far as it goes."""
+        """Yield a try from each event of the first step, as far as it goes, moment by moment."""
         for start in events:
             if not matches(self.steps[0], start):
                 continue
@@ -142,7 +154,7 @@ class Oracle:
             yield found
 
     def run(self, moment: Sequence[Happening], first: int) -> list[Happening]:
-        """How the most steps from this one on get an event each of those of one moment."""
+        """Return the events of a moment that the most steps from this one on can take."""
         last = max(
             end
             for end in range(first, len(self.steps) + 1)
@@ -170,7 +182,7 @@ class Oracle:
                 yield found
 
     def unordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
-        """Each event with which one more of the steps can have an event of its own."""
+        """Yield the events of a try with which one more step can have an event of its own."""
         for start in events:
             if not any(matches(step, start) for step in self.steps):
                 continue
@@ -194,7 +206,7 @@ class Oracle:
     # Values of the breakdown.
 
     def funnels(self) -> Iterator[tuple[Who, Value, list[Happening], list[Try]]]:
-        """Each actor with each value it may have, and its tries there."""
+        """Yield each actor with each value that it may have, and its tries with this value."""
         kind = self.get("breakdown_attribution_type", "first_touch")
         for who, events in self.of_actors().items():
             if self.is_by_event and kind == "all_events":
@@ -238,7 +250,7 @@ class Oracle:
         found = [self.value(one.properties) for one in own]
         attribution = self.get("breakdown_attribution_type", "first_touch")
         if attribution == "step":
-            # Ordered: of the event of the try, see `value_of_try`.
+            # In an ordered or strict funnel the value is that of the try, see `attributed`.
             return (
                 list(dict.fromkeys(map(self.mapped, found))) if self.order == "unordered" else [()]
             )
@@ -248,7 +260,7 @@ class Oracle:
         return [filled[0] if attribution == "first_touch" else filled[-1]]
 
     def attributed(self, value: Value, best: Sequence[Try]) -> Value | None:
-        """With the value of the try where it has one; None: in no funnel."""
+        """Return the value of an actor, or that of its try; None if it is in no funnel."""
         kind = self.get("breakdown_attribution_type", "first_touch")
         if not self.keys:
             return ("",)
@@ -261,14 +273,14 @@ class Oracle:
     # Answers.
 
     def people(self) -> Iterator[tuple[Who, Value, list[Try]]]:
-        """Each actor in each funnel, with the tries that reach furthest."""
+        """Yield each actor of each funnel, with the tries that reach furthest."""
         for who, value, _, tried in self.funnels():
             best = furthest(tried)
             if best and (own := self.attributed(value, best)) is not None:
                 yield who, own, best
 
     def step_rows(self) -> dict[Value, list[tuple[int, float | None, float | None]]]:
-        """Of each value, each step: count, average and median of the seconds."""
+        """Return for each value and step the count, and the average and median of the seconds."""
         groups: dict[Value, list[list[Try]]] = defaultdict(list)
         for _, value, best in self.people():
             groups[value].append(best)
@@ -287,7 +299,7 @@ class Oracle:
         return found
 
     def trend_rows(self) -> dict[Value, dict[str, float]]:
-        """Of each value, by day or first day of the interval: the percentage."""
+        """Return for each value the percentages by interval, which is named by its first day."""
         counted: dict[Value, dict[str, list[int]]] = defaultdict(
             lambda: defaultdict(lambda: [0, 0])
         )
@@ -304,7 +316,7 @@ class Oracle:
         }
 
     def entrances(self) -> Iterator[tuple[Who, str, Value, Try]]:
-        """Each actor in each interval in which a try began, with the best of them."""
+        """Yield each actor with each interval in which a try began, and the best of these tries."""
         zone = ZoneInfo(self.history.zone)
         for who, value, _, tried in self.funnels():
             by_day: dict[str, list[Try]] = defaultdict(list)
@@ -328,7 +340,7 @@ class Oracle:
 
 
 def _sorted_as(value: Value) -> str:
-    """Of one property, as the statement holds it."""
+    """Return a value as the statement sorts it, which is JSON text for several properties."""
     assert isinstance(value, tuple)
     return value[0] or NONE
 
@@ -361,7 +373,7 @@ def interval_start(day: date, interval: str) -> date:
 
 
 def matching(steps: Sequence[Mapping[str, Any]], events: Sequence[Happening]) -> int:
-    """How many of the steps can have an event each, by augmenting paths."""
+    """Return how many of the steps can have an event each, found by augmenting paths."""
     taken: dict[UUID, int] = {}
 
     def place(step: int, tried: set[UUID]) -> bool:
@@ -397,7 +409,7 @@ def text_of(value: Any) -> str:
 
 
 def is_wider(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Equal to the other step or containing it."""
+    """Return whether a step is equal to the other step or contains it."""
     named = one.get("id") in (None, other.get("id"))
     return bool(named) and all(
         part in other.get("properties", []) for part in one.get("properties", [])

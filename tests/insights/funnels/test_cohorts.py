@@ -1,4 +1,4 @@
-"""Funnels and cohorts: an entry for each cohort, and a cohort of those behind a number."""
+"""Funnels with an entry for each cohort, and cohorts of the persons behind a number."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ STEPS = [{"id": "seen"}, {"id": "opened"}]
 
 @pytest.fixture
 async def shop(home: Home) -> Home:
-    """ann and cid opened, cid after something else; bob did not."""
+    """Capture events: ann and cid opened, cid after something else; bob did not."""
     await home.capture(
         person("ann", "seen", 3, plan="pro"),
         event("ann", "opened", 2),

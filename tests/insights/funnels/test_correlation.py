@@ -1,6 +1,6 @@
-"""What goes with converting: the worked example, and a model in plain Python.
+"""Correlations of a funnel: the worked example, and a model in plain Python.
 
-source: insights.md section 5i
+Source: insights.md, section 5i.
 """
 
 from collections import defaultdict
@@ -89,7 +89,7 @@ async def test_what_differs_too_much_says_nothing(
 
 
 async def test_ten_of_each_side_are_shown_the_most_telling_first(analyst: Analyst) -> None:
-    """A converted person did one to twelve events, another the same number of others."""
+    """A converted person did one to twelve events, and another person the same number of others."""
     history = _happened(
         *(_converted(who, *(f"s{n:02}" for n in range(who))) for who in range(1, 13)),
         *(_dropped(20 + who, *(f"f{n:02}" for n in range(who))) for who in range(1, 13)),

@@ -1,6 +1,6 @@
-"""The worked examples of the reference.
+"""The worked examples of funnels in the reference.
 
-source: insights.md section 5
+Source: insights.md, section 5.
 """
 
 from typing import Any
@@ -210,7 +210,7 @@ async def test_a_person_has_the_value_of_one_of_its_events(
 
 @pytest.mark.parametrize("attribution", ["first_touch", "all_events"])
 async def test_values_beyond_the_largest_are_one_entry(analyst: Analyst, attribution: str) -> None:
-    """A person is in it once, though it has several of them."""
+    """A person counts once in this entry, even with several of its values."""
     happened = [
         a("a", who, f"{DAY}1{value}:0{n}", plan=f"v{value}")
         for value in range(4)
@@ -284,7 +284,7 @@ async def test_groups_have_values_too(analyst: Analyst) -> None:
 
 
 async def test_sessions_have_values_and_conditions(analyst: Analyst) -> None:
-    """The first session takes a minute, the second two."""
+    """The first session takes one minute, the second one two minutes."""
     happened = [
         a(name, who, f"{DAY}10:0{minute * who}", **_own({"$session_id": f"s{who}"}))
         for who in (1, 2)

@@ -11,7 +11,11 @@ ORDERS = ("ordered", "strict", "unordered")
 
 
 def happened(*events: str, **properties: Any) -> list[Happening]:
-    """Events of one person. events: the name and the minute, `v 10`"""
+    """Return events of one person.
+
+    Args:
+        events: The name and the minute of each, such as `v 10`.
+    """
     named = (one.split() for one in events)
     return [a(name, 1, f"{DAY}13:{minute}", **properties) for name, minute in named]
 
@@ -51,7 +55,7 @@ async def test_pairs_of_moments_are_taken_by_equal_steps(analyst: Analyst) -> No
     assert await counts(analyst, history, *"avvz", **strict) == [1, 1, 1, 0]
 
 
-# Of a moment, the steps, and how far they are reached in the order of the steps.
+# The events of a moment, the steps, and the counts of an ordered funnel.
 TAKEN: list[tuple[list[str], list[str | None], list[int]]] = [
     (["b 01", "a 01"], ["a", "b"], [1, 1]),
     (["v 01", "a 01"], ["v", "a", "v"], [1, 1, 0]),

@@ -30,7 +30,7 @@ Filters = dict[str, Any]
 
 
 def _dense(history: History) -> History:
-    """Few times, so that steps follow one another and often coincide."""
+    """Move events to a few times, so that steps follow one another and often coincide."""
     happened = [_earlier(one) for one in history.happened]
     return replace(history, happened=happened)
 
@@ -77,7 +77,7 @@ def questions(draw: st.DrawFn) -> Filters:
 
 @st.composite
 def _exclusions(draw: st.DrawFn, steps: list[Filters], order: str) -> list[Filters]:
-    """Of `x`, which no step is, and of one step with a further condition."""
+    """Draw exclusions by `x`, which is no step, and by a step with a further condition."""
     last = len(steps) - 1
     found: list[Filters] = []
     for name in draw(st.sampled_from((("x",), ("x", "b"), ("c",)))):

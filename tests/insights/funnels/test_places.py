@@ -1,4 +1,4 @@
-"""Which numbers of a funnel people can be asked of."""
+"""The numbers of a funnel whose actors can be asked for."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ async def test_an_interval_starts_where_the_answer_says(analyst: Analyst) -> Non
 
 
 async def test_values_of_several_properties_name_their_people(analyst: Analyst) -> None:
-    """Whatever they are written with."""
+    """The people are found whatever characters the values contain."""
     paths: dict[str, Any] = {"plan": "/a/b", "n": 'x"\n\u2028é'}
     project = await analyst.store(History(happened=[a("a", 1, "2024-04-02T10:00", **paths)]))
     asked: dict[str, Any] = {"insight": "FUNNELS", "events": STEPS[:1], **BY_TWO}

@@ -1,4 +1,4 @@
-"""What a question of a funnel may say, and what is refused by name."""
+"""The options that a question of a funnel may have, and those that are refused by name."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How the steps of a funnel relate to one another."""
+"""The relations between the steps of a funnel."""
 
 import pytest
 

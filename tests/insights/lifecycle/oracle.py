@@ -1,4 +1,4 @@
-"""Life cycles in plain Python, from the reference alone."""
+"""Life cycles in plain Python, written only from the reference."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -16,10 +16,12 @@ def lifecycle(
     who: Callable[[Happening], Any],
     created: Mapping[Any, datetime],
 ) -> dict[str, list[set[Any]]]:
-    """For each status and interval: who has it.
+    """Return the actors of each status in each interval.
 
-    bounds:  start of the interval before the range, starts of those in it, and the range's end
-    created: who has no such time, or a later one, begins with the first event that is looked at
+    Args:
+        bounds: The start of the interval before the range, the starts of those in it, and its end.
+        created: When persons were created. Whoever is missing, or was created later, begins with
+            the first event that is read.
     """
     before, *starts, end = bounds
     found: dict[str, list[set[Any]]] = {status: [set() for _ in starts] for status in STATUSES}

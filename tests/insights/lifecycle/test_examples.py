@@ -1,4 +1,4 @@
-"""The worked example of life cycles, the answer's shape, and who is behind it."""
+"""The worked example of life cycles, the shape of the answer, and the actors behind it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from tests.support.histories import PERSONS, Analyst, Happening, History, a
 
 ANN, BOB, CID = PERSONS[:3]
 TIMES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
-# ann 1, 2, 3 March; bob 1, 3; cid 2.
+# ann came on 1, 2 and 3 March, bob on 1 and 3, cid on 2.
 CAME = History("UTC", [a("$pageview", who, f"2024-03-0{day} 10:00") for who, day in TIMES])
 ASKED: dict[str, Any] = {
     "insight": "LIFECYCLE",
@@ -26,7 +26,11 @@ ASKED: dict[str, Any] = {
 
 
 async def stored(analyst: Analyst, history: History = CAME, **created: str) -> Project:
-    """created: of ann, bob and cid, where it is not the time of their first event"""
+    """Store a history and return its project.
+
+    Args:
+        created: The days when ann, bob or cid were created, if not at their first event.
+    """
     project = await analyst.store_anew(history)
     times = {"ann": "2024-03-01", "bob": "2024-03-01", "cid": "2024-03-02"} | created
     persons = zip((ANN, BOB, CID), times.values(), strict=True)
@@ -141,7 +145,7 @@ async def test_an_event_without_a_person_begins_with_the_first_that_is_looked_at
 async def test_only_events_of_an_explicit_range_and_the_interval_before_count(
     analyst: Analyst,
 ) -> None:
-    """Of 4 to 6 March; the week began on 3 March."""
+    """The range is 4 to 6 March, and its week began on 3 March."""
     history = History(
         "UTC",
         [
@@ -159,7 +163,7 @@ async def test_only_events_of_an_explicit_range_and_the_interval_before_count(
 
 
 async def test_hours_that_clocks_repeat_are_told_apart(analyst: Analyst) -> None:
-    """In Berlin 2023-10-29 02:00 came twice: at 00:00 and at 01:00 UTC."""
+    """In Berlin, 02:00 on 2023-10-29 came twice: at 00:00 and at 01:00 UTC."""
     zone = "Europe/Berlin"
     history = History(zone, [a("$pageview", 4, "2023-10-29 01:30")])
     asked = ASKED | {"interval": "hour", "date_from": "2023-10-29", "date_to": "2023-10-29"}

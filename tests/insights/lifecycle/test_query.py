@@ -1,4 +1,4 @@
-"""Questions of life cycles as they are read."""
+"""Parsing of questions of life cycles."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """A question ends when no client waits for its answer any more.
 
-source: insights.md section 1b
+Source: insights.md, section 1b.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Lists behind a number, their tables and cohorts: in turn with questions, within their limits."""
+"""Lists behind a number, their tables and cohorts, in turn with questions and within limits."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ SERIES = [{"kind": "EventsNode", "event": "seen"}]
 TREND: Json = {"kind": "TrendsQuery", "series": SERIES, "dateRange": {"date_from": "-1d"}}
 BEHIND: Json = {"kind": "InsightActorsQuery", "source": TREND, "series": 0}
 LISTED: Json = {"events": [{"id": "seen"}], "date_from": "-1d"}
-# How each kind of question is asked.
+# Maps each way to ask to its address and body.
 ASKED = {
     "a trend": ("/insights/trend/", LISTED),
     "a query": ("/query/", {"query": TREND}),
@@ -40,7 +40,7 @@ async def shop(home: Home) -> Home:
 
 @asynccontextmanager
 async def full(home: Home, *, refusing: bool = False) -> AsyncGenerator[Gate]:
-    """All places are taken; with `refusing` also those of the queue."""
+    """Take all places of the gate, with `refusing` those of the queue too."""
     turns, gate = home.site.running.questions.statements.turns, Gate(GateLimits(1, 1, waiting=1))
     usual, turns.gate = turns.gate, gate
     await gate.enter(0)
@@ -102,7 +102,7 @@ async def test_a_list_beyond_the_limits_says_what_to_make_smaller(shop: Home, wa
 
 @pytest.mark.parametrize("answered", [0, 1])
 async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: int) -> None:
-    """Before the answer begins, and behind its first line."""
+    """The client leaves before the answer begins, or after its first line."""
     request = MemoryRequest(
         "GET",
         f"/api/projects/{shop.project_id}/persons/trends/",

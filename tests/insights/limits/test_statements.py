@@ -1,4 +1,4 @@
-"""Statements of questions: within limits, and no longer than a client waits."""
+"""Statements of questions run within limits, and no longer than a client waits."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from fanion.insights.sql.compiler import Statement
 from fanion.insights.statements_service import Statements
 from tests.support.awaited import SOON_S, until_soon
 
-# Runs until it is ended.
+# Runs until it is killed.
 ENDLESS = Statement("SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sin(number))", {})
 LARGE = Statement("SELECT length(groupArray(toString(number))) FROM numbers(50000000)", {})
 RUNNING = """

@@ -1,4 +1,4 @@
-"""How many threads a question gets beside what the server does."""
+"""The number of threads that a question gets beside what the server does."""
 
 import pytest
 

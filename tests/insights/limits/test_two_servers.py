@@ -1,4 +1,4 @@
-"""Questions to two servers on one PostgreSQL: they share limits, results and cancellations."""
+"""Two servers on one PostgreSQL share limits, results and cancellations of questions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -29,7 +29,7 @@ QUERY: Json = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event":
 async def homes(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
 ) -> AsyncIterator[tuple[Home, Home]]:
-    """The same project on a server that does everything and on one that answers the API alone."""
+    """Yield one project on a server with all roles, and on one that only answers the API."""
     path = f"/api/projects/{project_id}"
     async with (
         open_site(records_url, events, tmp_path / "a") as first,

@@ -1,4 +1,4 @@
-"""Paths in plain Python, from the reference alone: event by event."""
+"""Paths in plain Python, event by event, written only from the reference."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -13,7 +13,11 @@ Steps = list[tuple[str, datetime]]
 
 @dataclass(frozen=True)
 class Rules:
-    """name: of an event in a path, None when it is left out"""
+    """The options of a question of paths.
+
+    Attributes:
+        name: Returns the name of an event in a path, None if it is left out.
+    """
 
     name: Callable[[Happening], str | None]
     who: Callable[[Happening], Any]
@@ -26,7 +30,7 @@ class Rules:
 
 
 def all_paths(history: History, since: datetime, rules: Rules) -> Iterator[tuple[Any, Steps]]:
-    """Whose each path is, and its steps."""
+    """Yield each path: whose it is, and its steps."""
     for person in {rules.who(one) for one in history.once} - {None}:
         own = [one for one in history.once if rules.who(one) == person and one.at >= since]
         named = [(name, one.at) for one in own if (name := rules.name(one)) is not None]
@@ -82,7 +86,7 @@ def _find(path: Steps, point: str, since: int) -> int | None:
 
 
 def edges(paths: list[Steps], rules: Rules) -> list[tuple[str, str, int, float]]:
-    """Source, target, paths, mean milliseconds."""
+    """Return the edges as (source, target, paths, mean milliseconds)."""
     waits: dict[tuple[str, str], list[float]] = defaultdict(list)
     for path in paths:
         for number in range(1, len(path)):
@@ -103,7 +107,7 @@ def edges(paths: list[Steps], rules: Rules) -> list[tuple[str, str, int, float]]
 
 
 def nodes(paths: list[Steps]) -> dict[str, tuple[int, int]]:
-    """Step → paths that reached it, paths that ended there."""
+    """Return for each step how many paths reached it, and how many ended there."""
     reached = Counter(f"{n}_{name}" for path in paths for n, (name, _) in enumerate(path, 1))
     ended = Counter(f"{len(path)}_{path[-1][0]}" for path in paths)
     return {key: (count, ended[key]) for key, count in reached.items()}

@@ -1,4 +1,4 @@
-"""The worked example of paths, their rules one by one, and who is behind an edge."""
+"""The worked example of paths, their rules one by one, and the actors behind an edge."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ def page(who: int, time: str, url: str) -> Happening:
 
 
 def walked(who: int, *names: str) -> list[Happening]:
-    """A minute for each step."""
+    """Return a walk with one minute for each step."""
     return [a(name, who, f"2024-03-01 10:{minute:02}") for minute, name in enumerate(names)]
 
 

@@ -20,7 +20,7 @@ NAMES = ("$pageview", "$pageview", "$screen", "$other", "a", "b")
 
 @st.composite
 def walks(draw: st.DrawFn) -> History:
-    """Persons who do much in little time."""
+    """Draw histories of persons who do much in little time."""
     happened = draw(st.lists(_happenings(), max_size=25))
     again = draw(st.lists(st.sampled_from(happened), max_size=2)) if happened else []
     zone = draw(st.sampled_from(("UTC", "Asia/Kathmandu")))
@@ -115,7 +115,7 @@ async def test_every_option_counts_as_the_model_does(
 
 
 def _check_sums(answer: dict[str, Any]) -> None:
-    """What reaches a step ends there or goes on, on an edge that is shown or the other one."""
+    """Check that all paths that reach a step end there or go on, by a shown edge or the other."""
     on = Counter[str]()
     for one in [*answer["results"], *answer["other_edges"]]:
         on[one["source"]] += one["value"]

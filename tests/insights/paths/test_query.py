@@ -1,4 +1,4 @@
-"""Questions of paths as they are read."""
+"""Parsing of questions of paths."""
 
 from typing import Any
 

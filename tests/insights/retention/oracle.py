@@ -1,4 +1,4 @@
-"""Retention in plain Python, from the reference alone: person by person, interval by interval."""
+"""Retention in plain Python, person by person and interval by interval, from the reference."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +12,7 @@ Test = Callable[[Happening], bool]
 
 
 def starts(zone_name: str, period: str, number: int, last: datetime) -> list[datetime]:
-    """The starts of so many intervals, and the end of the last one, in which `last` lies."""
+    """Return the starts of the last `number` intervals up to that of `last`, and the end of it."""
     zone = ZoneInfo(zone_name)
     if period == "Hour":
         offset = timedelta(minutes=last.astimezone(zone).minute)
@@ -48,7 +48,12 @@ def retention(
     occurrences: int = 1,
     who: Callable[[Happening], Any] | None = None,
 ) -> list[list[int]]:
-    """bounds: starts of the rows, and the end of the last; who: None is left out"""
+    """Return the triangle of rows.
+
+    Args:
+        bounds: The starts of the rows, and the end of the last one.
+        who: Returns the actor of an event, None if it is left out.
+    """
     who = who or history.actor
     rows = len(bounds) - 1
     triangle = [[0] * (rows - row) for row in range(rows)]

@@ -1,4 +1,4 @@
-"""The worked examples of retention, the answer's shape, and who is behind it."""
+"""The worked examples of retention, the shape of the answer, and the actors behind it."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ PAGE: dict[str, Any] = {"id": "$pageview", "type": "events"}
 
 
 def came(*, event: str = "$pageview", zone: str = "UTC") -> History:
-    """ann 1, 2, 3 March; bob 1, 3; cid 2."""
+    """Return a history in which ann came on 1, 2 and 3 March, bob on 1 and 3, cid on 2."""
     times = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
     return History(zone, [a(event, who, f"2024-03-0{day} 10:00", zone) for who, day in times])
 

@@ -165,5 +165,5 @@ async def test_each_value_of_a_breakdown_has_rows_of_its_own(
 
 
 def _key(value: tuple[str, ...]) -> str:
-    """By which equally large values are sorted: several are one JSON text."""
+    """Return the text by which values of equal size are sorted: several are one JSON text."""
     return value[0] if len(value) == 1 else json.dumps(value, separators=(",", ":"))

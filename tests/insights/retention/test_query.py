@@ -1,4 +1,4 @@
-"""Questions of retention as they are read, and their rows."""
+"""Parsing of questions of retention, and their rows."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -188,7 +188,7 @@ SINCE: list[tuple[str, str, str | None, list[str]]] = [
 def test_rows_begin_with_the_interval_of_date_from(
     period: str, since: str, until: str | None, expected: list[str]
 ) -> None:
-    """By `filters` and by `query`."""
+    """The rows are the same by `filters` and by `query`."""
     clock = RangeClock(NOW, ZoneInfo("UTC"), first=datetime(2024, 3, 9, tzinfo=UTC))
     sent = {
         "kind": "RetentionQuery",

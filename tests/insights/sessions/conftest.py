@@ -14,7 +14,10 @@ Ask = Callable[..., Awaitable[Any]]
 
 @pytest.fixture(scope="session")
 def web(analyst: Analyst) -> Ask:
-    """Answers a question of web analytics: `await web(history, "WebOverviewQuery", …)`"""
+    """Return the function `web`, which answers a question of web analytics about a history.
+
+    await web(history, "WebOverviewQuery", dateRange=...)
+    """
 
     async def ask(
         history: History,

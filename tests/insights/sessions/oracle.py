@@ -1,6 +1,6 @@
-"""Sessions and web analytics in plain Python, written from the reference alone.
+"""Sessions and web analytics in plain Python, written only from the reference.
 
-source: insights.md section 11
+Source: insights.md, section 11.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,11 @@ Keeps = Callable[["Session"], bool]
 
 @dataclass(frozen=True)
 class Session:
-    """events: by time and uuid"""
+    """A session.
+
+    Attributes:
+        events: Ordered by time and uuid.
+    """
 
     events: Sequence[Happening]
 
@@ -69,7 +73,7 @@ def path(url: str) -> str:
 
 
 def channel(source: str, medium: str, campaign: str, referrer: str, gclid: str) -> str:
-    """Over the few words that the histories draw."""
+    """Return the channel, for the few words that the histories draw."""
     of_source = {"google": "Search", "facebook.com": "Social"}.get(source)
     of_referrer = {"www.google.co.uk": "Search", "t.co": "Social"}.get(referrer)
     if "cross-network" in campaign:
@@ -93,7 +97,10 @@ def channel(source: str, medium: str, campaign: str, referrer: str, gclid: str) 
 
 
 def sessions(history: History, span: Range) -> list[Session]:
-    """Those that began in the range, of the events within a day of it, long ones of all events."""
+    """Return the sessions that began in the range, with their events within a day of it.
+
+    Long sessions have all of their events.
+    """
     day, found = timedelta(days=1), dict[str, list[Happening]]()
     for one in history.once:
         if key := text(one.properties.get("$session_id")):
@@ -127,7 +134,7 @@ class Question:
 
 
 def overview(history: History, asked: Question) -> list[float | None]:
-    """The values of the figures, in their order."""
+    """Return the values of the figures, in their order."""
     found = asked.of(history)
     events = [one for _, counted in found for one in counted]
     visitors = {history.actor(one) for one in events}
@@ -164,7 +171,10 @@ def of_session(breakdown: str) -> Callable[[Session], str] | None:
 
 
 def table(history: History, asked: Question, breakdown: str) -> dict[str | None, list[Any]]:
-    """Value → visitors, views and bounce rate; with a goal visitors, conversions, persons, rate."""
+    """Return the figures of each value: visitors, views and bounce rate.
+
+    With a goal they are visitors, conversions, converted persons and their rate.
+    """
     found = asked.of(history)
     own = of_session(breakdown)
     name = {"Page": "$pathname", "Browser": "$browser"}.get(breakdown, "")

@@ -1,4 +1,4 @@
-"""Breakdowns by what is known of the session of an event."""
+"""Breakdowns by fields of the session of an event."""
 
 from collections import Counter
 from datetime import timedelta
@@ -74,7 +74,7 @@ async def test_persons_by_session_and_plan(analyst: Analyst) -> None:
 async def test_random_histories(analyst: Analyst, history: History, field: str) -> None:
     found = await shown(analyst, history, "$pageview", breakdown=field, breakdown_type="session")
 
-    # All that ever happened: nothing is cut off at the ends.
+    # The range holds all events, so that nothing is cut off at its ends.
     whole = sessions(history, (NOW - timedelta(days=9), NOW + timedelta(days=1)))
     values = {
         one.uuid: {

@@ -14,7 +14,7 @@ def at(who: int, second: int, session: str, event: str = "a", **more: Any) -> An
     return a(event, who, f"2024-04-02 10:00:{second:02}", **{"$session_id": session, **more})
 
 
-# Three sessions: long, of one page view, without a page; and an event of none.
+# Three sessions (a long one, one with one page view, one without a page), and an event of none.
 HISTORY = History(
     happened=[
         at(1, 0, "s1", "$pageview", **{"$current_url": "https://x.io/", "utm_source": "news"}),

@@ -17,7 +17,7 @@ def session(key: str) -> dict[str, Any]:
 WEEK = {"date_from": "2023-12-08", "date_to": "2023-12-15"}
 COMPARED = {"compare": True}
 
-# Of two persons, one of whom had a session of a day a week before.
+# Sessions of two persons, one of whom had a session of a day in the week before.
 VISITS = [
     a("$pageview", 1, "2023-12-02", **session("s1a")),
     a("$pageview", 1, "2023-12-03", **session("s1a")),
@@ -342,7 +342,7 @@ def item(
     }
 
 
-# Of 54 hours, with an event every six hours, from 18:00 on the first of March.
+# A session of 54 hours from 18:00 on the first of March, with an event every six hours.
 HOURS_54 = [
     page(1, f"2024-03-{day:02} {hour:02}:00", "long", f"/{day}-{hour}")
     for day, hour in [

@@ -41,7 +41,7 @@ def properties() -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def visits(draw: st.DrawFn) -> History:
-    """Sessions of one to four days ago, with events that lie seconds or a day apart."""
+    """Draw sessions of the last four days, with events that are seconds or a day apart."""
     history = draw(histories(events_max=16, days=1))
     changed: dict[Any, Happening] = {}
     for one in history.once:
@@ -55,7 +55,7 @@ def visits(draw: st.DrawFn) -> History:
 
 
 def days(history: History, *, ago: int = 0) -> tuple[datetime, datetime]:
-    """Today and the two days before, or so many days earlier."""
+    """Return the range of today and the two days before, or of so many days earlier."""
     zone = ZoneInfo(history.zone)
     today: date = NOW.astimezone(zone).date() - timedelta(days=ago)
     first, end = today - timedelta(days=2), today + timedelta(days=1)
@@ -152,7 +152,7 @@ async def test_conditions_on_sessions_select_their_events(
         history, events=[{"id": "$pageview"}], properties=[bounced], date_from="-10d"
     )
 
-    # All that ever happened: nothing is cut off at the ends.
+    # The range holds all events, so that nothing is cut off at its ends.
     asked = Question((NOW - timedelta(days=9), NOW + timedelta(days=1)))
     found = [one for session, counted in asked.of(history) if session.is_bounce for one in counted]
     assert entry["count"] == sum(one.event == "$pageview" for one in found)
@@ -161,8 +161,10 @@ async def test_conditions_on_sessions_select_their_events(
 @settings(max_examples=10)
 @given(visits())
 async def test_parts_and_totals(web: Ask, history: History) -> None:
-    """Views of all pages are the views; visitors of all pages are at least the visitors; what is
-    compared with is what the earlier question answers."""
+    """The pages of the table add up to the overview, which compares with its earlier answer.
+
+    Views of all pages are the views; visitors of all pages are at least the visitors.
+    """
     whole = await web(
         history, "WebOverviewQuery", dateRange=DAYS, compareFilter={"compare_to": "-1d"}
     )

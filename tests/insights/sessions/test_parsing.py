@@ -1,4 +1,4 @@
-"""How the questions of web analytics are read, and which are refused."""
+"""Parsing of the questions of web analytics, and refusals."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stickiness in plain Python, from the reference alone."""
+"""Stickiness in plain Python, written only from the reference."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -15,9 +15,11 @@ def stickiness(
     enough: Callable[[int], bool],
     who: Callable[[Happening], Any],
 ) -> list[set[Any]]:
-    """For each number of intervals from 1: who has the event in exactly so many.
+    """Return for each number of intervals, from 1, the actors with events in exactly so many.
 
-    bounds: starts of the intervals, and the end of the last; who: None is left out
+    Args:
+        bounds: The starts of the intervals, and the end of the last one.
+        who: Returns the actor of an event, None if it is left out.
     """
     intervals = list(pairwise(bounds))
     found: list[set[Any]] = [set() for _ in intervals]

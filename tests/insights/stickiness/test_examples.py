@@ -1,4 +1,4 @@
-"""The worked example of stickiness, the answer's shape, and who is behind it."""
+"""The worked example of stickiness, the shape of the answer, and the actors behind it."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -12,7 +12,7 @@ from tests.support.histories import PERSONS, Analyst, History, a
 
 ANN, BOB, CID = PERSONS[:3]
 TIMES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
-# ann 1, 2, 3 March; bob 1, 3; cid 2.
+# ann came on 1, 2 and 3 March, bob on 1 and 3, cid on 2.
 CAME = History("UTC", [a("$pageview", who, f"2024-03-0{day} 10:00") for who, day in TIMES])
 PAGE = {"id": "$pageview", "name": "$pageview", "type": "events", "order": 0}
 ASKED: dict[str, Any] = {

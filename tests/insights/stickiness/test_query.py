@@ -1,4 +1,4 @@
-"""Questions of stickiness as they are read."""
+"""Parsing of questions of stickiness."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Trends in plain Python, event by event, as the reference describes them.
 
-source: insights.md sections 2 to 4
+Source: insights.md, sections 2 to 4.
 """
 
 import json
@@ -26,7 +26,13 @@ Value = str | list[str]
 
 @dataclass(frozen=True)
 class Point:
-    """An interval, or the whole range. start, end: local times; days: those that it lies on"""
+    """An interval, or the whole range.
+
+    Attributes:
+        start: A local time.
+        end: A local time.
+        last_day: The last day in it, up to today.
+    """
 
     start: datetime
     end: datetime
@@ -34,7 +40,11 @@ class Point:
 
 
 class Trend:
-    """One question about one history. days: of the range, the last one is today"""
+    """One question about one history.
+
+    Args:
+        days: The length of the range, whose last day is today.
+    """
 
     def __init__(self, history: History, days: int = 8, **asked: Any) -> None:
         self.history, self.asked = history, asked
@@ -47,7 +57,7 @@ class Trend:
         self.points = self._points()
 
     def answer(self) -> list[dict[str, Any]]:
-        """(value → numbers) of each series, or of each formula."""
+        """Return the numbers of each value, for each series or for the formula."""
         found = [self._series(series) for series in self.asked["events"]]
         if self.asked.get("formula"):
             return [self._formula(found)]
@@ -147,7 +157,7 @@ class Trend:
         return {value: self._shaped(row) for value, row in kept.items()}
 
     def _is_measured(self, series: Mapping[str, Any], events: Sequence[Happening]) -> bool:
-        """Whether there is something of which an aggregate is 0."""
+        """Return whether there is something to aggregate, so that a 0 is a result."""
         name = series.get("math_property")
         within = [one for point in self.points for one in self._within(point, events)]
         if name == "$session_duration":
@@ -163,7 +173,7 @@ class Trend:
     def _first(
         self, named: Sequence[Happening], counted: Sequence[Happening], math: str
     ) -> list[Happening]:
-        """Of each actor its first event, where that is one that counts."""
+        """Return the first event of each actor, if that event counts."""
         firsts: dict[Any, Happening] = {}
         for one in named if math == "first_time_for_user" else counted:
             if self.actor(one) is not None:
@@ -245,7 +255,7 @@ class Trend:
         return list(accumulate(numbers)) if is_sum else numbers
 
     def _formula(self, series: Sequence[Mapping[str, list[float]]]) -> dict[str, list[float]]:
-        """Of `A / (B + 1) - 2`, which a test asks."""
+        """Return the results of the only formula in the tests, `A / (B + 1) - 2`."""
         nothing = [0.0] * len(self.points)
         values = {value for one in series for value in one}
         return {
@@ -290,7 +300,7 @@ def aggregate(math: str, numbers: Sequence[float]) -> float:
 
 
 def quantile(numbers: Sequence[float], share: float) -> float:
-    """Interpolated between the two nearest."""
+    """Return a quantile, interpolated between the two nearest numbers."""
     ordered, place = sorted(numbers), share * (len(numbers) - 1)
     low, high = ordered[floor(place)], ordered[ceil(place)]
     return low + (high - low) * (place - floor(place))

@@ -1,4 +1,4 @@
-"""Who is behind the numbers of trends: as many as each number says."""
+"""The actors behind the numbers of trends are as many as each number says."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -47,7 +47,7 @@ PERSONS: list[dict[str, Any]] = [
 async def actors(
     analyst: Analyst, project: Project, now: datetime = LATER, **asked: Any
 ) -> list[tuple[Any, Any]]:
-    """As a request with the question and the place finds them. raises: Invalid"""
+    """Return the actors that a request with the question and the place finds."""
     found = read_actors(asked)
     analysis = Analysis(analyst.records, analyst.events)
     query, calculation = await analysis.begin(project, found.query, now)
@@ -62,7 +62,7 @@ def place_of(url: str) -> dict[str, Any]:
 
 
 def cells(answer: Any) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Each number that is not zero, and some that are, with its place."""
+    """Yield some numbers of an answer with their places, zeros among them."""
     for entry in answer:
         if "aggregated_value" in entry:
             yield entry["aggregated_value"], place_of(entry["persons"]["url"])

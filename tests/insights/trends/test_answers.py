@@ -1,4 +1,4 @@
-"""What the answer to a trend says beside its numbers; breakdowns by cohort; the first weekday."""
+"""The answer to a trend beside its numbers; breakdowns by cohort; the first day of the week."""
 
 from dataclasses import replace
 from typing import Any

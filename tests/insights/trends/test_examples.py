@@ -1,6 +1,6 @@
 """The worked examples of trends.
 
-source: insights.md section 4
+Source: insights.md, section 4.
 """
 
 from datetime import UTC, datetime

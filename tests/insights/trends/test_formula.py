@@ -1,4 +1,4 @@
-"""Formulas of series: what they calculate, and what is refused."""
+"""Formulas of series: their results, and refusals."""
 
 import pytest
 

@@ -56,7 +56,7 @@ def numbers(answer: Any) -> dict[str, list[float]]:
 
 
 def same(found: Mapping[str, list[float]], expected: Mapping[str, list[float]]) -> bool:
-    """`Other` of two properties is named twice."""
+    """Return whether the numbers agree."""
     assert set(found) == set(expected)
     return all(found[value] == pytest.approx(expected[value]) for value in expected)
 

@@ -1,4 +1,4 @@
-"""Which filters of trends are read, and which are refused."""
+"""Filters of trends that are read, and filters that are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The answer of a trend, as clients read it."""
+"""The answer to a trend, as clients read it."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values of a breakdown: how they are shown, which are shown, and that they can be asked again."""
+"""The values of a breakdown: which are shown, how they are shown, and how to ask for them."""
 
 import json
 from datetime import UTC, datetime
@@ -64,7 +64,11 @@ async def test_lists_and_objects_are_json_that_can_be_asked_again(
 
 
 def stored(of: str) -> History:
-    """Each of the values with an event of another person, held by what it is a property of."""
+    """Return a history in which each value has an event of another person.
+
+    Args:
+        of: What the values are a property of.
+    """
     numbered = list(enumerate(LISTS, 1))
     if of == "event":
         return History(happened=[a("viewed", who, DAY, tags=value) for who, value in numbered])
@@ -95,7 +99,7 @@ async def test_a_funnel_shows_lists_as_json(analyst: Analyst) -> None:
         assert len(await actors(analyst, project, NOW, **asked, **place)) == steps[0]["count"]
 
 
-# Of each value how many events of `a` and of `b`.
+# The number of events of `a` and of `b` with each value.
 RANKED = {"large": (9, 9), "even": (8, 8), "good": (3, 1), "best": (4, 1), "none": (0, 5)}
 
 

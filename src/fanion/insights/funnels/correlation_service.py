@@ -1,4 +1,4 @@
-"""Calculation of what goes with reaching the last step of a funnel.
+"""Calculation of what correlates with reaching the last step of a funnel.
 
 Source: insights.md, section 5i.
 """

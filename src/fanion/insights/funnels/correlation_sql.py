@@ -1,4 +1,4 @@
-"""The statement of what goes with reaching the last step of a funnel.
+"""The statement of what correlates with reaching the last step of a funnel.
 
 Each actor has a window: from the first step of its best try to the last step, or to the end of the
 funnel's window. What the actor did in it comes from a part of its own in a UNION, so that the table
@@ -96,7 +96,7 @@ class CorrelationSql:
 def correlated(one: CorrelationSql, successes: int, failures: int) -> Statement:
     """Return the statement of rows (name, successes with it, failures with it, odds).
 
-    Names that go with success come first; on each side the most telling come first.
+    Names that correlate with success come first; on each side the most telling come first.
 
     Args:
         successes: The number of actors that reached the last step.

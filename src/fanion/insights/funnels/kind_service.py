@@ -1,4 +1,4 @@
-"""Funnels: how many reach each of some steps, and what goes with reaching the last one.
+"""Funnels: how many reach each of some steps, and what correlates with reaching the last one.
 
 Source: insights.md, sections 1b, 5 and 13.
 """

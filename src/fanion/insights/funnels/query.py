@@ -73,7 +73,7 @@ class FunnelsQuery:
 
 @dataclass(frozen=True, slots=True)
 class FunnelCorrelationQuery:
-    """The question of what goes with reaching the last step of a funnel.
+    """The question of what correlates with reaching the last step of a funnel.
 
     Attributes:
         funnel: The funnel, whose own scope is not read.
