@@ -1,4 +1,4 @@
-"""The worker that calculates the tiles of viewed dashboards, which so open with recent numbers."""
+"""The worker that calculates the tiles of viewed dashboards, so that they show recent numbers."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -43,7 +43,10 @@ class DashboardRefreshWorker:
         await run_loop(self._work, POLL_S, "dashboards_not_refreshed", expected)
 
     async def work_once(self) -> int:
-        """Calculate the dashboards that are due and return how many; errors of stores pass."""
+        """Calculate the dashboards that are due, and return how many.
+
+        Errors of the stores are passed on.
+        """
         done = 0
         for due in await self._store.due(self._now()):
             done += await self._refresh(due)

@@ -133,7 +133,7 @@ class DashboardService:
             raise no_such_cohort(cohort_id, named[cohort_id])
 
     async def check_change(self, project_id: int, dashboard_id: int, values: Filters) -> None:
-        """Raise Invalid for values that a dashboard cannot have; its stored filters pass."""
+        """Raise Invalid for values that a dashboard cannot have, except its stored filters."""
         try:
             await self.check(project_id, values)
         except Invalid as error:

@@ -49,7 +49,7 @@ def _never(_: object) -> bool:
 
 
 def always(_: object) -> bool:
-    """Return True, for kinds of which every question has the trait that is asked about."""
+    """Return True, for kinds whose answers are always series of numbers by interval."""
     return True
 
 
@@ -62,10 +62,11 @@ class ActorsKind(Generic[_Query, _Place]):
         read: Parses the place of the number, or raises Invalid.
         find: Returns the statement of rows (actor, value), for exactly the actors that the number
             counts, the largest value first, then by actor. An actor is the UUID of a person, or one
-            of the distinct id of an event without a person, or the key of a group. The value is the
-            number of its events, unless the kind says otherwise. The statement ends with its order.
+            made of the distinct id of an event without a person, or the key of a group. The value
+            is the number of its events, unless the kind says otherwise. The statement ends with its
+            order.
         places: The names of the place in `filters`; the question is read without them.
-        newer: A name of the place in an ActorsQuery with its name in `filters`.
+        newer: Maps the names of the place in an ActorsQuery to those in `filters`.
         group_type: Returns, for a question and a place, the type of the groups that are counted, or
             None for persons.
 

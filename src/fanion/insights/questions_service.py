@@ -48,11 +48,11 @@ AnswerOther = Callable[[Project, Fields, datetime], Coroutine[Any, Any, RowsBody
 
 @dataclass(frozen=True, slots=True)
 class InsightService:
-    """The questions of insights: reading, checking and answering them.
+    """The reading, checking and answering of questions of insights.
 
     Attributes:
-        other_kinds: Answers to queries that are no questions of insights, such as lists of persons,
-            by `kind`.
+        other_kinds: Answers queries that are not questions of insights, such as lists of persons,
+            by their `kind`.
     """
 
     store: InsightStore
@@ -110,7 +110,7 @@ class InsightService:
     ) -> None:
         """Raise Invalid for a question that cannot be saved, unless it equals the stored one.
 
-        So an old insight can still be renamed.
+        That way an old insight can still be renamed.
         """
         question = SavedQuestion(columns.get("filters") or {}, columns.get("query"))
         try:

@@ -87,7 +87,7 @@ def _put(
 
 
 def cache_key(project: Project, query: InsightQuery) -> str:
-    """Return the cache key, which changes with the settings of the project that matter."""
+    """Return the cache key, which covers the settings of the project that the answer depends on."""
     within = project.test_account_filters if query.scope.filter_test_accounts else ()
     week = project.timezone, project.week_start_day
     return question_key(query, *week, within, project.path_cleaning_filters)

@@ -83,7 +83,7 @@ ORDER BY reached DESC, actor
 
 @dataclass(frozen=True, slots=True)
 class CorrelationSql:
-    """The base of the statements of a correlation.
+    """The inputs to the statements of a correlation.
 
     Attributes:
         asked: The funnel.

@@ -64,7 +64,7 @@ GROUP BY actor{key}
 
 @dataclass(frozen=True, slots=True)
 class FunnelSql:
-    """The base of the statements of a funnel.
+    """The inputs to the statements of a funnel.
 
     Attributes:
         shown: The values of the breakdown with entries of their own, while all others are OTHER;

@@ -24,9 +24,9 @@ class FunnelPlace:
     """The place of a number in the answer to a funnel.
 
     Attributes:
-        levels: How many steps were reached exactly; empty for trends.
-        interval: The name of the start of an interval of trends.
-        dropped: Whether those are meant who did not reach the last measured step of trends.
+        levels: The exact numbers of steps that the actors reached; empty for trends.
+        interval: For trends, the name of the start of an interval.
+        dropped: For trends, whether the actors are those who did not reach the last measured step.
         value: The value of the breakdown as rows have it; None for any.
     """
 
@@ -56,7 +56,8 @@ class CorrelationPlace:
 
     Attributes:
         name: The event or the property, as the answer names it.
-        converted: Whether those are meant who reached the last step, or those who did not.
+        converted: Whether the actors are those who reached the last step; if not, those who did
+            not.
     """
 
     name: str
@@ -102,7 +103,7 @@ def _pair(found: Sequence[Fields]) -> str:
 
 
 def _levels(fields: Fields, size: int) -> tuple[int, ...]:
-    """Return the levels of a step; -k stands for those who reached step k - 1 and not step k."""
+    """Return the levels of a step; -k means that step k - 1 was reached and step k was not."""
     custom = _custom_steps(fields, size)
     if custom:
         return custom
@@ -152,7 +153,7 @@ def _decoded(value: Any) -> Any:
 
 
 def interval_start(intervals: Intervals, name: str) -> datetime:
-    """Return the start of the interval with a name.
+    """Return the start of the interval with this name.
 
     Args:
         name: As the answer has it in `days`, or with a time.

@@ -89,7 +89,7 @@ async def find_funnel_actors(
 
 
 def funnel_sql(calculation: Calculation, query: FunnelsQuery) -> FunnelSql:
-    """Return the base of the funnel's statements; raise Invalid for an empty range."""
+    """Return the inputs to the funnel's statements; raise Invalid for an empty range."""
     return FunnelSql(calculation.context, query, query.span(calculation.clock))
 
 

@@ -206,7 +206,8 @@ def actors_of_interval(
 
     Args:
         place: The start of the interval.
-        dropped: Whether those are meant who did not reach the last measured step.
+        dropped: Whether to return those who did not reach the last measured step, not those who
+            did.
     """
     compiler = Compiler(asked.context)
     query = asked.query

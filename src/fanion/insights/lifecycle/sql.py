@@ -80,7 +80,7 @@ _TESTS: Final[dict[Status, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class LifecycleIntervals:
-    """The base of the statements of a life cycle.
+    """The inputs to the statements of a life cycle.
 
     Attributes:
         before: The start of the interval before the range.

@@ -29,8 +29,8 @@ class Fields:
 
     Args:
         values: Decoded JSON, or the texts of a query string.
-        places: A name and its place in the request, where it was sent under another name. Nested
-            values are named by their path, such as `events__0__id`.
+        places: Maps names to places in the request, for values that were sent under other names.
+            Nested values are named by their path, such as `events__0__id`.
         at: The place of `values` in the request.
         path: The path of `values` in `places`.
     """

@@ -24,7 +24,7 @@ class Part:
     """The names of one object of a query.
 
     Attributes:
-        asked: Each name with its name in `filters`. The old spelling of each is known too.
+        asked: Maps each name to its name in `filters`. The old spelling of each is known too.
         drawn: Names that only concern drawing, or that do not affect the answer.
     """
 

@@ -49,7 +49,7 @@ class Forms:
     """The forms of all kinds of queries.
 
     Attributes:
-        of_kind: The kind of a query with its form.
+        of_kind: Maps the kind of a query to its form.
         kinds: All kinds that clients can ask, with or without a form.
     """
 

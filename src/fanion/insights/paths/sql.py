@@ -96,7 +96,7 @@ ORDER BY paths DESC, actor
 
 @dataclass(frozen=True, slots=True)
 class PathsRange:
-    """The base of the statements of paths.
+    """The inputs to the statements of paths.
 
     Attributes:
         cleaning: The rules of the project, then those of the question.

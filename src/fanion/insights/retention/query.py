@@ -113,7 +113,10 @@ class RetentionQuery:
         return span, rows
 
     def _until(self, clock: RangeClock) -> datetime:
-        """Return the last instant of the range: a time itself, as an interval may begin with it."""
+        """Return the last instant of the range; `until` itself if it is a time.
+
+        An interval may begin with that time, and is then the last one.
+        """
         until = self.scope.until
         if until.moment is None:
             return resolve(_LONG_AGO, until, self.period, clock).end - MICROSECOND

@@ -99,7 +99,7 @@ _LONG_AGO: Final = datetime(1900, 1, 2, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RetentionRows:
-    """The base of the statements of retention.
+    """The inputs to the statements of retention.
 
     Attributes:
         starts: The starts of the rows, in `span`.

@@ -54,7 +54,7 @@ class StickinessQuery:
     """The question of stickiness.
 
     Attributes:
-        cumulative: Whether a number counts actors with so many intervals or more.
+        cumulative: Whether a number counts actors with that many intervals or more.
         compare_to: How much earlier the range to compare with is; None for the one just before.
     """
 

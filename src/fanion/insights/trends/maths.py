@@ -1,4 +1,4 @@
-"""The math of a series, which says what is counted, and its options.
+"""The math of series: what they count, and the options for it.
 
 Source: insights.md, section 4a.
 """
@@ -48,7 +48,7 @@ _PASSED_OVER: Final = frozenset({"event", "index", "kind", "uuid", "custom_event
 
 @dataclass(frozen=True, slots=True)
 class Math:
-    """The choice of what a series counts.
+    """The math of a series: what it counts.
 
     Attributes:
         word: One of MATHS.
