@@ -1,6 +1,6 @@
-"""Rollback conditions: how often an event may happen before a flag is switched off automatically.
+"""Rollback conditions: a flag is switched off automatically when an event is too frequent or rare.
 
-source: flags.md section 17
+Source: flags.md section 17.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from fanion.insights.trends.query import TrendsQuery, parse_trends
 from fanion.rest.unknown_fields import no_choice, require_known
 
 _FIELD = "rollback_conditions"
-# Of one flag; each is a question to the event store.
+# Conditions of one flag; each is a query to the event store.
 CONDITIONS_MAX = 20
 THRESHOLD_TYPES = ("insight",)
 OPERATORS = ("lt", "gt")
@@ -26,7 +26,11 @@ AVERAGED = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class RollbackCondition:
-    """metric: its first series is averaged over the last seven days"""
+    """A rollback condition that compares a metric with a threshold.
+
+    Attributes:
+        metric: Its first series is averaged over the last seven days.
+    """
 
     metric: TrendsQuery
     threshold: float
@@ -37,20 +41,36 @@ class RollbackCondition:
 
 
 def listed_conditions(stored: object) -> Sequence[object]:
-    """stored: any JSON; a single condition counts as a list of one"""
+    """Return the stored conditions as a list; a single condition counts as a list of one.
+
+    Args:
+        stored: Any JSON.
+    """
     if isinstance(stored, Mapping):
         return [stored] if stored else []
     return stored[:CONDITIONS_MAX] if isinstance(stored, list) else []
 
 
 def is_watched(flag: Mapping[str, Any]) -> bool:
-    """flag: its stored values by column"""
+    """Return whether the flag's conditions are checked: it is on and has some.
+
+    Args:
+        flag: The stored values by column.
+    """
     on = flag["active"] and not flag["deleted"]
     return bool(on and listed_conditions(flag.get("rollback_conditions")))
 
 
 def read_condition(raw: object) -> RollbackCondition | None:
-    """None for a threshold type that never holds. raises: ValueError, Invalid"""
+    """Parse a stored condition.
+
+    Returns:
+        None for a threshold type that never holds.
+
+    Raises:
+        ValueError: The condition cannot be read.
+        Invalid: The metric cannot be read.
+    """
     if not isinstance(raw, Mapping):
         raise ValueError("a condition must be an object")
     if raw.get("threshold_type") != "insight":
@@ -66,9 +86,12 @@ def read_condition(raw: object) -> RollbackCondition | None:
 
 
 def check_conditions(sent: object, stored: object) -> None:
-    """What passes can be read by the worker. What equals a stored condition is accepted unchecked.
+    """Raise Invalid unless the worker can read the conditions.
 
-    sent: any JSON; raises: Invalid
+    Conditions that equal a stored one are accepted unchecked.
+
+    Args:
+        sent: Any JSON.
     """
     if sent is None or same(sent, stored):
         return
@@ -116,7 +139,7 @@ def _check_condition(raw: object, at: str) -> None:
 
 
 def _check_metric(metric: Mapping[str, Any], at: str) -> None:
-    """Without a series the average is 0, which is below every threshold."""
+    """Check a metric, which needs a series: without one the average is 0, below every threshold."""
     try:
         query = parse_trends(metric)
     except Invalid as problem:

@@ -1,8 +1,8 @@
-"""Checks of the rollback conditions of flags: due, claimed by one server, and done.
+"""Checks of flags' rollback conditions: listed when due, claimed by one server, and completed.
 
-A flag is watched from the moment when it is switched on or given conditions. A check is claimed
-by a lease, so that of several servers one does it, and a dead server holds it no longer than the
-lease lasts.
+A flag is watched from the moment it is switched on or given conditions. A check is claimed with a
+lease, so only one of several servers does it, and a dead server holds it no longer than the lease
+lasts.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ from fanion.flags.storage.changes import change_flag
 from fanion.flags.storage.store import StoredFlag, get_flag, lock_flag
 from fanion.projects.model import Project
 
-# A check takes seconds. One that the event store did not answer is repeated after this.
+# A check takes seconds. A check that the event store did not answer is repeated after the lease.
 LEASE = timedelta(minutes=5)
-# Of one poll; the next one follows at once when there were so many.
+# Checks per poll; after a full poll the next one follows at once.
 DUE_MAX = 100
 
 _check = flag_rollback_checks.c
-# By `checked_at` a former holder notices that another server has finished the check.
+# A former holder sees from `checked_at` that another server has completed the check.
 _LEASE = Lease(_check.lease_until)
 
 
 @dataclass(frozen=True, slots=True)
 class DueCheck:
-    """A flag whose conditions were checked last, or began to be watched, long enough ago."""
+    """A flag whose last check, or the start of its watch, is long enough ago."""
 
     flag_id: int
     project_id: int
@@ -41,7 +41,12 @@ class DueCheck:
 
 @dataclass(frozen=True, slots=True)
 class MetCondition:
-    """condition: as it is stored; average: what was found"""
+    """A rollback condition that holds.
+
+    Attributes:
+        condition: The condition as stored.
+        average: The measured average.
+    """
 
     condition: Any
     average: float
@@ -49,13 +54,17 @@ class MetCondition:
 
 @dataclass(frozen=True, slots=True)
 class RollbackStore:
-    """every: how much later the next check is due"""
+    """The rollback checks of all flags.
+
+    Attributes:
+        every: The interval between two checks of a flag.
+    """
 
     records: Records
     every: timedelta
 
     async def due(self, now: datetime) -> Sequence[DueCheck]:
-        """DUE_MAX at most, those checked longest ago first."""
+        """Return due checks, the longest overdue first, at most DUE_MAX."""
         statement = (
             select(_check.flag_id, _check.project_id, _check.checked_at)
             .where(self._is_due(now))
@@ -66,7 +75,7 @@ class RollbackStore:
         return [DueCheck(*row) for row in rows]
 
     async def claim(self, due: DueCheck, now: datetime) -> StoredFlag | None:
-        """The flag, for the first server that claims it; None for the others."""
+        """Claim a check and return its flag, or None if another server has claimed it."""
         claimed = (
             update(flag_rollback_checks)
             .where(_is_same(due), self._is_due(now))
@@ -78,7 +87,7 @@ class RollbackStore:
             return await connection.run_sync(get_flag, due.project_id, due.flag_id)
 
     async def passed(self, due: DueCheck, now: datetime) -> None:
-        """No condition holds."""
+        """Complete a check in which no condition holds."""
         done = update(flag_rollback_checks).where(_is_same(due))
         async with self.records.write() as connection:
             await connection.execute(done.values(checked_at=now, **_LEASE.released()))
@@ -86,8 +95,12 @@ class RollbackStore:
     async def roll_back(
         self, due: DueCheck, project: Project, met: MetCondition, now: datetime
     ) -> bool:
-        """Switch the flag off; False when it was switched or given other conditions since the
-        claim, or another server has finished the check."""
+        """Switch the flag off, if nothing has changed since the claim.
+
+        Returns:
+            False if the flag was switched or its conditions changed since the claim, or another
+            server has completed the check.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_roll_back, due, project, met, now)
 
@@ -117,5 +130,5 @@ def _roll_back(
 
 
 def _is_same(due: DueCheck) -> ColumnElement[bool]:
-    """Not of a flag that was switched off and on again since."""
+    """Match the check if it is unchanged; switching the flag off and on starts a new one."""
     return (_check.flag_id == due.flag_id) & (_check.checked_at == due.checked_at)

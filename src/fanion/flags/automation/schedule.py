@@ -1,6 +1,6 @@
-"""Scheduled changes of a flag: their fields, their checks, and the columns that they set.
+"""Scheduled changes of a flag: their fields, their validation, and the columns they set.
 
-A change has one operation and one or more steps, each a value at a time: a rollout that grows
+A change has one operation and one or more steps, each with a time and a value. A rollout that grows
 from 10 to 100 percent is one change with several steps.
 """
 
@@ -40,7 +40,7 @@ class StepBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ScheduledPayload(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`value` for a change in one step, `steps` for one in several."""
+    """`value` for a change in one step, `steps` for a change in several."""
 
     operation: Operation
     value: AnyValue = UNSET
@@ -60,7 +60,7 @@ class NewScheduledChange(Struct, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A step as it is stored and returned; a whole percentage is an integer."""
+    """A step as stored and returned; a whole percentage is an integer."""
 
     scheduled_at: datetime
     value: Value
@@ -72,14 +72,24 @@ class Step(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class SchedulePlan:
-    """payload: as stored and returned; steps: in the order of their times"""
+    """A validated change.
+
+    Attributes:
+        payload: As stored and returned.
+        steps: Ordered by time.
+    """
 
     payload: Mapping[str, Any]
     steps: Sequence[Step]
 
 
 def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> SchedulePlan:
-    """raises: Invalid for what could not be done to the flag as it is now"""
+    """Validate a new scheduled change.
+
+    Raises:
+        Invalid: The first step could not be applied to the flag in its current state, or a time or
+            value is not allowed.
+    """
     sent = data.payload
     _refuse_recurrence(data)
     steps = _steps(data)
@@ -110,7 +120,7 @@ def _refuse_recurrence(data: NewScheduledChange) -> None:
 
 
 def served_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored payload whose whole percentages are integers."""
+    """Return a stored payload with whole percentages as integers."""
     found = dict(payload)
     if "value" in found:
         found["value"] = whole_number(found["value"])
@@ -120,13 +130,17 @@ def served_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def payload_of_step(payload: Mapping[str, Any], step: Step) -> dict[str, Any]:
-    """What the change would be if it had this step alone."""
+    """Return the payload that the change would have if this were its only step."""
     rest = {name: value for name, value in payload.items() if name != "steps"}
     return {**rest, "value": step.value}
 
 
 def planned_values(payload: Mapping[str, Any], flag: FlagRow) -> dict[str, Any]:
-    """Columns of the flag that a change in one step sets. raises: Invalid when they cannot be"""
+    """Return the flag's columns that a change in one step sets.
+
+    Raises:
+        Invalid: The change cannot be applied to the flag.
+    """
     if flag.deleted:
         raise Invalid("The feature flag is deleted.")
     value = payload["value"]
@@ -136,7 +150,10 @@ def planned_values(payload: Mapping[str, Any], flag: FlagRow) -> dict[str, Any]:
 
 
 def switched(active: bool) -> dict[str, Any]:
-    """Switching a flag on ends its rollback. source: flags.md section 17"""
+    """Return the columns that switch a flag on or off; switching it on ends its rollback.
+
+    Source: flags.md section 17.
+    """
     return {"active": True, "performed_rollback": False} if active else {"active": False}
 
 
@@ -154,7 +171,11 @@ def _with_rollout(filters: dict[str, Any], index: int | None, percentage: float)
 
 
 def _steps(data: NewScheduledChange) -> list[Step]:
-    """raises: Invalid unless there is either one time with its value, or a list of steps"""
+    """Return the steps of a new change.
+
+    Raises:
+        Invalid: There is neither one time with its value, nor a list of steps, or both are given.
+    """
     sent = data.payload
     if sent.steps is UNSET:
         if data.scheduled_at is UNSET:

@@ -35,7 +35,10 @@ class ScheduledChangeBody(Struct, kw_only=True):
 
 
 class ScheduledChangesApi(Controller):
-    """Members of the organization read; users who may edit the flag write."""
+    """The scheduled changes of one flag.
+
+    Members of the organization may read them; users who may edit the flag may write them.
+    """
 
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/scheduled_changes"
     tags = ("Feature flags",)
@@ -48,7 +51,7 @@ class ScheduledChangesApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> Paged[ScheduledChangeBody]:
-        """The newest first, also those that were executed or failed, up to 100 of these."""
+        """Lists the newest first, including up to 100 changes that were executed or failed."""
         page, project_id = request.page, request.project.id
         await flags.get(project_id, flag_id)
         found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
@@ -62,9 +65,10 @@ class ScheduledChangesApi(Controller):
         data: RequestBody[NewScheduledChange],
         flags: NamedDependency[Flags],
     ) -> ScheduledChangeBody:
-        """`update_status` enables or disables the flag, `update_rollout_percentage` sets the
-        rollout of a condition set. Set either `scheduled_at`, or `steps` that have a time each. The
-        change is attributed to the caller; it is not applied to a deleted flag.
+        """`update_status` enables or disables the flag; `update_rollout_percentage` sets a rollout.
+
+        Set either `scheduled_at`, or `steps` that each have a time. The change is attributed to the
+        caller; it is not applied to a deleted flag.
         """
         await flags.editable(request, flag_id)
         return _body(await _store(flags).create(request.author, flag_id, data))

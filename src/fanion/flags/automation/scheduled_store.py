@@ -1,8 +1,7 @@
-"""Scheduled changes of flags in the records store: created, cancelled, and executed by one server
-each.
+"""Scheduled changes of flags in the records store, each step executed by one server.
 
-An execution locks the flag, then the change, and writes both in one transaction: of several
-servers the second finds it done. Every transaction locks in this order.
+An execution locks the flag, then the change, and writes both in one transaction, so a second server
+finds the step done. Every transaction locks in this order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +32,10 @@ from fanion.flags.storage.store import StoredFlag, lock_flag
 from fanion.projects.model import Project, UserSummary, user_summary
 from fanion.projects.organizations_store import USER_SUMMARY
 
-# Of one flag.
+# Pending and completed changes of one flag.
 WAITING_MAX = 100
 DONE_MAX = 100
-# Of one poll; the next one follows at once when there were so many.
+# Changes per poll; after a full poll the next one follows at once.
 DUE_MAX = 100
 _LEFT = "The user who scheduled the change is no longer a member of the organization."
 _NO_RIGHT = "The user who scheduled the change may no longer edit this feature flag."
@@ -47,7 +46,11 @@ _change = scheduled_changes.c
 
 @dataclass(frozen=True, slots=True)
 class ScheduledChange:
-    """due_at: of the next step, None when nothing is left to be done"""
+    """A scheduled change of one flag.
+
+    Attributes:
+        due_at: The time of the next step; None if no step remains.
+    """
 
     id: int
     project_id: int
@@ -62,7 +65,7 @@ class ScheduledChange:
 
     @property
     def scheduled_at(self) -> datetime:
-        """Of the step that comes next, or came last."""
+        """Return the time of the next step, or else of the step that came last."""
         return self.due_at or next(
             (one.scheduled_at for one in self.steps if one.executed_at is None),
             self.steps[-1].scheduled_at,
@@ -71,7 +74,7 @@ class ScheduledChange:
 
 @dataclass(frozen=True, slots=True)
 class DueChange:
-    """A change whose time has come."""
+    """A change whose next step is due."""
 
     id: int
     project_id: int
@@ -80,9 +83,11 @@ class DueChange:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What became of a step. failure_reason: None when it was executed
+    """The outcome of executing one step.
 
-    error: an unexpected exception
+    Attributes:
+        failure_reason: None if the step was executed.
+        error: An unexpected exception.
     """
 
     failure_reason: str | None = None
@@ -91,14 +96,17 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledChangeStore:
-    """project_id is that of the flag; a flag of another project has no changes here."""
+    """The scheduled changes of flags.
+
+    The flag must belong to the project given with it; otherwise it has no changes here.
+    """
 
     records: Records
 
     async def page(
         self, project_id: int, flag_id: int, limit: int, offset: int
     ) -> tuple[Sequence[ScheduledChange], int]:
-        """The newest first, with the number of all of them."""
+        """Return a page of a flag's changes, newest first, and their total number."""
         theirs = _of_flag(project_id, flag_id)
         count = select(func.count()).select_from(scheduled_changes).where(theirs)
         rows = _rows().where(theirs).order_by(_change.id.desc()).limit(limit).offset(offset)
@@ -107,7 +115,6 @@ class ScheduledChangeStore:
             return [_read(row) for row in await connection.execute(rows)], total or 0
 
     async def get(self, project_id: int, flag_id: int, change_id: int) -> ScheduledChange:
-        """raises: NotFound"""
         async with self.records.read() as connection:
             found = await connection.run_sync(_get, project_id, flag_id, change_id)
         if found is None:
@@ -117,17 +124,27 @@ class ScheduledChangeStore:
     async def create(
         self, author: Author, flag_id: int, data: NewScheduledChange
     ) -> ScheduledChange:
-        """raises: NotFound for the flag; Invalid for what could not be done to it"""
+        """Schedule a change of a flag.
+
+        Raises:
+            NotFound: There is no such flag.
+            Invalid: The change could not be applied to it.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_create, author, flag_id, data)
 
     async def remove(self, author: Author, flag_id: int, change_id: int) -> None:
-        """raises: NotFound; Invalid when nothing of it is left to be done"""
+        """Cancel a scheduled change.
+
+        Raises:
+            NotFound: There is no such flag or change.
+            Invalid: No step of the change remains.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_remove, author, flag_id, change_id)
 
     async def due(self, now: datetime) -> Sequence[DueChange]:
-        """Those whose time came first, DUE_MAX at most."""
+        """Return due changes, the longest overdue first, at most DUE_MAX."""
         statement = (
             select(_change.id, _change.project_id, _change.flag_id)
             .where(_change.due_at <= now)
@@ -138,7 +155,11 @@ class ScheduledChangeStore:
         return [DueChange(*row) for row in rows]
 
     async def execute(self, due: DueChange, project: Project, now: datetime) -> StepOutcome | None:
-        """Execute its next step; None when another server has, or it was cancelled."""
+        """Execute a change's next step.
+
+        Returns:
+            None if another server has executed the step, or the change was cancelled.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_execute, due, project, now)
 
@@ -177,7 +198,7 @@ def _create(
 
 
 def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
-    """The oldest that are done go. raises: Invalid when too many wait"""
+    """Delete the flag's oldest completed changes, and raise Invalid if too many are pending."""
     theirs = _of_flag(project_id, flag_id)
     waiting = connection.scalar(
         select(func.count())
@@ -249,10 +270,7 @@ def _try_step(
     project: Project,
     now: datetime,
 ) -> StepOutcome:
-    """A failure undoes what was done to the flag, and nothing else.
-
-    flag: locked
-    """
+    """Apply a step to the locked flag; a failure rolls back what was done to the flag only."""
     payload = payload_of_step(change.payload, step)
     user_id = None if change.created_by is None else change.created_by.id
     if user_id is not None:  # the user who scheduled the change must still have the right

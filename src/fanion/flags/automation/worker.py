@@ -1,4 +1,4 @@
-"""Scheduled changes and rollback checks of flags, executed by one server when they are due."""
+"""Workers that execute scheduled changes and rollback checks of flags, each on one server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,15 +26,16 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 
 T = TypeVar("T")
 
-# Between two reads of what is due, each through an index.
+# Time between two polls for due items, each of which uses an index.
 CHANGES_POLL_S = 1.0
 CHECKS_POLL_S = 5.0
 
 
 class _DueWorker(ABC, Generic[T]):
-    """An error with one thing does not stop the others: it is tried again at the next poll.
+    """A loop that processes what is due; an item that fails is tried again at the next poll.
 
-    work_name: of one such thing, for the log
+    Attributes:
+        work_name: What one item is called in the log.
     """
 
     work_name: ClassVar[str]
@@ -42,15 +43,19 @@ class _DueWorker(ABC, Generic[T]):
     _log: structlog.typing.FilteringBoundLogger
 
     async def run(self) -> Never:
-        """Do what is due, until cancelled. What came due while no server ran is done at once."""
+        """Process what is due until cancelled, including what fell due while no server ran."""
         await run_loop(
             self.work_once, self.poll_s, f"{self.work_name}s_wait", (RecordsUnavailable,)
         )
 
     async def work_once(self) -> bool:
-        """Everything that is due, each once; whether any was done.
+        """Process every due item once.
 
-        raises: RecordsUnavailable when the list of what is due cannot be read
+        Returns:
+            Whether any item was processed.
+
+        Raises:
+            RecordsUnavailable: The list of due items cannot be read.
         """
         done = 0
         for one in await self._due():
@@ -68,23 +73,21 @@ class _DueWorker(ABC, Generic[T]):
 
     @abstractmethod
     async def _due(self) -> Sequence[T]:
-        """What is due now, the longest due first."""
+        """Return what is due now, the longest overdue first."""
 
     @abstractmethod
     async def _execute(self, due: T) -> bool:
-        """Whether there was something left to do."""
+        """Process one item and return whether there was anything left to do."""
 
     @abstractmethod
     def _log_fields(self, due: T) -> Mapping[str, Any]:
-        """They name the thing in the log."""
+        """Return the fields that identify the item in the log."""
 
 
 class ScheduledChangeWorker(_DueWorker[DueChange]):
-    """Executes scheduled changes of flags when their time has come.
+    """The worker that executes scheduled changes of flags when they are due.
 
-    Of several servers the first executes a change; the others find it done.
-
-    project_of: a project by its id
+    If several servers run it, the first one executes a change and the others find it done.
     """
 
     work_name, poll_s = "scheduled_change", CHANGES_POLL_S
@@ -132,10 +135,9 @@ class _NotAnswered(Exception):
 
 
 class RollbackWorker(_DueWorker[DueCheck]):
-    """Switches flags off whose rollback conditions hold; checks one flag after another.
+    """The worker that switches off flags whose rollback conditions hold, checking one at a time.
 
-    project_of: a project by its id
-    source:     flags.md section 17
+    Source: flags.md section 17.
     """
 
     work_name, poll_s = "rollback_check", CHECKS_POLL_S
@@ -169,7 +171,7 @@ class RollbackWorker(_DueWorker[DueCheck]):
         try:
             met = await self._met(flag, project)
         except _NotAnswered:
-            return True  # once the lease is over it is due again
+            return True  # due again when the lease has expired
         if met is None:
             await self._checks.passed(due, self._now())
         elif await self._checks.roll_back(due, project, met, self._now()):
@@ -180,7 +182,11 @@ class RollbackWorker(_DueWorker[DueCheck]):
         return True
 
     async def _met(self, flag: StoredFlag, project: Project) -> MetCondition | None:
-        """The first condition that holds. raises: _NotAnswered when none does and one may"""
+        """Return the first condition that holds.
+
+        Raises:
+            _NotAnswered: No condition is known to hold, and at least one got no answer.
+        """
         unanswered = False
         for raw in listed_conditions(flag.rollback_conditions):
             try:
@@ -203,7 +209,7 @@ class RollbackWorker(_DueWorker[DueCheck]):
         return await self._rolling.of(project, condition.metric, span)
 
     def _failed(self, flag: StoredFlag, error: Exception) -> None:
-        """An expected error is logged in one line, an unexpected one with its traceback."""
+        """Log an expected error in one line, an unexpected one with its traceback."""
         expected = isinstance(error, EventStoreUnavailable | Invalid | ValueError)
         self._log.warning(
             "rollback_condition_failed",

@@ -1,6 +1,6 @@
 """API of the blast radius: how many persons or groups a release condition would reach.
 
-source: flags.md section 15
+Source: flags.md section 15.
 """
 
 from typing import Annotated, Any
@@ -65,9 +65,12 @@ class BlastRadiusApi(Controller):
     async def reach(
         self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]
     ) -> BlastRadiusBody:
-        """The body has the `condition`, whose rollout is ignored, and for groups the
-        `group_type_index`. `condition: null` matches all. Or it holds the writable fields of a
-        flag: then all `groups` of its `filters` count, and their `aggregation_group_type_index`."""
+        """Send one `condition`, or the writable fields of a flag.
+
+        The rollout of a `condition` is ignored; `condition: null` matches all. For groups, send the
+        `group_type_index` too. Of a flag's fields, all `groups` of its `filters` count, together
+        with their `aggregation_group_type_index`.
+        """
         body = await request.values()
         if body.form:
             raise Invalid("Send the condition as JSON, not as a form.")

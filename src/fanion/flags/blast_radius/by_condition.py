@@ -1,11 +1,10 @@
-"""How many persons or groups each condition of a flag reaches, and how many are already taken by
-what is evaluated before it.
+"""Counts per condition of a flag: whom it reaches, and whom earlier conditions have taken.
 
-Whom a percentage lets in depends on the flag's key and the subject's id, which the event store does
-not hold: a share counts as that part of the subjects. One subject has one place in all rollouts of
-a flag, so of 50 % below 30 % only 20 % are new.
+Whom a percentage includes depends on the flag's key and the subject's id, which the event store
+does not hold, so a percentage counts as that share of the subjects. A subject has the same bucket
+in all rollouts of a flag, so 50 % after 30 % adds only 20 %.
 
-source: flags.md sections 3 and 4
+Source: flags.md sections 3 and 4.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +20,9 @@ from fanion.flags.engine.definition import Condition, Rules
 from fanion.properties.filters import FlagIs, Leaf, Property
 from fanion.properties.match import Moment, PropertyTest, all_of, always, never, property_test
 
-# Each takes 10 ms of the event store for 200,000 persons, and is a bit of a 64-bit number.
+# A condition takes the event store 10 ms for 200,000 persons, and one bit of a 64-bit number.
 CONDITIONS_MAX = 50
-# Which of the conditions a person matches, in so many ways at most: a second of a thread.
+# Combinations of matching conditions; so many take a second in a thread.
 COMBINATIONS_MAX = 100_000
 
 _COUNT = """
@@ -36,16 +35,18 @@ _COUNT = """
 GROUP BY is_decided, matched
    LIMIT {limit}
 """
-# Whether the super group decides; bit n for the step n that matches.
+# Whether the super group decides, and a number in which bit n is set if step n matches.
 Combination = tuple[bool, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A condition in the order of evaluation. place: in the stored order
+    """A condition in the order of evaluation.
 
-    leaves: None when they ask for another flag, which nothing stored answers
-    share:  percent
+    Attributes:
+        place: The position in the stored order.
+        leaves: None if one refers to another flag, which no stored data can answer.
+        share: Percent.
     """
 
     place: int
@@ -55,9 +56,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """early:         whom the first super group decides before all conditions: who has this
-                   property, all or none
-    holdout_share: percent, whom the first holdout decides then
+    """The conditions of a flag in the order of evaluation, with what precedes them.
+
+    Attributes:
+        early: Whom the first super group decides: those with this property, all or none.
+        holdout_share: Percent that the first holdout takes after that.
     """
 
     steps: Sequence[Step]
@@ -71,20 +74,21 @@ class Ladder:
 
     @property
     def is_exact(self) -> bool:
-        """Whether no percentage decides."""
+        """Return whether no percentage affects the counts."""
         shares = [self.holdout_share, *(step.share for step in self.steps)]
         return all(share in (0, 100) for share in shares)
 
 
 @dataclass(slots=True)
 class Counts:
-    """Of those that a condition matches.
+    """Counts of the subjects that a condition matches.
 
-    decided: by the super group
-    above:   the sum of the shares that the others had before, in percent
-    added:   the sum of what it adds
-    left:    to whom what is above leaves anything
-    gaining: to whom it adds anything
+    Attributes:
+        decided: Subjects that the super group decides.
+        above: The sum, over the others, of the percentage that earlier conditions have taken.
+        added: The sum, over the others, of the percentage that this condition adds.
+        left: Subjects that earlier conditions have not taken entirely.
+        gaining: Subjects of whom this condition adds a percentage.
     """
 
     matches: int = 0
@@ -97,7 +101,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ConditionReach:
-    """None for what cannot be counted, as conditions on other flags and what they take away"""
+    """Whom one condition reaches.
+
+    None means unknown: for conditions on other flags, and for what these take from later ones.
+    """
 
     matches: int | None
     already_taken: int | None
@@ -107,7 +114,13 @@ class ConditionReach:
 
 @dataclass(frozen=True, slots=True)
 class LadderReach:
-    """decided_early, held_out: before all conditions; conditions: in the stored order"""
+    """Whom each condition of a flag reaches.
+
+    Attributes:
+        decided_early: Subjects that the super group decides before all conditions.
+        held_out: Subjects that the holdout takes before all conditions.
+        conditions: In the stored order.
+    """
 
     total: int
     decided_early: int
@@ -116,7 +129,11 @@ class LadderReach:
 
 
 def ladder_of(rules: Rules) -> Ladder:
-    """raises: Invalid for more than can be counted in one request"""
+    """Return the ladder of a flag's rules.
+
+    Raises:
+        Invalid: There is more than one request can count.
+    """
     conditions = rules.conditions
     for name, count, at_most in (
         ("groups", len(conditions), CONDITIONS_MAX),
@@ -161,10 +178,13 @@ def ladder_statement(
     runs: Mapping[int, UUID],
     now: datetime,
 ) -> CountStatement:
-    """Of a row for each combination: as in `Combination`, and how many persons have it.
+    """Return the statement that counts the persons for each Combination, one per row.
 
-    runs:   under which the members of `stored_cohorts` lie
-    raises: ValueError when the criteria of a cohort have no live answer
+    Args:
+        runs: Cohort id → the run under which the members of `stored_cohorts` were uploaded.
+
+    Raises:
+        ValueError: The criteria of a cohort cannot be tested live.
     """
     compiler = CountCompiler(cohorts, runs, now)
     early = ladder.early
@@ -184,7 +204,7 @@ def ladder_statement(
 
 
 class LadderTests:
-    """Finds the combination of one subject, as the statement does."""
+    """Tests that compute the combination of one group, like the statement does for persons."""
 
     def __init__(self, ladder: Ladder) -> None:
         self._tests = [_all(step.leaves) for step in ladder.steps]
@@ -208,10 +228,13 @@ def _constant(answer: bool) -> PropertyTest:
 
 
 def reach_of(ladder: Ladder, found: Mapping[Combination, int]) -> LadderReach:
-    """Shares of the subjects are rounded.
+    """Return whom each condition reaches; shares of the subjects are rounded.
 
-    found:  how many have each combination
-    raises: Invalid for too many of them
+    Args:
+        found: The number of subjects with each combination.
+
+    Raises:
+        Invalid: There are too many combinations.
     """
     if len(found) > COMBINATIONS_MAX:
         detail = f"The groups match in more than {COMBINATIONS_MAX:,} combinations."
@@ -244,7 +267,11 @@ def _counted(ladder: Ladder, found: Mapping[Combination, int]) -> Sequence[Count
 
 
 def _add(counts: Counts, number: int, share: float, above: float | None) -> None:
-    """above: None for those whom the super group decides"""
+    """Add subjects to the counts.
+
+    Args:
+        above: The highest earlier share in percent; None for subjects that the super group decides.
+    """
     counts.matches += number
     if above is None:
         counts.decided += number
@@ -256,7 +283,11 @@ def _add(counts: Counts, number: int, share: float, above: float | None) -> None
 
 
 def _reached(counts: Counts, share: float, held: float) -> ConditionReach:
-    """held: the part of the subjects that the holdout takes"""
+    """Return the reach from the counts.
+
+    Args:
+        held: The share of the subjects that the holdout takes, from 0 to 1.
+    """
     undecided = counts.matches - counts.decided
     taken = counts.decided + held * undecided + (1 - held) * counts.above / 100
     is_over = held >= 1 or counts.left == 0 or (share > 0 and counts.gaining == 0)

@@ -1,10 +1,9 @@
-"""A release condition, read from a request, and the ClickHouse statement that counts the persons
-for whom it holds in evaluation.
+"""A release condition, read from a request, and the ClickHouse statement that counts its persons.
 
-A cohort on properties is compared live; of a static one, and of one on events, the members of the
-last calculation count, which lie in `cohort_inputs`.
+A cohort that is defined by properties is compared live. For a static cohort, and one with events,
+the members of the last calculation count, which are in `cohort_inputs`.
 
-source: flags.md sections 5, 7 and 15
+Source: flags.md sections 5, 7 and 15.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +45,7 @@ from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 
 LEAVES_MAX = 200
-# Two paths to one cohort write it out twice: this bounds what many diamonds may grow to.
+# A cohort that is reached on two paths is written out twice; this bounds that growth.
 CONDITIONS_MAX = 1_000
 
 _COUNT = """
@@ -63,8 +62,11 @@ _GROUP_KEY = "$group_key"
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """conditions: of which one must hold; all leaves of it must
-    group_type_index: None asks about persons
+    """The release conditions to count.
+
+    Attributes:
+        conditions: One of them must match, that is, all its leaves.
+        group_type_index: None to count persons.
     """
 
     conditions: Sequence[Sequence[Leaf]]
@@ -75,14 +77,14 @@ class Reach:
         return list(chain.from_iterable(self.conditions))
 
     def group_test(self) -> PropertyTest:
-        """Of a group's properties, with its key as `$group_key`."""
+        """Return the test for a group's properties, which include its key as `$group_key`."""
         tests = [_group_test(condition) for condition in self.conditions]
         return any_of(tests) if tests else never
 
 
 @dataclass(frozen=True, slots=True)
 class CountStatement:
-    """Of one row: how many persons there are, and how many the condition reaches."""
+    """A statement that returns one row: the number of persons, and how many of them match."""
 
     text: str
     parameters: Mapping[str, Any]
@@ -103,10 +105,13 @@ def _group_test(leaves: Sequence[Leaf]) -> PropertyTest:
 
 
 def read_reach(body: object, flag_fields: Sequence[str]) -> Reach:
-    """Of one `condition`, or of a flag as it is written.
+    """Read one `condition`, or the writable fields of a flag.
 
-    flag_fields: the names of a flag's writable fields
-    raises:      Invalid
+    Args:
+        flag_fields: The names of a flag's writable fields.
+
+    Raises:
+        Invalid: The body cannot be read.
     """
     if not isinstance(body, dict):
         raise _missing()
@@ -130,7 +135,7 @@ def _reach_of_flag(body: dict[str, Any]) -> Reach:
     filters = {} if body.get("filters") is None else body["filters"]
     if not isinstance(filters, dict):
         raise Invalid("The filters must be an object.", attr="filters")
-    # Filters without groups are the one group that they mean.
+    # Older filters without groups stand for one group.
     groups = filters.get("groups", [{"properties": filters.get("properties")}])
     if not isinstance(groups, list):
         raise Invalid("groups must be a list", attr="filters")
@@ -144,7 +149,7 @@ def _reach_of_flag(body: dict[str, Any]) -> Reach:
 
 
 def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
-    """attr: the field that the conditions come from"""
+    """Read the conditions from the field `attr`."""
     raw = [_properties(condition, attr) for condition in conditions]
     for name, count in (("properties", sum(map(len, raw))), ("groups", len(raw))):
         if count > LEAVES_MAX:
@@ -161,7 +166,7 @@ def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
 
 
 def _require_known_names(condition: Mapping[str, Any], attr: str) -> None:
-    """With a misspelt name every person would count. raises: Invalid"""
+    """Raise Invalid for an unknown name: with a misspelt name every person would count."""
     require_known(condition, OF_GROUP, attr)
     for leaf, at in conditions(condition, attr):
         require_known(leaf, OF_PROPERTY, at)
@@ -217,7 +222,7 @@ def _group_type_index(raw: object, attr: str) -> int | None:
 
 
 def stored_cohorts(asked: Sequence[Leaf], cohorts: ProjectCohorts) -> Sequence[int]:
-    """Ids of the cohorts whose members the statement will look up, each once."""
+    """Return the ids of the cohorts whose members the statement will look up, each once."""
     seen: dict[int, bool] = {}
     waiting = list(asked)
     while waiting:
@@ -238,10 +243,14 @@ def count_statement(
     runs: Mapping[int, UUID],
     now: datetime,
 ) -> CountStatement:
-    """asked: conditions of which one must hold; all leaves of it must
-    runs:  under which the members of `stored_cohorts` lie
+    """Return the statement that counts the persons whom the conditions reach.
 
-    raises: ValueError when the criteria of a cohort have no live answer
+    Args:
+        asked: One of these conditions must match, that is, all its leaves.
+        runs: Cohort id → the run under which the members of `stored_cohorts` were uploaded.
+
+    Raises:
+        ValueError: The criteria of a cohort cannot be tested live.
     """
     compiler = CountCompiler(cohorts, runs, now)
     conditions = [f"({' AND '.join(map(compiler.condition, leaves)) or '1'})" for leaves in asked]

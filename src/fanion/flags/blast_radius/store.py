@@ -1,4 +1,4 @@
-"""Persons counted by the event store, which mirrors them; groups counted by the records."""
+"""Blast radius counts: persons in the event store, which mirrors them, groups in the records."""
 
 import asyncio
 from collections import Counter
@@ -42,12 +42,12 @@ from fanion.projects.model import Project
 from fanion.properties.filters import InCohort, Leaf
 from fanion.properties.match import Moment, PropertyTest
 
-SECONDS_MAX = 20  # a request waits
-# Groups read at a time: 20 ms of a thread.
+SECONDS_MAX = 20  # a request waits for it
+# Groups per read, which take 20 ms in a thread.
 GROUPS_READ_MAX = 5_000
 
-# Members of a cohort are uploaded to the event store once in this time: 100,000 take 0.2 s. Merges
-# of persons show in the count after it; a new calculation or import of the cohort at once.
+# A cohort's members are uploaded to the event store at most once in this time; 100,000 take 0.2 s.
+# Merges of persons show in the count afterwards, a new calculation or import at once.
 UPLOAD_TTL_S = 300
 UPLOADS_MAX = 1_000  # cohorts
 
@@ -65,7 +65,13 @@ class Radius:
 
 @dataclass(frozen=True, slots=True)
 class _Upload:
-    """version: of the members; run: under which they lie; until: of the monotonic clock"""
+    """A cohort's members in the event store.
+
+    Attributes:
+        version: The version of the members.
+        run: The id under which they were uploaded.
+        until: When the upload expires, on the monotonic clock.
+    """
 
     version: int
     run: UUID
@@ -74,7 +80,10 @@ class _Upload:
 
 @dataclass(frozen=True, slots=True)
 class BlastRadius:
-    """raises (every call): Invalid, EventStoreUnavailable, RecordsUnavailable"""
+    """Counts whom release conditions reach.
+
+    Every call may raise Invalid, EventStoreUnavailable or RecordsUnavailable.
+    """
 
     records: Records
     events: EventStore
@@ -117,7 +126,7 @@ class BlastRadius:
     async def _cohorts(
         self, project_id: int, asked: Sequence[Leaf]
     ) -> tuple[ProjectCohorts, Mapping[int, UUID]]:
-        """All cohorts of the project, if the leaves ask for any, and where the members lie."""
+        """Return the project's cohorts, if a leaf uses any, and the runs with their members."""
         known = ProjectCohorts({})
         if any(isinstance(leaf, InCohort) for leaf in asked):
             async with self.records.read() as connection:
@@ -129,7 +138,11 @@ class BlastRadius:
     async def _columns(
         self, statement: Callable[[], CountStatement], attr: str
     ) -> Sequence[Sequence[int]]:
-        """attr: the field that the conditions come from"""
+        """Run a statement and return its columns.
+
+        Args:
+            attr: The field that the conditions come from.
+        """
         try:
             one = statement()
             found = await self.events.ask(one.text, one.parameters, SECONDS_MAX, estimated=False)
@@ -142,7 +155,7 @@ class BlastRadius:
         return found.columns
 
     async def _run_of(self, project_id: int, cohort_id: int) -> UUID:
-        """Under which the members of a cohort lie in the event store."""
+        """Return the run under which a cohort's members are in the event store."""
         wanted = (_cohort.project_id == project_id, _cohort.id == cohort_id)
         found = await self.records.fetch(select(_cohort.version).where(*wanted))
         version = found[0].version if found else 0
@@ -157,7 +170,10 @@ class BlastRadius:
         return known.run
 
     async def _upload(self, cohort_id: int, version: int, run: UUID) -> None:
-        """As one text: with a row for each of 100,000 members it took twice as long."""
+        """Upload a cohort's members, read as one text.
+
+        With one row for each of 100,000 members it took twice as long.
+        """
         page = (
             select(cast(person_keys.c.uuid, Text).label("uuid"), _member.person_id)
             .join(person_keys, person_keys.c.person_id == _member.person_id)

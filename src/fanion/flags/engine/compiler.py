@@ -1,9 +1,9 @@
-"""A flag as one Python function that picks among decisions made beforehand.
+"""Compilation of a flag into one Python function that picks among prepared decisions.
 
-Evaluation allocates nothing: every answer a flag can give exists before the first request,
-and a hash is computed only where it can change the answer.
+Evaluation allocates nothing: every answer that a flag can give exists before the first request, and
+a hash is computed only where it can change the answer.
 
-source: flags.md section 4
+Source: flags.md section 4.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,20 +31,21 @@ from fanion.properties.filters import Leaf, Property
 from fanion.properties.match import Properties, all_of
 from fanion.properties.values import MISSING
 
-# identity: the bytes that are hashed, of a person or of a group
+# The second parameter is the identity that is hashed, of a person or of a group.
 Program = Callable[[Properties, bytes, EvaluationRun], Decision]
-# A step before the conditions; None lets the next one decide.
+# A step before the conditions; None passes to the next step.
 _Step = Callable[[Properties, bytes, EvaluationRun], Decision | None]
-# Lowest digest inside, lowest digest above, and the decision for a variant hash in between.
+# The lowest digest inside, the lowest digest above, and the decision for digests in between.
 _Shares = tuple[tuple[bytes, bytes, Decision], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """One condition.
+    """One compiled condition.
 
-    limit:  the lowest digest that is left out; None admits every subject
-    shares: empty without variants
+    Attributes:
+        limit: The lowest digest that is excluded; None includes every subject.
+        shares: Empty if the flag has no variants.
     """
 
     test: EvaluationTest | None
@@ -61,7 +62,11 @@ def compile_program(
     leaf_test: Callable[[Leaf], EvaluationTest],
     group_types: Mapping[int, str],
 ) -> Program:
-    """leaf_test: how a leaf of this project's flags is tested; its ValueError passes through."""
+    """Compile a flag into a program.
+
+    Args:
+        leaf_test: Returns the test for a leaf; its ValueError is passed on.
+    """
     choose = _conditions_program(flag, rules, leaf_test)
     steps = _steps(flag, rules, leaf_test)
     return for_subject(flag, rules, group_types, _after(steps, choose) if steps else choose)
@@ -70,7 +75,7 @@ def compile_program(
 def for_subject(
     flag: Flag, rules: Rules, group_types: Mapping[int, str], program: Program
 ) -> Program:
-    """Gives a program what the flag goes by: the group, the device, the former identity."""
+    """Wrap a program to receive what the flag buckets by: group, device or former identity."""
     if rules.group_type_index is not None:
         return _for_group(group_types.get(rules.group_type_index), program)
     if flag.keeps_experience and rules.uses_hash:
@@ -79,10 +84,7 @@ def for_subject(
 
 
 def evaluation_order(conditions: Sequence[Condition]) -> list[int]:
-    """Conditions that force a variant go first; otherwise the stored order counts.
-
-    returns: places in the stored order
-    """
+    """Return positions in the stored order, conditions that force a variant first."""
     return sorted(range(len(conditions)), key=lambda place: conditions[place].variant is None)
 
 
@@ -104,7 +106,7 @@ def _conditions_program(
 
 
 def _single(prefix: bytes, condition: _Compiled) -> Program:
-    """Most flags have one condition: the general loop without the loop."""
+    """Return the program for one condition, which most flags have, without the general loop."""
     test, limit, shares = condition.test, condition.limit, condition.shares
     hit, unmatched, outside = condition.hit, condition.unmatched, condition.outside
 
@@ -119,7 +121,7 @@ def _single(prefix: bytes, condition: _Compiled) -> Program:
 
 
 def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
-    """As `_several`, without the loop: a rule and what holds for all other subjects."""
+    """Return the program for two conditions (a rule and a fallback), without the general loop."""
     test, limit, shares = first.test, first.limit, first.shares
     hit, outside = first.hit, first.outside
     test_2, limit_2, shares_2 = second.test, second.limit, second.shares
@@ -141,7 +143,10 @@ def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
 
 
 def _several(prefix: bytes, conditions: Sequence[_Compiled]) -> Program:
-    """The first that matches wins; being outside a rollout outweighs not matching at all."""
+    """Return the program for any number of conditions: the first match wins.
+
+    If none matches, being outside a rollout takes precedence over not matching.
+    """
     listed = tuple((c.test, c.limit, c.shares, c.hit, c.unmatched, c.outside) for c in conditions)
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
@@ -195,7 +200,10 @@ def _limit(condition: Condition) -> bytes | None:
 def _shares(
     variants: Sequence[Variant], reason: DecisionReason, index: int, payloads: Mapping[str, Any]
 ) -> _Shares:
-    """Running bounds in stored order, added up as every SDK does, rounding included."""
+    """Return the variants' running bounds in stored order.
+
+    They are added up as every SDK does, including rounding.
+    """
     shares: list[tuple[bytes, bytes, Decision]] = []
     low = 0.0
     for variant in variants:
@@ -237,7 +245,10 @@ def _after(steps: Sequence[_Step], program: Program) -> Program:
 def _super_step(
     flag: Flag, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
 ) -> _Step:
-    """Early access: a property that is set decides alone, without one the percentage does."""
+    """Return the step for early access: if the property is set it decides, else the step passes.
+
+    Without a property the percentage decides.
+    """
     on = _on(None, DecisionReason.SUPER_CONDITION_VALUE, 0, rules.payloads)
     off = Decision(False, DecisionReason.SUPER_CONDITION_VALUE, 0)
     if not condition.leaves:
@@ -260,7 +271,10 @@ def _super_step(
 
 
 def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
-    """Who is held out is the same for every flag: the hash leaves the flag's key out."""
+    """Return the step for the holdout, whose hash excludes the flag's key.
+
+    Therefore the same subjects are held out of every flag.
+    """
     limit, prefix = _limit(holdout), key_prefix(flag.key)
     reason = DecisionReason.HOLDOUT_CONDITION_VALUE
     held = _on(holdout.variant, reason, 0, rules.payloads)
@@ -275,7 +289,10 @@ def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
 
 
 def _for_group(type_name: str | None, program: Program) -> Program:
-    """The request's group takes the person's place, or the flag is off."""
+    """Return a program that evaluates the request's group instead of the person.
+
+    The flag is off if the request has no such group.
+    """
     if type_name is None:
         return lambda properties, identity, run: NO_GROUP_TYPE
 
@@ -287,7 +304,7 @@ def _for_group(type_name: str | None, program: Program) -> Program:
 
 
 def _by_device(program: Program) -> Program:
-    """The device's id is hashed; the distinct id where the request has no device."""
+    """Return a program that hashes the device id, or the distinct id if there is no device."""
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         return program(properties, run.device or identity, run)
@@ -296,7 +313,10 @@ def _by_device(program: Program) -> Program:
 
 
 def _with_former_identity(key: str, program: Program) -> Program:
-    """The distinct id of before the login is hashed; conditions still see the present one."""
+    """Return a program that hashes the distinct id from before the login.
+
+    Conditions still see the current distinct id.
+    """
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         if run.hash_keys is None:

@@ -1,5 +1,7 @@
-"""Conditions on cohorts and on other flags, compiled next to those on properties; and what the
-conditions of a flag may read, known when it is loaded."""
+"""Conditions on cohorts and on other flags, compiled like those on properties.
+
+Also determines, when a flag is loaded, which values its conditions may read.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,22 +31,24 @@ from fanion.properties.match import (
     property_test,
 )
 
-# ProjectCohorts inside cohorts; deeper chains can only be made by hand.
+# Cohorts inside cohorts; deeper chains can only be made by hand.
 COHORT_DEPTH_MAX = 50
 
 EvaluationTest = Test[EvaluationRun]
 _T = TypeVar("_T")
 
-# Always known: the request says it.
+# Always known, because they follow from the request.
 _IMPLIED = frozenset({"distinct_id", "$group_key"})
 _NONE: Final[frozenset[Any]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class CohortDefinition:
-    """tree: the criteria of a dynamic cohort; None for a static one.
+    """A cohort as flags use it.
 
-    problem: why the criteria cannot be read; flags that use the cohort cannot be computed
+    Attributes:
+        tree: The criteria of a dynamic cohort; None for a static one.
+        problem: Why the criteria cannot be read. Flags that use the cohort cannot be computed.
     """
 
     id: int
@@ -56,10 +60,13 @@ class CohortDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """person:     names of person properties
-    cohorts:    ids of cohorts whose stored members matter
-    groups:     group type name → names of group properties
-    continuity: keys of flags whose stored distinct ids matter
+    """The values that conditions may read.
+
+    Attributes:
+        person: Names of person properties.
+        cohorts: Ids of cohorts whose stored members matter.
+        groups: Group type name → names of group properties.
+        continuity: Keys of flags whose stored distinct ids matter.
     """
 
     person: frozenset[str] = _NONE
@@ -69,7 +76,7 @@ class Reads:
 
 
 def compile_cohort(row: CohortRow) -> CohortDefinition:
-    """Never fails: for criteria that cannot be read, the definition holds the problem."""
+    """Compile a cohort; if its criteria cannot be read, the definition holds the problem."""
     if row.is_static:
         return CohortDefinition(row.id, is_static=True)
     try:
@@ -79,13 +86,13 @@ def compile_cohort(row: CohortRow) -> CohortDefinition:
 
 
 class ProjectCohorts:
-    """All cohorts of a project, as conditions of flags see them.
+    """All cohorts of a project, as the conditions of flags use them.
 
-    A cohort on properties is tested live. A static one, and one that asks for events at any
-    depth, is answered from its stored members. A deleted or unknown one has no members, and
-    the negated condition matches no person either.
+    A cohort that is defined by properties is tested live. A static cohort, and one whose criteria
+    include events at any depth, is answered from its stored members. A deleted or unknown cohort
+    has no members, and the negated condition matches no person either.
 
-    source: flags.md sections 1 and 7, cohorts.md sections 8 and 16
+    Source: flags.md sections 1 and 7, cohorts.md sections 8 and 16.
     """
 
     def __init__(self, definitions: Mapping[int, CohortDefinition]) -> None:
@@ -94,7 +101,11 @@ class ProjectCohorts:
         self._compiling: list[int] = []
 
     def test(self, leaf: InCohort) -> EvaluationTest:
-        """raises: ValueError when the criteria are unreadable, endless or too deep"""
+        """Return the test for a condition on a cohort.
+
+        Raises:
+            ValueError: The cohort's criteria are unreadable, circular or too deep.
+        """
         definition = self.existing(leaf.cohort_id)
         if definition is None:
             return never
@@ -108,7 +119,7 @@ class ProjectCohorts:
         return None if definition is None or definition.deleted else definition
 
     def is_stored(self, definition: CohortDefinition) -> bool:
-        """Whether membership is looked up: static, or on events here or in a nested cohort."""
+        """Return whether members are looked up: for static cohorts, and events at any depth."""
         if definition.is_static:
             return True
         return any(
@@ -118,7 +129,7 @@ class ProjectCohorts:
         )
 
     def _reachable(self, definition: CohortDefinition) -> list[ConditionGroup]:
-        """Criteria of the cohort and of every dynamic one inside, each once."""
+        """Return the criteria of the cohort and of every dynamic cohort it contains, each once."""
         trees: list[ConditionGroup] = []
         seen, waiting = {definition.id}, [definition]
         while waiting:
@@ -160,9 +171,13 @@ class ProjectCohorts:
 def leaf_test(
     leaf: Leaf, cohorts: ProjectCohorts, find_flag: Callable[[str], Flag]
 ) -> EvaluationTest:
-    """find_flag: from the name in a condition to the flag it means.
+    """Return the test for one leaf of a condition.
 
-    raises: ValueError when the leaf cannot be tested
+    Args:
+        find_flag: Returns the flag that a condition names.
+
+    Raises:
+        ValueError: The leaf cannot be tested.
     """
     if isinstance(leaf, InCohort):
         return cohorts.test(leaf)
@@ -188,9 +203,11 @@ def _member_test(cohort_id: int) -> EvaluationTest:
 
 
 def _flag_test(flag: Flag, leaf: FlagIs) -> EvaluationTest:
-    """A variant equals itself or true; case counts. A flag that is switched off is false.
+    """Return the test for a condition on another flag.
 
-    source: flags.md section 19
+    A variant matches its own key and true; case matters. A flag that is switched off is false.
+
+    Source: flags.md section 19.
     """
     key, expected = flag.key, leaf.value
     if leaf.operator != "flag_evaluates_to" or not isinstance(expected, bool | str):
@@ -217,9 +234,10 @@ def flag_reads(
     *,
     keeps_experience: bool,
 ) -> Reads:
-    """One flag's own, through cohorts as well.
+    """Return what one flag reads, including through cohorts, but not through other flags.
 
-    type_name: of a group flag whose type the project knows
+    Args:
+        type_name: The group type of a group flag, if the project knows the type.
     """
     names: set[str] = set()
     stored: set[int] = set()
@@ -262,7 +280,7 @@ def _reads(
 
 
 def _frozen(found: Collection[_T]) -> frozenset[_T]:
-    """Each empty set takes 216 bytes, and of a flag's three most are."""
+    """Return a frozen set, sharing one empty set: each takes 216 bytes, and most are empty."""
     return frozenset(found) if found else _NONE
 
 

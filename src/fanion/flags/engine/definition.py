@@ -1,6 +1,6 @@
-"""A stored flag, read once into types that evaluation need not doubt.
+"""Stored flags, parsed once into types that evaluation need not check again.
 
-source: flags.md section 2
+Source: flags.md section 2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +19,13 @@ ANYWHERE: EvaluationRuntime = "all"
 
 @dataclass(frozen=True, slots=True)
 class FlagRow:
-    """A flag as it is stored. rollout_percentage: the old column, for filters without groups.
+    """A flag as it is stored.
 
-    Whole percentages are integers, also of a flag that an earlier version has stored otherwise.
-    Of the last three None says what most flags say: by distinct id, anywhere, in every context.
+    Whole percentages are integers, even if an earlier version stored the flag otherwise. None in
+    the last three fields means the default: bucketing by distinct id, every runtime, every context.
+
+    Attributes:
+        rollout_percentage: The old column, for filters without groups.
     """
 
     id: int
@@ -44,7 +47,11 @@ class FlagRow:
 
 @dataclass(frozen=True, slots=True)
 class CohortRow:
-    """A cohort as flags ask for it. criteria: its tree of conditions; None for a static one"""
+    """A cohort as flags use it.
+
+    Attributes:
+        criteria: The tree of conditions; None for a static cohort.
+    """
 
     id: int
     criteria: Any = None
@@ -53,12 +60,13 @@ class CohortRow:
 
 @dataclass(frozen=True, slots=True)
 class FlagDefinitions:
-    """All that a project's flags are compiled from, of one snapshot of the store.
+    """Everything that a project's flags are compiled from, from one snapshot of the store.
 
-    flags:       that are not deleted, in the order in which answers list them
-    group_types: index → name
-    cohorts:     that are not deleted
-    version:     moves with every change of any of them
+    Attributes:
+        flags: Flags that are not deleted, in the order in which responses list them.
+        group_types: Group type index → name.
+        cohorts: Cohorts that are not deleted.
+        version: Increases whenever any of them changes.
     """
 
     flags: Sequence[FlagRow] = ()
@@ -69,7 +77,11 @@ class FlagDefinitions:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """All leaves must hold, then the rollout decides. rollout_percentage: None is 100"""
+    """A condition set: all leaves must match, then the rollout decides.
+
+    Attributes:
+        rollout_percentage: None means 100.
+    """
 
     leaves: tuple[Leaf, ...] = ()
     rollout_percentage: float | None = None
@@ -77,7 +89,7 @@ class Condition:
 
     @property
     def is_partial(self) -> bool:
-        """A hash never exceeds 1, so from 100 % on none is computed."""
+        """Return whether a hash is needed: at 100 % every subject is included."""
         return self.rollout_percentage is not None and self.rollout_percentage < 100
 
 
@@ -89,7 +101,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a flag's filters say. group_type_index: None for a flag that goes by person."""
+    """A flag's parsed filters.
+
+    Attributes:
+        group_type_index: None for a flag that is evaluated for persons.
+    """
 
     conditions: tuple[Condition, ...] = ()
     variants: tuple[Variant, ...] = ()
@@ -99,30 +115,33 @@ class Rules:
     holdout: Condition | None = None
 
     def leaves(self) -> Iterator[Leaf]:
-        """All that evaluation tests; of a holdout only the percentage counts."""
+        """Yield every leaf that evaluation tests; only the percentage of a holdout counts."""
         for condition in (*self.conditions, self.super_condition):
             if condition is not None:
                 yield from condition.leaves
 
     @property
     def uses_hash(self) -> bool:
-        """Whether the identifier can change the answer at all."""
+        """Return whether the identifier can change the answer at all."""
         conditions = (*self.conditions, self.super_condition, self.holdout)
         return bool(self.variants) or any(c is not None and c.is_partial for c in conditions)
 
     def flags_named(self) -> list[str]:
-        """Ids in decimal, or keys, of the flags that this one depends on."""
+        """Return the ids (in decimal) or keys of the flags that this flag depends on."""
         return [leaf.flag for leaf in self.leaves() if isinstance(leaf, FlagIs)]
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """rules: None when the stored filters cannot be read; such a flag cannot be computed.
+    """A flag with its filters parsed.
 
-    problem:   why not, in English
-    by_device: whether the device's id is hashed where the request has one
-    runtime:   where it may be evaluated: `all`, `client` or `server`
-    contexts:  it is left out where a client names others; empty for every context
+    Attributes:
+        rules: None if the stored filters cannot be read; such a flag cannot be computed.
+        problem: Why the filters cannot be read, in English.
+        by_device: Whether the device id is hashed when the request has one.
+        runtime: Where the flag may be evaluated: `all`, `client` or `server`.
+        contexts: Clients that name only other contexts do not get the flag; empty for every
+            context.
     """
 
     id: int
@@ -140,7 +159,7 @@ class Flag:
 
 
 def grouped_filters(row: FlagRow) -> dict[str, Any]:
-    """Filters without groups are written as the one group that they mean."""
+    """Return the filters with `groups`; older filters without it become the one group they mean."""
     if "groups" in row.filters:
         return dict(row.filters)
     rest = {name: value for name, value in row.filters.items() if name != "properties"}
@@ -152,13 +171,13 @@ def grouped_filters(row: FlagRow) -> dict[str, Any]:
 
 
 def payload_of(payloads: object, name: str) -> Any:
-    """Return the payload for a variant, or for `true`; null and an empty text are none."""
+    """Return the payload for a variant, or for `true`; null and empty text count as no payload."""
     payload = payloads.get(name) if isinstance(payloads, Mapping) else None
     return None if payload == "" else payload
 
 
 def compile_flag(row: FlagRow) -> Flag:
-    """Never fails: a flag with broken filters becomes one without rules."""
+    """Compile a flag; one with broken filters gets a problem instead of rules, never an error."""
     rules, problem = None, None
     try:
         rules = parse_rules(row.filters, row.rollout_percentage)
@@ -173,7 +192,7 @@ def compile_flag(row: FlagRow) -> Flag:
         version=row.version,
         active=row.active,
         deleted=row.deleted,
-        # A device has the same id before the login and after it.
+        # A device keeps its id across a login, so there is nothing to carry over.
         keeps_experience=bool(row.ensure_experience_continuity) and by_person and not by_device,
         rules=rules,
         problem=problem,
@@ -184,9 +203,10 @@ def compile_flag(row: FlagRow) -> Flag:
 
 
 def parse_rules(filters: object, rollout_percentage: float | None = None) -> Rules:
-    """Read stored filters; without a `groups` key they are one condition of the older form.
+    """Parse stored filters; without a `groups` key they are one condition of the older form.
 
-    raises: ValueError naming what cannot be read
+    Raises:
+        ValueError: Names the part that cannot be read.
     """
     filters = _object(filters, "filters")
     if "groups" in filters:
@@ -233,7 +253,7 @@ def _variant(raw: object) -> Variant:
 
 
 def _first(raw: object, name: str) -> Condition | None:
-    """Of super groups and holdouts only the first entry counts."""
+    """Return the first entry, the only one that counts for super groups and holdouts."""
     groups = _list(raw, name)
     return _condition(groups[0]) if groups else None
 

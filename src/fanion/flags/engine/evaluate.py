@@ -1,4 +1,4 @@
-"""Every flag's answer for one subject. Pure: time and stored values come from outside."""
+"""Evaluation of a project's flags for one subject. Pure: time and stored values are passed in."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -28,12 +28,16 @@ def evaluate(
     *,
     with_inactive: bool = False,
 ) -> Evaluation:
-    """Decide all active flags, or those of `keys`; unknown keys are ignored.
+    """Decide all active flags, or those in `keys`; unknown keys are ignored.
 
-    now:           aware; relative dates count back from it
-    with_inactive: also report flags that are switched off, as off and `disabled`
-    returns:       flags that cannot be computed are missing and named in `failed`
-    source:        flags.md sections 4 and 15
+    Args:
+        now: An aware time, from which relative dates count back.
+        with_inactive: Also report flags that are switched off, as off with the reason `disabled`.
+
+    Returns:
+        An evaluation that leaves out the flags that cannot be computed and names them in `failed`.
+
+    Source: flags.md sections 4 and 15.
     """
     run = EvaluationRun(subject, now)
     if keys is None:
@@ -51,15 +55,16 @@ def evaluate(
 
 
 def decide(flag_set: FlagSet, run: EvaluationRun, keys: Collection[str]) -> frozenset[str]:
-    """Fill the run's decisions with those of some flags, and of the flags that these depend on.
+    """Add the decisions of some flags, and of the flags they depend on, to the run.
 
-    returns: the keys without an answer
+    Returns:
+        The keys without an answer.
     """
     return _decide(run, _programs_of(flag_set, keys))
 
 
 def _decide(run: EvaluationRun, programs: Iterable[tuple[str, Program]]) -> frozenset[str]:
-    """Fill the run's decisions in order; returns the keys without an answer."""
+    """Add decisions to the run in the given order, and return the keys without an answer."""
     decisions: dict[str, Decision] = run.decisions
     properties, identity = run.properties, run.identity
     failed: list[str] = []
@@ -72,7 +77,7 @@ def _decide(run: EvaluationRun, programs: Iterable[tuple[str, Program]]) -> froz
 
 
 def _programs_of(flag_set: FlagSet, keys: Collection[str]) -> list[tuple[str, Program]]:
-    """The flags asked for, each after those it depends on."""
+    """Return the programs of the requested flags, each after those it depends on."""
     by_key = flag_set.by_key
     ordered = dict.fromkeys(
         step for key in keys if key in by_key for step in (*by_key[key].depends_on, key)
@@ -81,10 +86,13 @@ def _programs_of(flag_set: FlagSet, keys: Collection[str]) -> list[tuple[str, Pr
 
 
 class Needs(Struct, frozen=True, gc=False):
-    """person:     the stored properties of the person
-    cohorts:    ids of the cohorts whose stored members matter
-    groups:     (group type index, group key) whose stored properties matter
-    continuity: keys of the flags whose stored distinct ids matter
+    """The stored values that the requested flags need and the request does not contain.
+
+    Attributes:
+        person: Whether the person's stored properties are needed.
+        cohorts: Ids of the cohorts whose stored members are needed.
+        groups: (Group type index, group key) of each group whose stored properties are needed.
+        continuity: Keys of the flags whose stored distinct ids are needed.
     """
 
     person: bool = False
@@ -103,10 +111,11 @@ _NO_PROPERTIES: Mapping[str, object] = {}
 
 
 def needs(flag_set: FlagSet, subject: Subject, keys: Collection[str] | None = None) -> Needs:
-    """Compare what the flags look at with what the request itself says.
+    """Return the stored values that the flags read and the request does not contain.
 
-    subject: as the request describes it; stored values do not count
-    keys:    the flags asked for; None for all
+    Args:
+        subject: As the request describes it; stored values are ignored.
+        keys: The requested flags; None for all.
     """
     reads = flag_set.reads if keys is None else _of(flag_set, keys)
     person = not _covers(subject, reads.person)

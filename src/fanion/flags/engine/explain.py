@@ -1,7 +1,7 @@
-"""Why one flag answers as it does for one subject, condition by condition.
+"""Explanation of one flag's answer for one subject, condition by condition.
 
-Nothing is decided here: each condition, alone, is compiled and run as the flag is, and its parts
-are tested by what the compiler puts together.
+Nothing is decided here: each condition is compiled and run on its own like a flag, and its parts
+are tested by the tests that the compiler combines.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from fanion.properties.filters import FlagIs, InCohort, Leaf, Property
 from fanion.properties.match import Properties
 from fanion.properties.values import MISSING
 
-# Of what comes before the conditions, where it decides.
+# Reasons of the steps that precede the conditions, when they decide.
 _FIRST = {
     DecisionReason.SUPER_CONDITION_VALUE,
     DecisionReason.OUT_OF_ROLLOUT_BOUND,
@@ -37,10 +37,14 @@ _FIRST = {
 
 @dataclass(frozen=True, slots=True)
 class ExplainedLeaf:
-    """is_set:   whether the subject has the property; None of cohorts and flags
-    compared: the subject's value; of a cohort whether it counts the person, of a flag its value
-    source:   of a property: `sent`, `implied` or `stored`
-    matches:  None when it cannot be known now
+    """One leaf of a condition, with the value it was compared with.
+
+    Attributes:
+        is_set: Whether the subject has the property; None for cohorts and flags.
+        compared: The subject's value; for a cohort whether the person is a member, for a flag its
+            value.
+        source: For a property: `sent`, `implied` or `stored`.
+        matches: None if it cannot be known now.
     """
 
     leaf: Leaf
@@ -52,10 +56,13 @@ class ExplainedLeaf:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCondition:
-    """decision:   of this condition, if it were the flag's only one; None when it cannot be known
-    place:      in the stored order
-    position:   in the order of evaluation
-    is_reached: whether no condition before it has decided
+    """One condition, explained as if it were the flag's only one.
+
+    Attributes:
+        place: The position in the stored order.
+        position: The position in the order of evaluation.
+        is_reached: Whether no earlier condition has decided.
+        decision: The condition's own decision; None if it cannot be known.
     """
 
     condition: Condition
@@ -68,7 +75,11 @@ class ExplainedCondition:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Of the hashed text, from 0 to 1. identifier: that is hashed with the flag's key"""
+    """The subject's hashes for one flag, from 0 to 1.
+
+    Attributes:
+        identifier: The text that is hashed with the flag's key.
+    """
 
     identifier: str
     rollout: float
@@ -78,11 +89,14 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """decision:    None when the flag cannot be computed for this subject
-    problem:     why not
-    buckets:     None when the subject is not of the flag's group type, or cannot be known
-    early:       the first super group, which comes before all conditions
-    is_held_out: by the first holdout; None without one
+    """The explanation of one flag's answer.
+
+    Attributes:
+        decision: None if the flag cannot be computed for this subject.
+        problem: Why it cannot be computed.
+        buckets: None if the subject lacks the flag's group type, or if they cannot be known.
+        early: The first super group, which is evaluated before all conditions.
+        is_held_out: Whether the first holdout takes the subject; None if there is no holdout.
     """
 
     decision: Decision | None
@@ -94,7 +108,11 @@ class Explanation:
 
 
 def explain(flag_set: FlagSet, key: str, subject: Subject, now: datetime) -> Explanation:
-    """key: of a flag of the set that is switched on"""
+    """Explain a flag's answer for a subject.
+
+    Args:
+        key: The key of an active flag in the set.
+    """
     if key in flag_set.problems:
         return Explanation(None, problem=flag_set.problems[key])
     run = EvaluationRun(subject, now)
@@ -129,7 +147,7 @@ class _Explainer:
         )
 
     def _seen(self) -> tuple[Properties, bytes] | None:
-        """The properties and the identity that the flag's program is given."""
+        """Return the properties and the identity that the flag's program receives."""
         seen: list[tuple[Properties, bytes]] = []
 
         def note(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
@@ -147,12 +165,15 @@ class _Explainer:
             return None
 
     def _alone_answer(self, rules: Rules) -> Decision | None:
-        """rules: a part of the flag's own"""
         types = self._flag_set.group_types
         return self._answer(compile_program(self._flag, rules, self._test, types))
 
     def _decides(self, rules: Rules) -> bool:
-        """rules: a step before the conditions, without these"""
+        """Return whether a step that precedes the conditions decides.
+
+        Args:
+            rules: Rules with only that step.
+        """
         decision = self._alone_answer(rules)
         return decision is not None and decision.reason in _FIRST
 
@@ -197,7 +218,12 @@ class _Explainer:
     def _leaves(
         self, condition: Condition, properties: Properties | None
     ) -> tuple[ExplainedLeaf, ...]:
-        """properties: None where there is no subject, as without a group"""
+        """Explain the leaves of a condition.
+
+        Args:
+            properties: None if there is no subject, as when the request has no group of the flag's
+                type.
+        """
         if properties is None:
             return tuple(ExplainedLeaf(leaf, None, None, None, None) for leaf in condition.leaves)
         return tuple(self._leaf(leaf, properties) for leaf in condition.leaves)
@@ -241,7 +267,7 @@ class _Explainer:
         return "implied" if name == implied else "stored"
 
     def _value_of(self, name: str) -> bool | str | None:
-        """None when it cannot be known."""
+        """Return a flag's value, or None if it cannot be known."""
         flag = self._flag_set.find(name)
         if flag is None or not flag.active:
             return False

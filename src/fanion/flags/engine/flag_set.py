@@ -1,9 +1,10 @@
-"""All flags of a project, ready to be evaluated: built when a flag, cohort or group type changes.
+"""All flags of a project, ready to be evaluated.
 
-A set is immutable, so that requests share it without a lock. Before a change of a flag is stored, a
-set of the flag and those it depends on says whether it could be computed.
+A set is immutable, so requests share it without a lock. It is built again when a flag, cohort or
+group type changes. Before a changed flag is stored, a set of that flag and its dependencies tells
+whether it could be computed.
 
-source: flags.md section 19, "Flag dependencies"
+Source: flags.md section 19, "Flag dependencies".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,8 +38,9 @@ from fanion.properties.filters import InCohort, Leaf, Property
 class CompiledFlag:
     """One active flag that can be computed.
 
-    depends_on: keys of all flags that must be decided before, in an order that works
-    reads:      those of the flags it depends on included
+    Attributes:
+        depends_on: Keys of all flags that must be decided first, in a valid order.
+        reads: What the flag reads, including what the flags it depends on read.
     """
 
     key: str
@@ -49,19 +51,22 @@ class CompiledFlag:
 
 @dataclass(frozen=True, slots=True)
 class FlagSet:
-    """flags:         key → flag, for all that are not deleted, in the order given
-    by_key:        key → entry of each active computable flag, after those it depends on
-    programs:      the same, as evaluation walks through them
-    problems:      key → why, for active flags that cannot be computed
-    broken:        the keys of `problems`
-    inactive:      keys of flags that are switched off
-    group_types:   index → name
-    group_indexes: name → index
-    cohorts:       all that conditions may ask for
-    keys_by_id:    flag id in decimal → key, as conditions on flags name them
-    continuity:    keys of active flags that keep the experience of before the login
-    limited:       whether some flag is meant for certain runtimes or contexts only
-    reads:         of all entries together
+    """The compiled flags of a project.
+
+    Attributes:
+        flags: Key → flag, for all that are not deleted, in the order given.
+        by_key: Key → entry of each active computable flag, after those it depends on.
+        programs: The programs of `by_key`, in the same order.
+        problems: Key → reason, for active flags that cannot be computed.
+        broken: The keys of `problems`.
+        inactive: Keys of flags that are switched off.
+        group_types: Group type index → name.
+        group_indexes: Group type name → index.
+        cohorts: All cohorts that conditions may refer to.
+        keys_by_id: Flag id in decimal → key, because conditions name flags by id.
+        continuity: Keys of active flags with experience continuity across a login.
+        limited: Whether any flag is limited to certain runtimes or contexts.
+        reads: What all entries together read.
     """
 
     flags: Mapping[str, Flag]
@@ -79,7 +84,7 @@ class FlagSet:
     reads: Reads
 
     def find(self, name: str) -> Flag | None:
-        """Conditions name a flag by its id; what SDKs are sent names it by its key."""
+        """Return the flag that a condition names, by id (in decimal) or by key."""
         return self.flags.get(self.keys_by_id.get(name, name))
 
 
@@ -89,12 +94,13 @@ def build_flag_set(
     cohorts: Iterable[CohortDefinition] = (),
     former: FlagSet | None = None,
 ) -> FlagSet:
-    """Never fails: what cannot be computed is set aside with its problem.
+    """Compile a project's flags; flags that cannot be computed are set aside with their problem.
 
-    flags:       of one project, in the order in which answers shall list them
-    group_types: index → name
-    former:      a set with the same group types and cohorts; what it has compiled of flags
-                 that are the very same objects here is taken over
+    Args:
+        flags: Flags of one project, in the order in which responses list them.
+        group_types: Group type index → name.
+        former: A set with the same group types and cohorts. Its compiled entries are reused for
+            flags that are the very same objects here.
     """
     existing = {flag.key: flag for flag in flags if not flag.deleted}
     all_cohorts = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
@@ -138,7 +144,7 @@ class _FlagSetBuilder:
     def add_all(self) -> None:
         active = [key for key, flag in self._flags.items() if flag.active]
         sorter = TopologicalSorter({key: self._dependencies(key) for key in active})
-        with suppress(CycleError):  # what no cycle holds back is still handed out
+        with suppress(CycleError):  # flags outside every cycle are still handed out
             sorter.prepare()
         while ready := sorter.get_ready():
             for key in ready:
@@ -158,7 +164,10 @@ class _FlagSetBuilder:
             self.problems[key] = str(error)
 
     def _former_entry(self, flag: Flag) -> CompiledFlag | None:
-        """Unless it depends on other flags: what those are may have changed."""
+        """Return the former entry of an unchanged flag, unless it depends on other flags.
+
+        What a flag depends on may have changed even if the flag itself has not.
+        """
         if self._former is None or self._former.flags.get(flag.key) is not flag:
             return None
         entry = self._former.by_key.get(flag.key)
@@ -181,13 +190,16 @@ class _FlagSetBuilder:
         return CompiledFlag(flag.key, program, tuple(depends_on), self._shared(reads))
 
     def _shared(self, reads: Reads) -> Reads:
-        """The flags of a project look at the same few properties."""
+        """Return an equal Reads if there is one: a project's flags read the same few properties."""
         named = (reads.person, reads.cohorts, *reads.groups.items(), reads.continuity)
         return self._reads.setdefault(named, reads)
 
     def _leaf_test(self, leaf: Leaf) -> EvaluationTest:
-        """Equal leaves that compare with texts share a test. Others do not: 1, 1.0 and true,
-        which conditions distinguish, are equal in Python."""
+        """Return a leaf's test; equal leaves that compare with text share one.
+
+        Other leaves do not share a test, because Python considers 1, 1.0 and True equal but
+        conditions distinguish them.
+        """
         if not _compares_texts(leaf):
             return leaf_test(leaf, self.cohorts, self._flag)
         test = self._tests.get(leaf)
@@ -196,7 +208,10 @@ class _FlagSetBuilder:
         return test
 
     def _dependencies(self, key: str) -> list[str]:
-        """Active flags that the conditions name; unknown ones show when they are compiled."""
+        """Return the keys of the active flags that the conditions name.
+
+        Unknown names are reported when the flag is compiled.
+        """
         rules = self._flags[key].rules
         named = () if rules is None else rules.flags_named()
         found = (self._find(name) for name in named)
@@ -220,7 +235,7 @@ def _compares_texts(leaf: Leaf) -> bool:
 
 
 def problem_of(flag_id: int, definitions: FlagDefinitions) -> str | None:
-    """Why the flag could not be computed if it were switched on; None when it can be."""
+    """Return why the flag could not be computed if it were switched on, or None if it could."""
     rows = _by_name(definitions.flags)
     row = rows.get(str(flag_id))
     if row is None:
@@ -232,8 +247,7 @@ def problem_of(flag_id: int, definitions: FlagDefinitions) -> str | None:
 
 
 def broken_dependents(flag_id: int, former_key: str, definitions: FlagDefinitions) -> Sequence[str]:
-    """Keys of active flags that name the flag and cannot find it, now that it is deleted or
-    called otherwise."""
+    """Return the keys of active flags that refer to a flag which was deleted or renamed."""
     names = {str(flag_id), former_key}
     rows = _by_name(definitions.flags)
     return [
@@ -248,9 +262,10 @@ def broken_dependents(flag_id: int, former_key: str, definitions: FlagDefinition
 def uncomputable_flags(
     flags: Iterable[Flag], cohorts: Iterable[CohortDefinition]
 ) -> Mapping[str, str]:
-    """Key → why, of the flags that ask for a cohort which evaluation cannot read.
+    """Return why flags cannot be computed, by key, for those that use a cohort that cannot be read.
 
-    cohorts: all of the project that are not deleted
+    Args:
+        cohorts: All cohorts of the project that are not deleted.
     """
     known = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
     found = {flag.key: _unread(flag, known) for flag in flags}
@@ -269,12 +284,12 @@ def _unread(flag: Flag, cohorts: ProjectCohorts) -> str | None:
 
 
 def _by_name(flags: Sequence[FlagRow]) -> Mapping[str, FlagRow]:
-    """A condition names a flag by its id, or by its key if no id is like that."""
+    """Return flags by id (in decimal) and by key; an id takes precedence over an equal key."""
     return {**{row.key: row for row in flags}, **{str(row.id): row for row in flags}}
 
 
 def _dependencies_of(flag: Flag, rows: Mapping[str, FlagRow]) -> Sequence[Flag]:
-    """The flags that one depends on, and those that these do."""
+    """Return the flags that a flag depends on, directly or indirectly."""
     found: dict[str, Flag] = {}
     waiting = _flags_named(flag)
     while waiting:

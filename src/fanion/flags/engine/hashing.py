@@ -1,10 +1,10 @@
-"""The one function that decides every percentage.
+"""The hash function that decides every percentage.
 
-Evaluation never computes the fraction itself. A fraction grows with the digest it comes from,
-so a bound on the fraction is a bound on the digest: `fraction <= 0.3` and `digest < at_most(0.3)`
-say the same, to the last bit, and comparing bytes takes a fifth of the time.
+Evaluation never computes the fraction itself. The fraction grows with the digest it comes from, so
+a bound on the fraction is a bound on the digest: `fraction <= 0.3` and `digest < at_most(0.3)` are
+equivalent to the last bit, and comparing bytes takes a fifth of the time.
 
-source: flags.md section 3; the same numbers in every SDK and server of the family
+Source: flags.md section 3. All PostHog-compatible SDKs and servers compute the same numbers.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ HOLDOUT_PREFIX = b"holdout-"
 _DIGIT_BITS = 60
 _REST_BITS = 160 - _DIGIT_BITS
 _NUMBERS = range(1 << _DIGIT_BITS)
-# Longer than a digest, and so above all of them.
+# Compares greater than every digest, because it is longer.
 _ABOVE_ALL = b"\xff" * 21
 
-# Nearly all flags use the same few percentages. A bound takes 14 µs to find, which was half of
-# what compiling a flag took, and 53 bytes; the bounds of a flag with two variants were 265.
+# Nearly all flags use the same few percentages. Finding a bound takes 14 µs, which was half of
+# the time to compile a flag. A bound takes 53 bytes; those of a flag with two variants took 265.
 _BOUNDS_CACHED = 4_096
 
 
@@ -35,9 +35,10 @@ class _Hash(Protocol):
 
 
 def _constructor() -> Callable[[bytes], _Hash]:
-    """Python's own SHA-1 starts up faster than OpenSSL's: 0.50 µs against 0.65 µs a hash.
+    """Return Python's own SHA-1, or OpenSSL's if Python was built without it.
 
-    It also works where OpenSSL is configured to refuse SHA-1.
+    Python's own starts up faster: a hash takes 0.50 µs instead of 0.65 µs. It also works where
+    OpenSSL is configured to refuse SHA-1.
     """
     try:
         own: Callable[[bytes], _Hash] = importlib.import_module("_sha1").sha1
@@ -50,33 +51,36 @@ sha1 = _constructor()
 
 
 def bucket(key: str, identifier: str, salt: str = "") -> float:
-    """0 to 1: the position of an identifier in a flag. salt: `variant` for the choice of a variant
+    """Return the position of an identifier in a flag, from 0 to 1.
 
-    There is no separator between identifier and salt. Case counts, nothing is trimmed.
+    Identifier and salt are joined without a separator. Case matters, and nothing is trimmed.
+
+    Args:
+        salt: `variant` for the choice of a variant.
     """
     text = f"{identifier}{salt}".encode(errors="replace")
     return fraction(sha1(key_prefix(key) + text).digest())
 
 
 def fraction(digest: bytes) -> float:
-    """The first 15 hexadecimal digits, as a part of the largest such number."""
+    """Return the first 15 hexadecimal digits of a digest, divided by the largest such number."""
     return _fraction_of(int.from_bytes(digest[:8], "big") >> 4)
 
 
 @lru_cache(_BOUNDS_CACHED)
 def at_most(share: float) -> bytes:
-    """digest < at_most(share) exactly when fraction(digest) <= share"""
+    """Return the bound for which `digest < bound` exactly when `fraction(digest) <= share`."""
     return _first_digest(bisect_right(_NUMBERS, share, key=_fraction_of))
 
 
 @lru_cache(_BOUNDS_CACHED)
 def below(share: float) -> bytes:
-    """digest < below(share) exactly when fraction(digest) < share"""
+    """Return the bound for which `digest < bound` exactly when `fraction(digest) < share`."""
     return _first_digest(bisect_left(_NUMBERS, share, key=_fraction_of))
 
 
 def key_prefix(key: str) -> bytes:
-    """What precedes the identifier in a flag's hashed text."""
+    """Return the bytes that precede the identifier in a flag's hashed text."""
     return key.encode(errors="replace") + b"."
 
 
@@ -85,7 +89,7 @@ def _fraction_of(number: int) -> float:
 
 
 def _first_digest(number: int) -> bytes:
-    """The lowest digest that starts with a number of 15 hexadecimal digits."""
+    """Return the lowest digest that starts with a number of 15 hexadecimal digits."""
     if number > _NUMBERS[-1]:
         return _ABOVE_ALL
     return (number << _REST_BITS).to_bytes(20, "big")

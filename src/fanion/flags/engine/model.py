@@ -1,4 +1,4 @@
-"""The nouns of an evaluation: the decision and its reason, the subject, and one run."""
+"""The types of an evaluation: the decision and its reason, the subject, and one run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,11 +23,13 @@ class DecisionReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One of the few answers that a flag can give; all of them are made when it is loaded.
+    """One of the few answers that a flag can give; all of them are made when the flag is loaded.
 
-    value:           false, true, or the variant's key
-    payload:         as stored; None when the flag is off or there is none worth sending
-    condition_index: place of the condition in the stored order; None without one
+    Attributes:
+        value: False, True, or the variant's key.
+        payload: As stored; None when the flag is off or has no payload.
+        condition_index: The position of the condition in the stored order; None if no condition
+            decided.
     """
 
     value: bool | str
@@ -49,11 +51,11 @@ NO_GROUP_TYPE = Decision(False, DecisionReason.NO_GROUP_TYPE)
 
 
 class CannotCompute(Exception):
-    """The flag has no answer now: it is left out, and the error marker says so."""
+    """The flag has no answer now: the response leaves it out and sets its error marker."""
 
 
 class Evaluation(Struct, frozen=True, gc=False):
-    """Answers by flag key, the keys of the flags that could not be computed, and the time of it."""
+    """Decisions by flag key, the keys of the flags that could not be computed, and the time."""
 
     decisions: Mapping[str, Decision]
     failed: frozenset[str]
@@ -64,18 +66,22 @@ Stored = Mapping[str, Any]
 
 
 class Subject(Struct, frozen=True, gc=False):
-    """None stands for "could not be read", an empty value for "nothing there".
+    """The person or group that flags are evaluated for.
 
-    sent, geoip:      person properties of the request, and of the caller's address
-    stored:           of the person that owns the distinct id; {} when no person owns it
-    cohorts:          ids of the cohorts that count the person as a member, of those asked for
-    groups:           group type name → key, both as text
-    group_properties: group type name → properties of the request
-    stored_groups:    group type name → stored properties of that group
-    hash_keys:        flag key → distinct id stored for experience continuity
-    device_id:        of the request; flags that go by device hash it
+    None means that a value could not be read; an empty value means that there is nothing.
 
-    source: flags.md section 6
+    Attributes:
+        sent: Person properties in the request.
+        geoip: Properties derived from the caller's address.
+        stored: Stored properties of the person that owns the distinct id; {} if no person owns it.
+        cohorts: Ids of the requested cohorts that count the person as a member.
+        groups: Group type name → group key, both as text.
+        group_properties: Group type name → group properties in the request.
+        stored_groups: Group type name → stored properties of that group.
+        hash_keys: Flag key → distinct id stored for experience continuity.
+        device_id: The request's device id, which flags that bucket by device hash.
+
+    Source: flags.md section 6.
     """
 
     distinct_id: str
@@ -91,7 +97,7 @@ class Subject(Struct, frozen=True, gc=False):
 
 
 class OnlyKnown(dict[str, Any]):
-    """Properties of which the stored part could not be read: asking for that part has no answer."""
+    """Known properties whose stored part could not be read; any other name raises CannotCompute."""
 
     def get(self, key: str, default: Any = None) -> Any:
         try:
@@ -106,14 +112,14 @@ class OnlyKnown(dict[str, Any]):
 
 
 class EvaluationRun:
-    """One evaluation: the subject's properties merged, and the decisions made so far."""
+    """One evaluation: the subject's merged properties and the decisions made so far."""
 
     __slots__ = ("_groups", "_subject", "cohorts", "decisions", "device", "hash_keys", "identity",
                  "now", "properties")  # fmt: skip
 
     def __init__(self, subject: Subject, now: datetime) -> None:
         self.now = now
-        # Half a surrogate pair, which JSON can carry, is hashed as the question mark it prints as.
+        # JSON can carry half of a surrogate pair; it is hashed as the question mark it prints as.
         self.identity = subject.distinct_id.encode(errors="replace")
         self.properties = person_properties(subject)
         self.cohorts = subject.cohorts
@@ -125,7 +131,7 @@ class EvaluationRun:
         self._groups: dict[str, tuple[Properties, bytes] | None] = {}
 
     def group(self, type_name: str) -> tuple[Properties, bytes] | None:
-        """Properties and hashed key of the request's group of a type; None without one."""
+        """Return the properties and the hashed key of the request's group of a type, or None."""
         try:
             return self._groups[type_name]
         except KeyError:
@@ -144,7 +150,11 @@ class EvaluationRun:
 
 
 def person_properties(subject: Subject) -> Properties:
-    """Sent hides geographical hides the implied `distinct_id` hides stored, name by name."""
+    """Merge the person's properties by name.
+
+    Sent properties take precedence, then geographical ones, then the implied `distinct_id`, then
+    stored ones.
+    """
     known = {"distinct_id": subject.distinct_id, **subject.geoip, **subject.sent}
     return _merged(subject.stored, known)
 

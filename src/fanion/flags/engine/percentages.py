@@ -1,7 +1,7 @@
-"""Percentages in the filters of a flag, as they are stored and served.
+"""Percentages in a flag's filters, as stored and served.
 
-Clients in typed languages read a percentage as an integer and refuse `100.0`, which is what a
-client with floating-point numbers sends.
+Clients in typed languages read a percentage as an integer and reject `100.0`, which clients with
+only floating-point numbers send.
 """
 
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ def whole_number(value: Any) -> Any:
 def with_whole_percentages(filters: Any) -> Any:
     """Return the filters with every whole percentage as an integer; fractions stay fractions.
 
-    Payloads and values of conditions stay as they are, whatever their names, and so do filters
-    that are not an object.
+    Payloads and the values of conditions are left unchanged whatever their names, and so are
+    filters that are not an object.
     """
     if not isinstance(filters, Mapping):
         return filters
@@ -42,7 +42,7 @@ def _put(changed: dict[str, Any], filters: Mapping[str, Any], name: str, value: 
 
 
 def _sets(given: Any, name: str) -> Any:
-    """Return the list itself where nothing changes."""
+    """Return the list with whole percentages, or the same list if nothing changes."""
     if not isinstance(given, list):
         return given
     found = [_object(one, name) for one in given]

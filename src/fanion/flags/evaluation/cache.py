@@ -1,4 +1,4 @@
-"""The compiled flags of each project, in memory, rebuilt when they change."""
+"""An in-memory cache of each project's compiled flags, rebuilt when they change."""
 
 import asyncio
 import gc
@@ -23,22 +23,23 @@ T = TypeVar("T")
 
 __all__ = ["CompiledFlags", "FlagSets"]
 
-# More flags than these are compiled, or evaluated and encoded, in a thread, so that a project of
-# extreme size delays no other. Compiling takes 50 to 100 µs a flag, evaluating and encoding 2 to 7.
+# Above these numbers flags are compiled, or evaluated and encoded, in a thread, so that a project
+# of extreme size does not delay others. Compiling takes 50 to 100 µs per flag, evaluating and
+# encoding 2 to 7 µs.
 COMPILED_ON_LOOP_MAX = 50
 ANSWERED_ON_LOOP_MAX = 1_000
 # Projects whose flags are cached; the least recently used one is evicted.
 PROJECTS_MAX = 20_000
 # Projects in one statement that reads versions.
 VERSIONS_MAX = 1_000
-# How long a request waits for flags that must be read first; then the former flags answer.
+# How long a request waits for flags to be read before it is answered from the former flags.
 BUILD_WAIT_S = 0.5
-# Without former flags: 20,000 flags are read and compiled in three seconds.
+# How long it waits without former flags. Reading and compiling 20,000 flags takes three seconds.
 FIRST_BUILD_WAIT_S = 10.0
 
 
 class FlagSource(Protocol):
-    """The store of flags. Both raise RecordsUnavailable."""
+    """The store of flags; both methods raise RecordsUnavailable."""
 
     async def definitions(self, project_id: int) -> FlagDefinitions: ...
 
@@ -46,7 +47,7 @@ class FlagSource(Protocol):
 
 
 class UnavailableFlagSource:
-    """For a records store that cannot be opened: no request waits for it."""
+    """A source for when the records store cannot be opened, so that no request waits for it."""
 
     async def definitions(self, project_id: int) -> FlagDefinitions:
         raise RecordsUnavailable("the records store cannot be opened")
@@ -57,14 +58,18 @@ class UnavailableFlagSource:
 
 @dataclass(frozen=True, slots=True)
 class OfflineCopy:
-    """taken_at: when the definitions were last known to be current"""
+    """The definitions of a project's flags in an offline copy.
+
+    Attributes:
+        taken_at: When the definitions were last known to be current.
+    """
 
     definitions: FlagDefinitions
     taken_at: datetime
 
 
 class OfflineFlags(Protocol):
-    """Where definitions survive this process, for when the records store does not answer."""
+    """A store of definitions that outlives this process, for when the records are unavailable."""
 
     def put(self, project_id: int, definitions: FlagDefinitions) -> None: ...
 
@@ -73,17 +78,18 @@ class OfflineFlags(Protocol):
 
 class NoOfflineFlags:
     def put(self, project_id: int, definitions: FlagDefinitions) -> None:
-        """Nothing survives."""
+        """Discard the definitions."""
 
     async def get(self, project_id: int) -> OfflineCopy | None:
         return None
 
 
 class FlagSets:
-    """A change by this server is seen by the next request, another's within a second.
+    """The compiled flags of each project.
 
-    While the records store is down the flags that were built last keep answering, and after a
-    restart those of the offline store.
+    The next request sees a change by this server; a change by another server is seen within a
+    second. While the records store is down, the flags that were built last keep answering; after a
+    restart, those of the offline store do.
     """
 
     def __init__(
@@ -95,7 +101,7 @@ class FlagSets:
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._now = now
-        # What is read from the store is newer than this process.
+        # Whatever is read from the store is newer than this process.
         self._current_at = now()
         self._build_wait_s = build_wait_s
         self._store = store
@@ -103,7 +109,8 @@ class FlagSets:
         self._built: OrderedDict[int, CompiledFlags] = OrderedDict()
         self._building: dict[int, asyncio.Task[CompiledFlags]] = {}
         self._changes: dict[int, int] = {}
-        # Stale: changed here, so requests wait for a read. Outdated: the former flags answer.
+        # Stale flags were changed here: requests wait until they are read again. Outdated flags
+        # keep answering until they can be read.
         self._stale: set[int] = set()
         self._outdated: set[int] = set()
         self._bus = bus or ChangeBus()
@@ -111,24 +118,34 @@ class FlagSets:
 
     @property
     def age_s(self) -> float:
-        """Since all flags that are answered were known to be current: at the last poll, or when the
-        copy was made that answers in place of the store."""
+        """Return the seconds since all served flags were known to be current.
+
+        That is the time of the last poll, or of the copy that is served instead of the store.
+        """
         return max(0.0, (self._now() - self._current_at).total_seconds())
 
     def current(self) -> tuple[Collection[int], datetime]:
-        """The projects whose flags are cached and not out of date, and when that was last known."""
+        """Return the projects whose cached flags are up to date, and when that was last known."""
         return self._built.keys() - self._outdated - self._stale, self._current_at
 
     def answer_from_copy(self, taken_at: datetime) -> None:
-        """Flags as of then are answered, until the store has been polled."""
+        """Serve flags from a copy taken at `taken_at` until the first successful poll."""
         self._current_at = min(self._current_at, taken_at)
 
     async def of(self, project_id: int) -> FlagSet:
-        """raises: RecordsUnavailable when nothing is known and the store does not answer"""
+        """Return the compiled flags of a project.
+
+        Raises:
+            RecordsUnavailable: No flags are cached or copied, and the store does not answer.
+        """
         return (await self.built(project_id)).flag_set
 
     async def built(self, project_id: int) -> CompiledFlags:
-        """raises: RecordsUnavailable when nothing is known and the store does not answer"""
+        """Return the compiled flags of a project, with the definitions they were compiled from.
+
+        Raises:
+            RecordsUnavailable: No flags are cached or copied, and the store does not answer.
+        """
         built = self._built.get(project_id)
         if built is None or project_id in self._stale:
             return await self._read(project_id, built)
@@ -136,17 +153,20 @@ class FlagSets:
         return built
 
     def invalidate(self, project_id: int) -> None:
-        """The next request reads the flags again, whatever is being read now."""
+        """Make the next request read the flags again, whatever is being read now."""
         self._changes[project_id] = self._changes.get(project_id, 0) + 1
         self._building.pop(project_id, None)
         if project_id in self._built:
             self._stale.add(project_id)
 
     async def catch_up(self, ids: Collection[int] | None = None) -> None:
-        """Read what is out of date, while the former flags go on answering.
+        """Read flags that are out of date, while the former ones go on answering.
 
-        ids:    of projects whose flags may have changed; None for all that are cached
-        raises: RecordsUnavailable
+        Args:
+            ids: Projects whose flags may have changed; None for all cached projects.
+
+        Raises:
+            RecordsUnavailable: The store does not answer.
         """
         begun = self._now()
         cached = self._built.keys() | self._building.keys()
@@ -160,9 +180,9 @@ class FlagSets:
         self._current_at = begun
 
     async def _bring_to(self, project_id: int, version: int) -> None:
-        """version: that is stored"""
+        """Rebuild a project's flags unless they have the stored version."""
         building = self._building.get(project_id)
-        if building is not None:  # which may have read before the change
+        if building is not None:  # the build may have read the flags before the change
             await asyncio.shield(building)
         built = self._built.get(project_id)
         if built is None:
@@ -188,7 +208,7 @@ class FlagSets:
         if copy is None:
             return None
         compiled = await _compiled(copy.definitions)
-        # Another request may have read them at the same time, or the store may have answered.
+        # Another request may have read the copy meanwhile, or the store may have answered.
         built = self._built.get(project_id)
         if built is None:
             built = compiled
@@ -198,11 +218,11 @@ class FlagSets:
         return built
 
     def _build_once(self, project_id: int) -> "asyncio.Task[CompiledFlags]":
-        """Requests that come while the flags are read wait for the same read."""
+        """Return the running build, or start one: requests that arrive meanwhile share it."""
         task = self._building.get(project_id)
         if task is None:
             task = asyncio.create_task(self._build(project_id))
-            # All waiting requests may be gone: the error is retrieved from the task in any case.
+            # All waiting requests may be gone, so the error is always retrieved from the task.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._building[project_id] = task
         return task
@@ -237,7 +257,11 @@ class FlagSets:
 async def _wait_for_first_build(
     building: "asyncio.Task[CompiledFlags]", error: Exception
 ) -> CompiledFlags:
-    """Without former flags a request waits longer. raises: RecordsUnavailable"""
+    """Wait longer for a build, because there are no former flags to answer with.
+
+    Raises:
+        RecordsUnavailable: The flags could not be read, or not in time.
+    """
     if isinstance(error, TimeoutError):
         with suppress(TimeoutError):
             return await asyncio.wait_for(asyncio.shield(building), FIRST_BUILD_WAIT_S)
@@ -256,8 +280,11 @@ async def _compiled(
 
 
 def _without_gc(work: Callable[[], CompiledFlags]) -> CompiledFlags:
-    """A large set is a million objects without cycles: the garbage collector would walk through
-    them for half a second, while all requests wait."""
+    """Build with the garbage collector paused, and exempt the result from collection.
+
+    A large set is a million objects without cycles. The collector would take half a second to walk
+    through them, during which all requests wait.
+    """
     gc.disable()
     try:
         built = work()
@@ -268,9 +295,10 @@ def _without_gc(work: Callable[[], CompiledFlags]) -> CompiledFlags:
 
 
 async def run_offloaded(flags: int, on_loop_max: int, work: Callable[[], T]) -> T:
-    """In the event loop, or in a thread where the work would take more than a few milliseconds.
+    """Run the work in the event loop, or in a thread if it would take more than a few milliseconds.
 
-    There it shares the interpreter with the loop, which gets its turn every `interpreter.SWITCH_S`.
+    The thread shares the interpreter with the loop, which gets its turn every
+    `interpreter.SWITCH_S`.
     """
     if flags <= on_loop_max:
         return work()

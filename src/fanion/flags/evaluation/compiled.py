@@ -1,4 +1,4 @@
-"""A project's flags as stored and as compiled; after a change only what it touched is compiled."""
+"""A project's flags, stored and compiled; after a change only changed flags are compiled again."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +11,17 @@ from fanion.flags.engine.definition import Flag, FlagDefinitions, FlagRow, compi
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 
 _encode = msgspec.msgpack.Encoder().encode
-# Without types: stored values stay as they are, odd filters too.
+# Decoded without types, so that stored values stay as they are, even odd filters.
 _decode = msgspec.msgpack.Decoder().decode
 
-# A row that does not fit, such as one with a number beyond 64 bits, stays as it is.
+# A row that msgpack cannot encode, such as one with a number beyond 64 bits, stays as it is.
 Packed = bytes | FlagRow
 
 
 class PackedRows(Sequence[FlagRow]):
     """A list of rows, each decoded when it is read.
 
-    A flag of two conditions takes 509 bytes, in place of 2,810 as objects (tracemalloc).
+    A flag with two conditions takes 509 bytes instead of 2,810 as objects (tracemalloc).
     """
 
     __slots__ = ("packed",)
@@ -46,7 +46,7 @@ class PackedRows(Sequence[FlagRow]):
 
 
 def written(rows: object) -> list[msgspec.Raw | FlagRow]:
-    """Hook of a msgpack encoder for packed rows, a type that it does not know."""
+    """Encode packed rows, a type that msgpack does not know; a hook of its encoder."""
     if not isinstance(rows, PackedRows):
         raise NotImplementedError(f"{type(rows).__name__} cannot be encoded")
     return [msgspec.Raw(one) if isinstance(one, bytes) else one for one in rows.packed]
@@ -65,7 +65,11 @@ def _unpack(one: Packed) -> FlagRow:
 
 @dataclass(frozen=True, slots=True)
 class CompiledFlags:
-    """All of one version. compiled: in the order of `rows`, to be taken over at the next build"""
+    """The stored and compiled flags of one version.
+
+    Attributes:
+        compiled: In the order of `rows`, to be reused by the next build.
+    """
 
     definitions: FlagDefinitions
     flag_set: FlagSet
@@ -74,9 +78,10 @@ class CompiledFlags:
 
 
 def build(definitions: FlagDefinitions, former: CompiledFlags | None = None) -> CompiledFlags:
-    """Never fails, as build_flag_set does not.
+    """Compile a project's flags; flags that cannot be computed are set aside, never an error.
 
-    former: of the same project, whose flags are taken over where their rows are the same
+    Args:
+        former: Flags of the same project. Flags are reused if their rows are equal.
     """
     rows = PackedRows(definitions.flags)
     flags = _compiled(definitions.flags, rows, former)
@@ -103,8 +108,10 @@ def _compiled(
 
 
 def _surround_alike(definitions: FlagDefinitions, former: CompiledFlags) -> bool:
-    """Whether group types and cohorts, which conditions name, are unchanged. As bytes, because
-    1 and true are equal in Python."""
+    """Return whether group types and cohorts, which conditions name, are unchanged.
+
+    They are compared as bytes, because Python considers 1 and True equal.
+    """
     return _surroundings(definitions) == _surroundings(former.definitions)
 
 

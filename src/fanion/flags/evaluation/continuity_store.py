@@ -1,6 +1,6 @@
-"""Identities that flags hash beyond a login, in the records store.
+"""Identities that flags keep hashing across a login, in the records store.
 
-source: flags.md section 9
+Source: flags.md section 9.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,8 +48,11 @@ _OWNED = (
 
 @dataclass(frozen=True, slots=True)
 class ContinuityWrite:
-    """Keep `anon_distinct_id` for these flags: with the persons of both distinct ids, and under
-    each of the two that has no person yet."""
+    """A request to keep hashing `anon_distinct_id` for some flags.
+
+    It is stored with the persons of both distinct ids, and under each of them that has no person
+    yet.
+    """
 
     project_id: int
     distinct_id: str
@@ -60,7 +63,10 @@ class ContinuityWrite:
 async def stored_identities(
     records: Records, keys: Sequence[tuple[int, str]]
 ) -> Mapping[tuple[int, str], HashKeys]:
-    """(project id, distinct id) → identities of its person, or of the id without one."""
+    """Return the stored identities by (project id, distinct id).
+
+    They are those of the person, or of the distinct id itself as long as it has none.
+    """
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
         by_project.setdefault(project_id, []).append(distinct_id)
@@ -72,7 +78,11 @@ async def stored_identities(
 
 
 def _by_id(rows: Iterable[Row[Any]]) -> dict[str, dict[str, str]]:
-    """Identities of a person take precedence over those stored for the id before it was created."""
+    """Return identities by distinct id.
+
+    A person's identities take precedence over those stored for the id before the person was
+    created.
+    """
     found: dict[str, dict[str, str]] = {}
     for row in rows:
         stored = found.setdefault(row.distinct_id, {})
@@ -85,22 +95,25 @@ def _by_id(rows: Iterable[Row[Any]]) -> dict[str, dict[str, str]]:
 
 @dataclass(slots=True)
 class ContinuityStore:
-    """Writes identities where none was stored before.
+    """Writes identities where none is stored yet.
 
-    project_bytes_max, trim_after_bytes: of identities that wait for a person
+    Attributes:
+        project_bytes_max: Limit of a project's identities that wait for a person.
+        trim_after_bytes: Bytes written between two checks of that limit.
     """
 
     records: Records
     now: Callable[[], datetime]
     project_bytes_max: int = PROJECT_BYTES_MAX
     trim_after_bytes: int = TRIM_AFTER_BYTES
-    # By project, since its size was last checked.
+    # Bytes written by project since its size was last checked.
     _written_bytes: dict[int, int] = field(default_factory=dict)
 
     async def keep(self, keeps: Sequence[ContinuityWrite]) -> Mapping[ContinuityWrite, HashKeys]:
-        """In one transaction. Returns what is stored afterwards.
+        """Store identities in one transaction, and return what is stored afterwards.
 
-        raises: RecordsUnavailable, also when a person was merged at the same time
+        Raises:
+            RecordsUnavailable: The store does not answer, or a person was merged at the same time.
         """
         try:
             async with self.records.write() as connection:
@@ -112,7 +125,8 @@ class ContinuityStore:
         self, connection: Connection, keeps: Sequence[ContinuityWrite]
     ) -> Mapping[ContinuityWrite, HashKeys]:
         _put_records(connection, keeps)
-        # After the records, whose foreign key waits for ingestion: as ingestion does it.
+        # Written after the records, whose foreign key waits for ingestion; ingestion uses this
+        # order too.
         if waiting := _without_person(connection, keeps):
             for project_id, size in put_waiting(connection, waiting, self.now()).items():
                 self._trim(connection, project_id, size)
@@ -138,7 +152,7 @@ def _put_records(connection: Connection, keeps: Sequence[ContinuityWrite]) -> No
         for keep in keeps
         for flag in keep.flags
     ]
-    # In one order on all servers, so that two transactions cannot deadlock.
+    # All servers write in the same order, so that two transactions cannot deadlock.
     rows.sort(key=lambda row: (row["in_project"], row["other"], row["one"], row["flag"]))
     connection.execute(_first_wins(connection.dialect), rows)
 
@@ -161,7 +175,10 @@ def _without_person(
 
 
 def _first_wins(dialect: Dialect) -> Insert:
-    """One row for each person that owns one of the two ids: none for an id without a person."""
+    """Return the insert of one row for each person that owns one of the two distinct ids.
+
+    A distinct id without a person gets no row, and existing rows stay as they are.
+    """
     owners = (
         select(
             _link.project_id,
@@ -179,7 +196,7 @@ def _first_wins(dialect: Dialect) -> Insert:
 
 
 def _of_both(connection: Connection, keep: ContinuityWrite) -> HashKeys:
-    """Identities of the present id take precedence over those of the former one."""
+    """Return the identities of both ids; those of the current id take precedence."""
     ids = (keep.distinct_id, keep.anon_distinct_id)
     rows = connection.execute(_OF_IDS, {"in_project": keep.project_id, "distinct_ids": ids})
     stored = _by_id(rows)

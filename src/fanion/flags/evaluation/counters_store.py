@@ -1,4 +1,4 @@
-"""How often each flag was evaluated to which value, by day: what `EvaluationCounters` counted."""
+"""Stored counts of evaluations by flag, value and day, as counted by `EvaluationCounters`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from fanion.runtime.background import run_loop
 
 FLUSH_S = 60.0
 FLUSH_AT_END_S = 2.0
-UNWRITTEN = "flag_evaluations_unwritten"  # in the log
+UNWRITTEN = "flag_evaluations_unwritten"  # log event
 KEPT_DAYS = 90
 VALUE_CHARS_MAX = 400
 
@@ -26,7 +26,7 @@ _row = flag_evaluations.c
 
 
 class EvaluationCountStore:
-    """Writes the counts down once a minute; a server that is killed loses that minute's."""
+    """A writer that stores the counts once a minute; a killed server loses the last minute."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class EvaluationCountStore:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def run(self) -> Never:
-        """Write the counts until cancelled, and once more then."""
+        """Write the counts until cancelled, and once more at the end."""
         try:
             await run_loop(
                 self.flush,
@@ -56,7 +56,11 @@ class EvaluationCountStore:
             await self._flush_at_end()
 
     async def flush(self) -> None:
-        """raises: RecordsUnavailable; what was counted then waits for the next time"""
+        """Write the counts; if that fails they are kept for the next time.
+
+        Raises:
+            RecordsUnavailable: The store does not answer.
+        """
         taken, now = self._counts.take(), self._now()
         try:
             rows = [
@@ -110,14 +114,14 @@ def _rows(project: Project | None, counts: ByAnswer, now: datetime) -> list[dict
 
 
 def value_text(value: bool | str) -> str:
-    """As breakdowns by value name it."""
+    """Return a flag's value as text, as breakdowns by value name it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.replace("\0", "")[:VALUE_CHARS_MAX]
 
 
 def _add(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """In one order, so that two servers do not wait for each other."""
+    """Add counts in a fixed order, so that two servers do not wait for each other."""
     statement = upsert(connection.dialect, flag_evaluations)
     new = statement.excluded
     later = case((new.last_at > _row.last_at, new.last_at), else_=_row.last_at)

@@ -1,8 +1,8 @@
-"""POST /decide and POST /flags: a person's or group's flags. Nothing is written but the
-identities that flags hash beyond a login.
+"""Endpoints POST /decide and POST /flags: the flags of a person or group.
 
-The answer is always 200 once the key and the body are right: what cannot be computed is left
-out and marked.
+Nothing is written except the identities that flags keep hashing across a login. Once the key and
+the body are valid the status is always 200: flags that cannot be computed are left out, and a
+marker says so.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ from fanion.wire.incremental_json import load
 from fanion.wire.json_outline import Outline, outline_of
 from fanion.wire.offload import Decoding
 
-# Whose rates are remembered, unknown keys included.
+# Keys whose rates are remembered, including unknown ones.
 KEYS_MAX = 10_000
 _EMPTY = "Malformed request data: the body is empty."
 
@@ -74,9 +74,11 @@ class TooManyEvaluations(AppError):
 class EvaluationLimit:
     """A token bucket for each key.
 
-    per_s:  requests of one key in the long run; 0 for no limit
-    burst:  requests at once, after a quiet time
-    source: flags.md sections 10 and 18
+    Attributes:
+        per_s: Sustained requests per second of one key; 0 for no limit.
+        burst: Requests allowed at once after a quiet time.
+
+    Source: flags.md sections 10 and 18.
     """
 
     per_s: float = 0.0
@@ -84,7 +86,15 @@ class EvaluationLimit:
     buckets: TokenBuckets[str] = field(default_factory=partial(TokenBuckets, KEYS_MAX))
 
     def take(self, key: str, now: float) -> None:
-        """key: "" without one; now: seconds of a steady clock. raises: TooManyEvaluations"""
+        """Take a token from the key's bucket.
+
+        Args:
+            key: Empty for requests without a key.
+            now: Seconds of a steady clock.
+
+        Raises:
+            TooManyEvaluations: The bucket is empty.
+        """
         bucket = self.buckets.bucket_of(key)
         if bucket.wait_s(self.per_s, self.burst, now):
             raise TooManyEvaluations
@@ -92,22 +102,25 @@ class EvaluationLimit:
 
 
 async def _response(flags: int, body: Callable[[], bytes]) -> Response:
-    """body: encodes the answer, in a thread where it is large"""
+    """Encode the answer, in a thread if it is large."""
     if flags <= ANSWERED_ON_LOOP_MAX:
         return Response(200, body())
     return Response(200, await asyncio.to_thread(body), costly=True)
 
 
 def no_location(address: str) -> Mapping[str, Any]:
-    """For a server without a location database."""
+    """Return no location, for a server without a location database."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class DecideEndpoints:
-    """locate: `$geoip_…` properties of an address
-    limit:  how often one key may ask
-    steady: seconds of a clock that only goes forward
+    """The endpoints of flag evaluation.
+
+    Attributes:
+        locate: Returns the `$geoip_…` properties of an address.
+        limit: How often one key may ask.
+        steady: Seconds of a clock that only moves forward.
     """
 
     projects: Projects
@@ -121,7 +134,10 @@ class DecideEndpoints:
     decoding: Decoding = field(default_factory=Decoding)
 
     async def decide(self, request: Request) -> Response:
-        """source: api.md, "Public flag evaluation endpoint"; flags.md section 10"""
+        """Answer POST /decide.
+
+        Source: api.md, "Public flag evaluation endpoint"; flags.md section 10.
+        """
         query = parse_query(request.query)
         evaluated = await self._evaluated(request, query)
         if evaluated is None:
@@ -138,7 +154,10 @@ class DecideEndpoints:
         return await _response(len(evaluation.decisions), body)
 
     async def flags(self, request: Request) -> Response:
-        """source: sdk-wire.md section 4.2"""
+        """Answer POST /flags.
+
+        Source: sdk-wire.md section 4.2.
+        """
         query = parse_query(request.query)
         evaluated = await self._evaluated(request, query)
         written = configured if is_truthy(query.get("config")) else plain
@@ -161,7 +180,14 @@ class DecideEndpoints:
     async def _evaluated(
         self, request: Request, query: Mapping[str, str]
     ) -> tuple[CompiledFlags, Evaluation] | None:
-        """None for a client that wants no flags. raises: InvalidPayload, errors of the key"""
+        """Read and evaluate a request.
+
+        Returns:
+            None for a client that wants no flags.
+
+        Raises:
+            AppError: The body or the key is invalid.
+        """
         try:
             form = self._decode_small(request, query)
             if form is not None:
@@ -181,7 +207,10 @@ class DecideEndpoints:
     async def _evaluated_large(
         self, request: Request, query: Mapping[str, str]
     ) -> tuple[CompiledFlags, Evaluation] | None:
-        """As `_evaluated`. The key is checked on an outline of the body, before all is decoded."""
+        """Read and evaluate a large request.
+
+        The key is checked against an outline of the body before the whole body is decoded.
+        """
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             try:
                 form, outline = await room.run(partial(self._outline, request, query))
@@ -207,9 +236,8 @@ class DecideEndpoints:
         )
 
     def _limit(self, token: str) -> None:
-        """raises: TooManyEvaluations"""
         if self.limit.per_s:
-            # Cut: the memory of a key must not grow with the body that named it.
+            # Cut, so that the memory for a key does not grow with the body that contains it.
             self.limit.take(token[:KEY_CHARS_MAX], self.steady())
 
     def _decode_small(self, request: Request, query: Mapping[str, str]) -> DecodedForm | None:

@@ -1,5 +1,4 @@
-"""The last compiled flags of each project in a file of their own, with which a server answers that
-starts while the records store is down."""
+"""A file with the last known flags of each project, for a start while the records store is down."""
 
 import asyncio
 import sqlite3
@@ -21,10 +20,11 @@ from fanion.runtime.background import run_loop
 from fanion.runtime.clock import utc_now
 from fanion.runtime.failure_log import FailureLog
 
-# Changes wait this long for others to be written with them.
+# How long changes are collected to be written together.
 WRITE_S = 2.0
 BUSY_S = 1.0
-# How often it is written that flags are still current: after a restart they seem older by as much.
+# How often it is recorded that flags are still current. After a restart they can seem this much
+# older than they are.
 RENEW_FOR = timedelta(minutes=1)
 
 _SCHEMA = """
@@ -36,8 +36,8 @@ _SCHEMA = """
   )
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS kept_api_token ON kept (api_token)"
-# When the flags of each project were last known to be current, in seconds since 1970. A table of
-# its own: earlier versions insert four values into `kept`.
+# When the flags of each project were last known to be current, in seconds since 1970. It is a
+# separate table because earlier versions insert four values into `kept`.
 _TAKEN = """
   CREATE TABLE IF NOT EXISTS taken (
     project_id INTEGER PRIMARY KEY,
@@ -55,7 +55,7 @@ _DELETE_TAKEN = "DELETE FROM taken WHERE project_id NOT IN (SELECT project_id FR
 _ADD = "INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?)"
 _CHANGE = "UPDATE kept SET api_token = ?, project = ? WHERE project_id = ?"
 _PROJECT = "SELECT project FROM kept WHERE api_token = ?"
-# A project is stored with its former tokens, in which this searches.
+# Finds a project by a former token: these are stored inside the project.
 _HOLDING = "SELECT project FROM kept WHERE instr(project, CAST(? AS BLOB)) > 0"
 _DEFINITIONS = (
     "SELECT definitions, taken_at FROM kept JOIN taken USING (project_id) WHERE project_id = ?"
@@ -67,7 +67,7 @@ _encode = msgspec.msgpack.Encoder(enc_hook=written).encode
 _project = msgspec.msgpack.Decoder(Project).decode
 _definitions = msgspec.msgpack.Decoder(FlagDefinitions).decode
 
-# Of `kept`.
+# A row of `kept`.
 Row = tuple[int, str, bytes, bytes]
 ProjectOf = Callable[[int], Awaitable[Project | None]]
 # The projects whose flags in memory are current, and when that was last known.
@@ -87,14 +87,16 @@ def put_row(file: sqlite3.Connection, project: Project, copy: OfflineCopy) -> No
 
 
 def check_row(row: Row) -> None:
-    """raises: msgspec.MsgspecError for one that cannot be read"""
+    """Raise msgspec.MsgspecError if the row cannot be read."""
     _project(row[2])
     _definitions(row[3])
 
 
 class OfflineFlagStore:
-    """One row a project, replaced in one transaction. A file that cannot be read counts as empty:
-    all that it holds is in the records store."""
+    """The offline copy: one row per project, each replaced in one transaction.
+
+    A file that cannot be read counts as empty, because the records store has everything in it.
+    """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = utc_now) -> None:
         self._path = path
@@ -106,11 +108,11 @@ class OfflineFlagStore:
         self._unkept = FailureLog("flags_not_kept")
 
     def put(self, project_id: int, definitions: FlagDefinitions) -> None:
-        """Written at the next interval."""
+        """Queue the definitions, which are written at the next interval."""
         self._changed[project_id] = OfflineCopy(definitions, self._now())
 
     def project_changed(self, project_id: int) -> None:
-        """Written at the next interval, if the project's flags are stored."""
+        """Queue the project, which is written at the next interval if its flags are stored."""
         self._changed_projects.add(project_id)
 
     async def get(self, project_id: int) -> OfflineCopy | None:
@@ -120,7 +122,7 @@ class OfflineFlagStore:
         return await asyncio.to_thread(self._read, project_id)
 
     async def project(self, token: str) -> Project | None:
-        """By its token or a former one, ended or not."""
+        """Return a project by its current token or a former one, expired or not."""
         rows = await asyncio.to_thread(self._rows, _PROJECT, (token,))
         if rows:
             return _project(rows[0][0])
@@ -134,12 +136,15 @@ class OfflineFlagStore:
         return [_project(row[0]) for row in rows]
 
     async def oldest(self) -> datetime | None:
-        """When the flags of all projects in the file were known to be current; None without any."""
+        """Return when all projects in the file were last known to be current; None without any."""
         rows = await asyncio.to_thread(self._rows, _OLDEST, ())
         return _time(rows[0][0]) if rows and rows[0][0] is not None else None
 
     def complete(self) -> None:
-        """At the start: a file of an earlier version is as old as its last change."""
+        """Add missing times at the start: flags without one are as old as the file.
+
+        Files of earlier versions have no times.
+        """
         try:
             changed_at = self._path.stat().st_mtime
             self._write(lambda file: file.execute(_COMPLETE, (changed_at,)))
@@ -149,10 +154,12 @@ class OfflineFlagStore:
             self._log.warning("flags_not_kept", reason=str(error))
 
     def take_over(self, rows: Callable[[], Iterable[Row]], taken_at: datetime) -> None:
-        """Replace what is older than these rows of another file, and add what is missing. After an
-        error of `rows` the file is as before.
+        """Replace what is older than these rows of another file, and add what is missing.
 
-        rows: of all projects, as of `taken_at`
+        If `rows` raises, the file is left unchanged.
+
+        Args:
+            rows: Returns the rows of all projects as of `taken_at`.
         """
         seconds = taken_at.timestamp()
 
@@ -168,7 +175,7 @@ class OfflineFlagStore:
             self._log.warning("flags_not_kept", reason=str(error))
 
     async def run(self, project_of: ProjectOf, current: Current) -> Never:
-        """Write changed flags and projects, and which are still current, until cancelled."""
+        """Write changed flags and projects, and the times of current ones, until cancelled."""
 
         async def write() -> None:
             await self.write(project_of)
@@ -179,7 +186,7 @@ class OfflineFlagStore:
         await run_loop(write, WRITE_S, "flags_not_kept", (), initial_delay_s=WRITE_S)
 
     async def renew(self, project_ids: Collection[int], at: datetime) -> None:
-        """The flags of these projects were current at that time."""
+        """Record that the flags of these projects were current at a time."""
         waiting = self._changed.keys()
         renewed = [(at.timestamp(), one) for one in project_ids if one not in waiting]
         try:
@@ -190,7 +197,11 @@ class OfflineFlagStore:
             self._unkept.failed(str(error))
 
     async def write(self, project_of: ProjectOf) -> None:
-        """project_of: mostly from memory; a project that it does not know is left out"""
+        """Write what is queued.
+
+        Args:
+            project_of: Returns a project, mostly from memory. Unknown projects are left out.
+        """
         changed, self._changed = self._changed, {}
         project_ids, self._changed_projects = self._changed_projects, set()
         try:
@@ -202,7 +213,7 @@ class OfflineFlagStore:
                 await asyncio.to_thread(self._write, put)
                 self._unkept.succeeded()
         except Exception as error:
-            # Flags answer without it: it is tried again, and serving goes on.
+            # Serving does not depend on this file, so the write is only tried again.
             self._changed = changed | self._changed
             self._changed_projects |= project_ids
             self._unkept.failed(str(error))
@@ -217,7 +228,7 @@ class OfflineFlagStore:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise
-            self._path.unlink(missing_ok=True)  # a file that is no database, or a broken one
+            self._path.unlink(missing_ok=True)  # the file is not a database, or is damaged
             self._transact(change)
 
     def _transact(self, change: _Change) -> None:

@@ -1,8 +1,7 @@
-"""All persons, or all groups of one type, as subjects of evaluation: page by page, each with the
-stored values that some flags read.
+"""All persons, or all groups of one type, page by page as subjects of evaluation.
 
-Pages of persons are ordered by their UUIDs, which are hashes: the first ones are a random sample
-of the project, and always the same one.
+Each subject has the stored values that the given flags read. Pages of persons are ordered by UUID.
+UUIDs are hashes, so the first persons are a random sample of the project, and always the same one.
 """
 
 import asyncio
@@ -26,11 +25,11 @@ from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.continuity_store import stored_identities
 from fanion.persons.pending_identities_store import HashKeys
 
-# Read and decided together: 20 ms of a thread. Fewer where properties are large: of the largest
-# ROWS_MIN persons they are 50 MB.
+# Subjects per page, which take 20 ms in a thread. Pages are smaller where properties are large:
+# those of ROWS_MIN persons are 50 MB at most.
 ROWS_MAX, ROWS_MIN = 1_000, 100
 PAGE_CHARS = 8 * 2**20
-# Keys of groups that are read at a time, to choose a sample of them.
+# Group keys that are read at a time to choose a sample.
 KEYS_MAX = 20_000
 
 _person = persons.c
@@ -44,7 +43,7 @@ Key = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class PersonOf:
-    """A person, evaluated by one distinct id: of several, by the first that is listed."""
+    """A person, evaluated by one distinct id, the first in order if there are several."""
 
     uuid: UUID
     subject: Subject
@@ -52,7 +51,7 @@ class PersonOf:
 
 @dataclass(frozen=True, slots=True)
 class SubjectPages:
-    """raises (every call): RecordsUnavailable"""
+    """Pages of subjects; every call may raise RecordsUnavailable."""
 
     records: Records
 
@@ -67,7 +66,11 @@ class SubjectPages:
     async def persons(
         self, project_id: int, reads: Reads, persons_max: int | None = None
     ) -> AsyncGenerator[Sequence[PersonOf]]:
-        """reads: what the flags look at; the rest of a subject is left out"""
+        """Yield pages of persons.
+
+        Args:
+            reads: What the flags read; other values are left out of the subjects.
+        """
         last: UUID | None = None
         left, size = persons_max, ROWS_MIN
         while left is None or left > 0:
@@ -83,7 +86,11 @@ class SubjectPages:
     async def groups(
         self, project_id: int, index: int, name: str
     ) -> AsyncGenerator[Sequence[Subject]]:
-        """All groups of a type, as subjects of whom only the group is known. name: of the type"""
+        """Yield pages of all groups of a type, as subjects of which only the group is known.
+
+        Args:
+            name: The name of the group type.
+        """
         last, size = "", ROWS_MIN
         while rows := await self._groups(project_id, index, _group.group_key > last, size):
             yield await asyncio.to_thread(_group_subjects, name, rows)
@@ -92,7 +99,7 @@ class SubjectPages:
     async def groups_of(
         self, project_id: int, index: int, name: str, keys: Sequence[str]
     ) -> AsyncGenerator[Sequence[Subject]]:
-        """As `groups`, of some."""
+        """Yield pages of these groups, as subjects of which only the group is known."""
         start, size = 0, ROWS_MIN
         while some := keys[start : start + size]:
             rows = await self._groups(project_id, index, _group.group_key.in_(some), size)
@@ -100,7 +107,7 @@ class SubjectPages:
             start, size = start + len(some), next_page(rows)
 
     async def sample_groups(self, project_id: int, index: int, groups_max: int) -> list[str]:
-        """The keys with the lowest hashes."""
+        """Return the group keys with the lowest hashes, at most `groups_max`."""
         chosen: list[tuple[bytes, str]] = []
         last = ""
         wanted = (_group.project_id == project_id, _group.group_type_index == index)
@@ -139,7 +146,7 @@ def _with_id(rows: Sequence[Row[Any]]) -> Sequence[Row[Any]]:
 
 
 def next_page(rows: Sequence[Row[Any]]) -> int:
-    """How many rows to read after these. Their `text` are properties."""
+    """Return how many rows to read next, judged by the size of the properties in these rows."""
     chars = sum(len(row.text) for row in rows)
     return min(max(PAGE_CHARS * len(rows) // (chars + 1), ROWS_MIN), ROWS_MAX)
 
@@ -147,7 +154,7 @@ def next_page(rows: Sequence[Row[Any]]) -> int:
 def _persons(
     project_id: int, after: UUID | None, limit: int, *, with_properties: bool
 ) -> Select[Any]:
-    """Each with the first of its distinct ids; null for one that has none."""
+    """Select persons, each with the first of its distinct ids, or null if it has none."""
     page = select(_key.person_id, _key.uuid).where(_key.project_id == project_id)
     if after is not None:
         page = page.where(_key.uuid > after)

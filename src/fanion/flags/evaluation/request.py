@@ -1,6 +1,6 @@
-"""What a client asks of /decide and /flags, read from the decoded body and the query.
+"""Requests to /decide and /flags, read from the decoded body and the query.
 
-source: flags.md section 10; sdk-wire.md section 4.1
+Source: flags.md section 10; sdk-wire.md section 4.1.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from fanion.wire.distinct_id import stored_distinct_id
 
 VERSION_DEFAULT = 1
 VERSION_MAX = 4
-# What a client that sends something else than a number was made for.
+# The version that clients expect if they send something other than a number.
 VERSION_UNREADABLE = 2
 
-# What `project_token` and the project's choice look at.
+# The keys that determine the project.
 KEYS_OF_PROJECT = frozenset({"$token", "token", "api_key", "project_id", "properties"})
 
 RUNTIMES = ("client", "server")
@@ -34,13 +34,16 @@ class MissingDistinctId(AppError):
 
 
 class FlagRequest(Struct, frozen=True, gc=False):
-    """subject:          as the request describes it, nothing read yet
-    anon_distinct_id: the id before the login, for experience continuity
-    keys:             the flags asked for; None for all
-    contexts:         of the client; flags that are meant for others only are left out
-    runtime:          `client` or `server`, where the client says so; flags that are meant for
-                      the other one are left out
-    is_large:         whether looking through it takes more than a few milliseconds
+    """A request for a subject's flags.
+
+    Attributes:
+        subject: As the request describes it; nothing has been read from stores yet.
+        anon_distinct_id: The distinct id from before the login, for experience continuity.
+        keys: The requested flags; None for all.
+        contexts: The client's contexts; flags that are limited to other contexts are left out.
+        runtime: `client` or `server` if the client says so; flags limited to the other are left
+            out.
+        is_large: Whether processing it takes more than a few milliseconds.
     """
 
     subject: Subject
@@ -53,10 +56,16 @@ class FlagRequest(Struct, frozen=True, gc=False):
 
 
 def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
-    """fields: of a form, next to its data; they take precedence
+    """Return the project key of a request.
 
-    raises: MissingApiKey; InvalidApiKey for something that is no text
-    source: capture.md section 1.4
+    Args:
+        fields: Form fields sent next to the data; they take precedence.
+
+    Raises:
+        MissingApiKey: There is no key.
+        InvalidApiKey: The key is not text.
+
+    Source: capture.md section 1.4.
     """
     token = (
         fields.get("api_key")
@@ -74,12 +83,22 @@ def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
 
 
 def read_flag_request(values: Mapping[str, Any]) -> FlagRequest | None:
-    """None for a client that wants no flags. raises: as read_request"""
+    """Read a request; None for a client that wants no flags.
+
+    Raises:
+        MissingDistinctId: There is no distinct id.
+        InvalidPayload: A field has the wrong type.
+    """
     return None if is_truthy(values.get("disable_flags")) else read_request(values)
 
 
 def read_request(values: Mapping[str, Any]) -> FlagRequest:
-    """raises: MissingDistinctId; InvalidPayload for a field of the wrong kind"""
+    """Read a request, even if the client says that it wants no flags.
+
+    Raises:
+        MissingDistinctId: There is no distinct id.
+        InvalidPayload: A field has the wrong type.
+    """
     distinct_id = values.get("distinct_id")
     if distinct_id is None:
         distinct_id = values.get("$distinct_id")
@@ -117,18 +136,20 @@ def read_version(value: str | None) -> int:
 
 
 def is_truthy(value: object) -> bool:
-    """JSON true, or one of a few words; everything else is false. source: flags.md section 6"""
+    """Return True for JSON true and a few words; everything else is false.
+
+    Source: flags.md section 6.
+    """
     return value is True or (isinstance(value, str) and value.lower() in _TRUE_WORDS)
 
 
 def text(value: object) -> str:
-    """An id as text: a number in decimal."""
+    """Return an id as text; a number becomes decimal."""
     return value if isinstance(value, str) else str(value)
 
 
 def with_stored_id(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the properties of a person with the `distinct_id` among them as it is stored; servers
-    send it there as well."""
+    """Return person properties with `distinct_id` in its stored form; servers send it there too."""
     given = properties.get("distinct_id")
     if not isinstance(given, str):
         return properties
@@ -142,7 +163,7 @@ def _token_within(properties: object) -> Any:
 
 def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = values.get(name)
-    if found is None or found == []:  # an empty object of a client written in PHP
+    if found is None or found == []:  # PHP clients encode an empty object as a list
         return {}
     if not isinstance(found, dict):
         raise InvalidPayload(f"Malformed request data: {name} must be an object.")
@@ -150,7 +171,7 @@ def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _device_id(values: Mapping[str, Any]) -> str | None:
-    """Browsers and servers spell it differently; servers also send null."""
+    """Return the device id, which browsers and servers spell differently and may send as null."""
     found = values.get("$device_id")
     if found is None:
         found = values.get("device_id")
@@ -180,7 +201,7 @@ def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def visible_keys(flag_set: FlagSet, asked: FlagRequest) -> tuple[str, ...] | None:
-    """Keys of the flags to evaluate; None for all.
+    """Return the keys of the flags to evaluate; None for all.
 
     A client that names no context, or no runtime, gets the flags of every one.
     """

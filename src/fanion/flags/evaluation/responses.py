@@ -1,6 +1,6 @@
-"""The shapes in which the versions of /decide and /flags answer.
+"""The response bodies of each version of /decide and /flags.
 
-source: flags.md sections 10 and 19; sdk-wire.md section 4.2
+Source: flags.md sections 10 and 19; sdk-wire.md section 4.2.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import msgspec
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, DecisionReason, Evaluation
 
-# Other products than feature flags are switched off; old browser clients read this.
+# Products other than feature flags are switched off. Old browser clients read this.
 CONFIGURATION: Mapping[str, Any] = {
     "config": {"enable_collect_everything": True},
     "editorParams": {},
@@ -41,22 +41,26 @@ _DESCRIPTIONS: Mapping[DecisionReason, str] = {
 }
 
 _encode = msgspec.json.Encoder().encode
-# The same for every client, so it is encoded once: an object that is left open.
+# Encoded once, because it is the same for every client. The object is left open.
 _CONFIGURATION_BEGUN = _encode(CONFIGURATION)[:-1] + b","
 
 
 def configured(answer: Mapping[str, Any]) -> bytes:
-    """JSON of the configuration and the answer in one object. answer: not empty"""
+    """Return the configuration and the answer as one JSON object; the answer must not be empty."""
     return _CONFIGURATION_BEGUN + _encode(answer)[1:]
 
 
 def plain(answer: Mapping[str, Any]) -> bytes:
-    """JSON of the answer alone."""
+    """Return the answer as JSON, without the configuration."""
     return _encode(answer)
 
 
 def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
-    """What /decide adds to the configuration. version: 1 to 4"""
+    """Return what /decide adds to the configuration.
+
+    Args:
+        version: 1 to 4.
+    """
     decisions = evaluation.decisions
     if version == 1:
         return {"featureFlags": [key for key, found in decisions.items() if found.enabled]}
@@ -68,7 +72,7 @@ def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> di
 
 
 def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
-    """Every flag's value, and the payloads of those that are on."""
+    """Return every flag's value, and the payloads of flags that are on."""
     decisions = evaluation.decisions
     values = {key: found.value for key, found in decisions.items()}
     payloads = {k: found.payload for k, found in decisions.items() if found.payload is not None}
@@ -78,7 +82,11 @@ def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
 def records(
     flag_set: FlagSet, evaluation: Evaluation, *, with_value: bool = False
 ) -> dict[str, Any]:
-    """One record for each flag. with_value: /flags from v=4 on"""
+    """Return one record for each flag.
+
+    Args:
+        with_value: Include the value, as /flags does from version 4.
+    """
     flags = {
         key: _record(flag_set, key, found, with_value)
         for key, found in evaluation.decisions.items()
@@ -87,14 +95,17 @@ def records(
 
 
 def payload_text(payload: Any) -> str | None:
-    """Newer clients expect a payload as JSON text, whatever it was stored as."""
+    """Return a payload as JSON text, which newer clients expect however it was stored."""
     if payload is None or isinstance(payload, str):
         return payload
     return _encode(payload).decode()
 
 
 def reason_description(found: Decision) -> str:
-    """The reason of a decision in words. source: flags.md section 19"""
+    """Return the reason of a decision in words.
+
+    Source: flags.md section 19.
+    """
     if found.reason is DecisionReason.CONDITION_MATCH:
         return f"Matched condition set {(found.condition_index or 0) + 1}"
     return _DESCRIPTIONS[found.reason]
@@ -125,6 +136,6 @@ def _record(flag_set: FlagSet, key: str, found: Decision, with_value: bool) -> d
 
 
 def _marker(evaluation: Evaluation) -> dict[str, bool]:
-    """Clients read the second spelling, api.md names the first."""
+    """Return the error marker in two spellings: api.md names the first, clients read the second."""
     errors = bool(evaluation.failed)
     return {"errorComputingFlags": errors, "errorsWhileComputingFlags": errors}

@@ -1,5 +1,6 @@
-"""One evaluation from beginning to end: flags from memory, what is missing from the stores. It is
-counted how often each flag was evaluated to which value.
+"""One evaluation from request to result: flags from memory, missing values from the stores.
+
+Also counts how often each flag was evaluated to which value.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from fanion.flags.evaluation.request import FlagRequest, visible_keys
 from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.observability.metrics import HotHistogram
 
-# Answers, one for each flag of a request: exact where a server is not busy.
+# Decisions counted exactly between two writes, enough for a server that is not busy.
 EXACT_MAX = 60_000
 SAMPLE_EVERY = 16
 
@@ -29,21 +30,24 @@ ByAnswer = dict[tuple[str, bool | str], int]
 
 
 class EvaluationCounters:
-    """Counts in memory, bounded by the flags that there are.
+    """Counters in memory, bounded by the number of flags.
 
-    Counting takes about 100 ns a flag. So between two writes a number of evaluations is counted
-    exactly, and of further requests one in SAMPLE_EVERY, which then counts for all.
-
-    chance: a number in [0, 1), every time another
+    Counting takes about 100 ns per flag. So between two writes a limited number of evaluations is
+    counted exactly; of further requests, one in SAMPLE_EVERY is counted for all of them.
     """
 
     def __init__(self, chance: Callable[[], float]) -> None:
+        """Create counters.
+
+        Args:
+            chance: Returns a random number in [0, 1).
+        """
         self._chance = chance
         self._exact_left = EXACT_MAX
         self._by_project: dict[int, ByAnswer] = {}
 
     def add(self, project_id: int, decisions: Mapping[str, Decision]) -> None:
-        """Of one request."""
+        """Count the decisions of one request."""
         times = 1
         if self._exact_left > 0:
             self._exact_left -= len(decisions)
@@ -59,13 +63,13 @@ class EvaluationCounters:
             counts[answer] = counts.get(answer, 0) + times
 
     def take(self) -> Mapping[int, ByAnswer]:
-        """What was counted since the last call, by project."""
+        """Return the counts since the last call, by project."""
         taken, self._by_project = self._by_project, {}
         self._exact_left = EXACT_MAX
         return taken
 
     def put_back(self, taken: Mapping[int, ByAnswer]) -> None:
-        """Counts that could not be stored are added to the next ones."""
+        """Add counts that could not be stored to the next ones."""
         for project_id, counts in taken.items():
             now = self._by_project.setdefault(project_id, {})
             for answer, times in counts.items():
@@ -74,8 +78,11 @@ class EvaluationCounters:
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """seconds:  observed once for each evaluation, without the reads
-    counters: of answers to clients
+    """Evaluates flags for requests.
+
+    Attributes:
+        seconds: Observed once per evaluation, without the reads.
+        counters: Evaluations for clients of the public API.
     """
 
     flag_sets: FlagSets
@@ -87,7 +94,11 @@ class Evaluator:
     async def answer(
         self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
     ) -> tuple[CompiledFlags, Evaluation]:
-        """As `evaluate`, for a client of the public API: it counts."""
+        """Evaluate a request of a client of the public API, and count it.
+
+        Raises:
+            Unavailable: The project's flags are not known and cannot be read.
+        """
         found = await self.evaluate(project_id, asked, with_inactive=with_inactive)
         self.counters.add(project_id, found[1].decisions)
         return found
@@ -95,9 +106,12 @@ class Evaluator:
     async def evaluate(
         self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
     ) -> tuple[CompiledFlags, Evaluation]:
-        """Flags whose reads fail or are late are missing from the evaluation.
+        """Evaluate a request.
 
-        raises: Unavailable when the project's flags are not known and cannot be read
+        Flags whose reads fail or come too late are missing from the evaluation.
+
+        Raises:
+            Unavailable: The project's flags are not known and cannot be read.
         """
         try:
             built = await self.flag_sets.built(project_id)
@@ -125,6 +139,6 @@ class Evaluator:
 
 
 def _wanted(flag_set: FlagSet, asked: FlagRequest) -> tuple[tuple[str, ...] | None, Needs]:
-    """The keys of the flags to evaluate, None for all, and what must be read before."""
+    """Return the keys of the flags to evaluate (None for all) and what must be read first."""
     keys = visible_keys(flag_set, asked) if flag_set.limited else asked.keys
     return keys, needs(flag_set, asked.subject, keys)

@@ -1,5 +1,7 @@
-"""A snapshot of flags: a file like the offline copy, with all projects, which a command writes and
-from which a server elsewhere starts while it cannot reach the records store."""
+"""Snapshots of flags: a file with the flags of all projects, in the form of the offline copy.
+
+A command writes it; a server elsewhere starts from it while it cannot reach the records store.
+"""
 
 import os
 import sqlite3
@@ -33,17 +35,21 @@ AddProject = Callable[[Project, FlagDefinitions], None]
 
 @contextmanager
 def write_snapshot(path: Path, taken_at: datetime) -> Iterator[AddProject]:
-    """Yields what adds a project. A file that was there stays until the new one is complete, and on
-    disk.
+    """Yield a function that adds a project to the snapshot.
 
-    taken_at: before the first project was read
-    raises:   OSError when it cannot be written
+    An existing file stays in place until the new one is complete and on disk.
+
+    Args:
+        taken_at: A time before the first project was read.
+
+    Raises:
+        OSError: The file cannot be written.
     """
     handle, name = tempfile.mkstemp(".new", f".{path.name}.", path.parent)  # with mode 0600
     temporary = Path(name)
     try:
         with closing(sqlite3.connect(temporary)) as file:
-            # A file that is not complete is never read.
+            # No durability is needed: an incomplete file is never read.
             file.execute("PRAGMA journal_mode = OFF")
             file.execute("PRAGMA synchronous = OFF")
             create_tables(file)
@@ -74,12 +80,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 def take_over_snapshot(path: Path, offline: OfflineFlagStore) -> None:
-    """Into the offline copy, where the snapshot is newer or has more projects.
+    """Copy a snapshot into the offline copy, where it is newer or has more projects.
 
-    raises: SettingsError for a file that is missing or no whole snapshot; the copy is as before
+    Raises:
+        SettingsError: The file is missing or no complete snapshot; the copy is left unchanged.
     """
     try:
-        # Nothing is written beside it: its folder may be read-only.
+        # Immutable, so that nothing is written next to the file: its folder may be read-only.
         uri = f"{path.resolve(strict=True).as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as file:
             [(taken_at,)] = _read(path, file, _TAKEN_AT)
@@ -93,7 +100,11 @@ def take_over_snapshot(path: Path, offline: OfflineFlagStore) -> None:
 
 
 def _rows(path: Path, file: sqlite3.Connection) -> Iterator[Row]:
-    """raises: SettingsError, because errors of the database would be taken for those of the copy"""
+    """Yield the rows of a snapshot.
+
+    Raises:
+        SettingsError: A row cannot be read. A database error would look like one of the copy.
+    """
     for row in _read(path, file, _ROWS):
         try:
             check_row(row)

@@ -1,5 +1,4 @@
-"""What evaluation reads of a subject from the stores: at most one read for each kind of value,
-behind a circuit breaker."""
+"""Stored values of a subject: at most one read for each kind, behind a circuit breaker."""
 
 import asyncio
 import time
@@ -17,19 +16,20 @@ from fanion.persons.pending_identities_store import HashKeys
 
 Stored = Mapping[str, Any]
 
-# How often a store that did not answer is tried again, by one caller.
+# Interval at which one caller retries a store that did not answer.
 RETRY_S = 0.5
 
-# Of the key of a group. Captured ones have 400 at most; what is longer names nothing, and must not
-# be remembered at its length.
+# Captured group keys have 400 characters at most. Longer keys match no group, and are cut so that
+# caches do not hold them at full length.
 GROUP_KEY_CHARS_MAX = 500
 
 
 class CircuitBreaker:
-    """Opens when a read fails and no read has succeeded since it began. While it is open one caller
-    in RETRY_S reads; the others fail at once, so that they do not wait for the store.
+    """A circuit breaker for reads.
 
-    clock: seconds
+    It opens when a read fails and no read has succeeded since that read began. While it is open,
+    one caller every RETRY_S may read; the others fail at once, so that they do not wait for the
+    store.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -49,7 +49,7 @@ class CircuitBreaker:
 
     @property
     def answers(self) -> int:
-        """Number of answers so far; `failed` takes the number from before its read."""
+        """Return the number of answers so far; `failed` takes the number from before its read."""
         return self._answers
 
     def answered(self) -> None:
@@ -57,7 +57,7 @@ class CircuitBreaker:
         self._is_tripped = False
 
     def failed(self, answers_before: int) -> None:
-        """A read that failed while others came back says nothing about the store."""
+        """Record a failed read; it says nothing about the store if others succeeded meanwhile."""
         if self._answers == answers_before:
             self._is_tripped = True
             self._retry_at = self._clock() + RETRY_S
@@ -69,13 +69,16 @@ def _breaker() -> CircuitBreaker:
 
 @dataclass(frozen=True, slots=True)
 class SubjectStore:
-    """persons:     (project id, distinct id) → stored properties of the person that owns it
-    groups:      (project id, group type index, group key) → stored properties
-    identities:  (project id, distinct id) → identities stored for its person, or for the id
-                 itself as long as it has none
-    continuity_writes:     what to store → what is stored after the write
-    memberships: (project id, distinct id) → ids of the cohorts with stored members that count
-                 the person among them
+    """The stores from which evaluation reads.
+
+    Attributes:
+        persons: (Project id, distinct id) → stored properties of the person that owns it.
+        groups: (Project id, group type index, group key) → stored properties.
+        identities: (Project id, distinct id) → identities stored for its person, or for the id
+            itself as long as it has no person.
+        continuity_writes: What to store → what is stored after the write.
+        memberships: (Project id, distinct id) → ids of the cohorts with stored members that include
+            the person.
     """
 
     persons: DataLoader[tuple[int, str], Stored]
@@ -93,9 +96,13 @@ class SubjectStore:
         missing: Needs,
         anon_distinct_id: str | None = None,
     ) -> dict[str, Any]:
-        """Fields of the subject to replace; None stands for "could not be read".
+        """Read the missing values of a subject.
 
-        anon_distinct_id: of before the login; flags with continuity hash it
+        Args:
+            anon_distinct_id: The distinct id from before the login; flags with continuity hash it.
+
+        Returns:
+            The fields of the subject to replace; None means that a value could not be read.
         """
         person = project_id, subject.distinct_id
         known: dict[str, Any] = {}
@@ -134,7 +141,11 @@ class SubjectStore:
         return absent if found is None else found
 
     async def _ask(self, lookup: DataLoader[K, V], key: K) -> V | None:
-        """raises: RecordsUnavailable, at once while the circuit breaker is open"""
+        """Look up a key through the circuit breaker.
+
+        Raises:
+            RecordsUnavailable: The store does not answer, or the circuit breaker is open.
+        """
         breaker = self.breaker
         if not breaker.allows_read():
             raise RecordsUnavailable("the store does not answer")
@@ -166,16 +177,16 @@ class SubjectStore:
         return await self._or_none(self.groups, key, {})
 
     async def _identities(self, person: tuple[int, str]) -> HashKeys | None:
-        """raises: RecordsUnavailable"""
         return await self._ask(self.identities, person)
 
     async def _keep(
         self, person: tuple[int, str], anon: str, flags: frozenset[str]
     ) -> HashKeys | None:
-        """Read what is stored for both ids, and write what is missing. Where it cannot be written,
-        the former id decides this one answer.
+        """Read what is stored for both ids, and write what is missing.
 
-        source: flags.md section 9
+        If it cannot be written, the former id decides this one answer.
+
+        Source: flags.md section 9.
         """
         project_id, distinct_id = person
         try:
@@ -197,6 +208,6 @@ class SubjectStore:
 
 
 def _storable(text: str) -> str:
-    """The key of a group as it is stored; PostgreSQL keeps no NUL."""
+    """Return a group key as it is stored; PostgreSQL does not allow NUL."""
     text = text[:GROUP_KEY_CHARS_MAX]
     return text.replace("\0", "\ufffd") if "\0" in text else text

@@ -1,6 +1,6 @@
-"""API of feature flags, for users who manage them.
+"""API for users who manage feature flags.
 
-source: api.md, "Feature flags"; flags.md sections 11 to 13
+Source: api.md, "Feature flags"; flags.md sections 11 to 13.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -46,9 +46,9 @@ from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
-FLAGS_MAX = 10_000  # of one project, in which stale ones are searched
+FLAGS_MAX = 10_000  # flags of a project that are searched for stale ones
 
-# From project id and now: flag key → when a flag was last evaluated.
+# Takes the project id and the current time; returns flag key → time of the last evaluation.
 LastEvaluated = Callable[[int, datetime], Awaitable[Mapping[str, datetime]]]
 _VERSION = ResponseHeader(
     name=VERSION_HEADER,
@@ -58,7 +58,7 @@ _VERSION = ResponseHeader(
 
 
 class StaleFlagBody(FlagBody, kw_only=True):
-    """A flag, with why it is in the list."""
+    """A flag, with the reason why it is in the list."""
 
     stale_reason: Annotated[
         str, Meta(description="`fully_rolled_out` or `not_evaluated`, the first that holds.")
@@ -77,13 +77,17 @@ class LockedFlag:
     flag: StoredFlag
 
     async def change(self, values: Mapping[str, Any]) -> StoredFlag:
-        """values: by column. raises: Invalid"""
+        """Change columns of the flag.
+
+        Raises:
+            Invalid: The flag cannot be changed like this.
+        """
         return await self.connection.run_sync(change_flag, self.author, self.flag, values)
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The stored flags; each change is published."""
+    """The stored flags; every change is published."""
 
     store: FlagStore
     bus: ChangeBus
@@ -93,20 +97,23 @@ class Flags:
         return await access_of(self.store.records, request.principal, request.project)
 
     async def get(self, project_id: int, flag_id: int) -> StoredFlag:
-        """raises: NotFound"""
         flag = await self.store.get(project_id, flag_id)
         if flag is None:
             raise NotFound
         return flag
 
     async def editable(self, request: ManagementRequest, flag_id: int) -> StoredFlag:
-        """For what is done to a flag by POST. raises: NotFound, PermissionDenied"""
+        """Return a flag that the caller may edit, for operations on a flag by POST.
+
+        Raises:
+            NotFound: There is no such flag.
+            PermissionDenied: The caller may not edit it.
+        """
         flag = await self.get(request.project.id, flag_id)
         (await self.access(request)).require_edit(flag_id, flag.creator_id)
         return flag
 
     async def create(self, author: Author, values: dict[str, Any]) -> StoredFlag:
-        """raises: Invalid"""
         with unique_key():
             async with self.store.records.write() as connection:
                 flag = await connection.run_sync(create_flag, author, values)
@@ -115,7 +122,11 @@ class Flags:
 
     @asynccontextmanager
     async def locked(self, author: Author, flag_id: int) -> AsyncGenerator[LockedFlag]:
-        """A flag that no other transaction changes before the end of the block. raises: NotFound"""
+        """Yield a flag that no other transaction changes before the end of the block.
+
+        Raises:
+            NotFound: There is no such flag.
+        """
         with unique_key():
             async with self.store.records.write() as connection:
                 flag = await connection.run_sync(lock_flag, author.project_id, flag_id)
@@ -146,18 +157,17 @@ class FlagsApi(Controller):
         stale: FromQuery[bool] = False,
         stale_days: FromQuery[int] = STALE_DAYS,
     ) -> Paged[FlagBody]:
-        """The newest first; deleted ones are neither listed nor counted.
+        """Lists the newest flags first; deleted flags are neither listed nor counted.
 
-        Parameters are combined by AND. `search` is part of the key or the name. `active` is
-        `true`, `false` or `STALE`: switched on, made more than 30 days ago, and the same for
-        everybody. `type` is `boolean`, `multivariant` or `experiment`. `tags` is a JSON list, of
-        which one is enough; `excluded_properties` a JSON list of keys to leave out.
+        Parameters are combined by AND. `search` matches part of the key or the name. `active` is
+        `true`, `false` or `STALE`: enabled, created more than 30 days ago, and with the same value
+        for everyone. `type` is `boolean`, `multivariant` or `experiment`. `tags` is a JSON list, of
+        which one must match; `excluded_properties` is a JSON list of keys to leave out.
         `evaluation_runtime` is `all`, `client` or `server`. `order` is `key`, `name`, `active`,
         `created_at` or `id`, with `-` for descending.
 
-        `stale=true` lists, of these, the flags that are switched on, older than `stale_days` and
-        no longer needed, each with its `stale_reason`: `fully_rolled_out`, or `not_evaluated` for
-        as many days.
+        `stale=true` lists only enabled flags that are older than `stale_days` and no longer needed,
+        each with its `stale_reason`: `fully_rolled_out`, or `not_evaluated` for that many days.
         """
         query = read_flag_query(
             search=search,
@@ -187,7 +197,7 @@ class FlagsApi(Controller):
         data: RequestBody[NewFlag],
         flags: NamedDependency[Flags],
     ) -> Response[FlagBody]:
-        """In effect from the next evaluation."""
+        """The flag takes effect from the next evaluation."""
         author = request.author
         flag = await flags.create(author, created_columns(data, author.now))
         # The creator of a flag may edit it.
@@ -200,7 +210,7 @@ class FlagsApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> Response[FlagBody]:
-        """Including deleted ones."""
+        """Deleted flags are returned too."""
         flag = await flags.get(request.project.id, flag_id)
         return _answer(flag, await flags.access(request))
 
@@ -212,7 +222,7 @@ class FlagsApi(Controller):
         data: RequestBody[FlagChanges],
         flags: NamedDependency[Flags],
     ) -> Response[FlagBody]:
-        """`filters` are replaced as a whole. `deleted: true` deletes, `false` restores.
+        """`filters` are replaced as a whole. `deleted: true` deletes the flag, `false` restores it.
 
         With `version`, as in the header `X-Flag-Version`, the change is made only if the flag still
         has that version; otherwise the response is 409, with the flag as `current`.
@@ -230,7 +240,7 @@ class FlagsApi(Controller):
     async def all_activity(
         self, request: ManagementRequest, flags: NamedDependency[Flags]
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default."""
+        """Lists the newest entries first; `page` starts at 1, and `limit` is 10 by default."""
         return await activity_page(request, flags.store.records, SCOPE)
 
     @get(
@@ -244,7 +254,7 @@ class FlagsApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default."""
+        """Lists the newest entries first; `page` starts at 1, and `limit` is 10 by default."""
         await flags.get(request.project.id, flag_id)
         return await activity_page(request, flags.store.records, SCOPE, str(flag_id))
 
@@ -266,9 +276,10 @@ async def stale_page(
     query: FlagQuery,
     days: int,
 ) -> Paged[FlagBody]:
-    """Of the flags that the query asks for, in its order.
+    """Return a page of the stale flags that match the query, in its order.
 
-    days: a flag counts as not evaluated when it is older, and was not evaluated in this time
+    Args:
+        days: A flag counts as not evaluated if it is older and was not evaluated for so many days.
     """
     if not 1 <= days <= STALE_DAYS_MAX:
         raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")

@@ -1,6 +1,6 @@
 """The persons of a project for whom a flag is on.
 
-source: cohorts.md section 10, "Other ways"
+Source: cohorts.md section 10, "Other ways".
 """
 
 import asyncio
@@ -23,11 +23,17 @@ class EnabledPersons:
     now: Callable[[], datetime]
 
     async def of(self, project_id: int, flag_id: str) -> AsyncGenerator[Sequence[UUID]]:
-        """No person for flags that are switched off, deleted, or go by group. Of several distinct
-        ids of one person the first that is listed counts.
+        """Yield pages of the persons for whom the flag is on.
 
-        flag_id: in decimal
-        raises:  CriteriaError when the flag cannot be computed, RecordsUnavailable
+        A person with several distinct ids is evaluated by the first in order. There are no persons
+        for flags that are switched off, deleted or group-based.
+
+        Args:
+            flag_id: In decimal.
+
+        Raises:
+            CriteriaError: The flag cannot be computed.
+            RecordsUnavailable: The store does not answer.
         """
         definitions = await self.store.definitions(project_id)
         flag_set = (await asyncio.to_thread(build, definitions)).flag_set
@@ -49,7 +55,11 @@ def _goes_by_group(flag_set: FlagSet, key: str) -> bool:
 def _enabled(
     flag_set: FlagSet, key: str, persons: Sequence[PersonOf], now: datetime
 ) -> Sequence[UUID]:
-    """raises: CriteriaError"""
+    """Return the persons for whom the flag is on.
+
+    Raises:
+        CriteriaError: The flag cannot be computed for a person.
+    """
     enabled = []
     for person in persons:
         found = evaluate(flag_set, person.subject, now, [key])

@@ -1,6 +1,8 @@
-"""Evaluates flags for the users who manage them: for one person, or for all as a static cohort.
+"""API that evaluates flags for the users who manage them.
 
-source: flags.md sections 15 and 19, cohorts.md section 10
+It evaluates them for one person, or for all persons as a static cohort.
+
+Source: flags.md sections 15 and 19, cohorts.md section 10.
 """
 
 from collections.abc import Mapping
@@ -83,8 +85,10 @@ class FlagEvaluationApi(Controller):
         distinct_id: FromQuery[str | None] = None,
         groups: FromQuery[GroupsText] = "{}",
     ) -> dict[str, EvaluatedFlag]:
-        """By flag key, including disabled flags. Flags that cannot be computed now are
-        omitted. `distinct_id` is the caller's own by default."""
+        """Returns a value and its reason by flag key, including disabled flags.
+
+        Flags that cannot be computed now are omitted. `distinct_id` is the caller's own by default.
+        """
         if distinct_id is None:
             distinct_id = request.principal.user.distinct_id
         if not distinct_id:
@@ -108,10 +112,12 @@ class FlagEvaluationApi(Controller):
         data: RequestBody[UnsavedEvaluation],
         previews: NamedDependency[FlagPreviews],
     ) -> UnsavedReasons:
-        """The flag as it is saved and as it would be, for one person: each condition with its
-        result, each property with the value that was compared. Nothing is stored, and no
-        evaluation is counted. The location of an address plays no part. A key with scopes needs
-        `person:read` too, and `group:read` for `groups`."""
+        """Evaluates the flag as it is saved and as it would be saved, for one person.
+
+        Each condition has its result, each property the value that was compared. Nothing is stored,
+        and no evaluation is counted. The location of the address is not used. A scoped key needs
+        `person:read` too, and `group:read` for `groups`.
+        """
         return await previews.reasons(request, data)
 
     @get("/my_flags", summary="List flags with their values for the caller")
@@ -121,7 +127,7 @@ class FlagEvaluationApi(Controller):
         evaluation: NamedDependency[FlagEvaluation],
         groups: FromQuery[GroupsText] = "{}",
     ) -> list[MyFlag]:
-        """Newest first. The caller is the person with the user's distinct id."""
+        """Lists the newest flags first. The caller is the person with the user's distinct id."""
         project_id = request.project.id
         subject = Subject(request.principal.user.distinct_id, groups=read_groups(groups))
         built, found = await evaluation.evaluator.evaluate(
@@ -141,7 +147,11 @@ class FlagEvaluationApi(Controller):
 
 
 def read_groups(raw: str) -> Mapping[str, str]:
-    """raises: Invalid"""
+    """Parse the `groups` parameter.
+
+    Raises:
+        Invalid: It is not a JSON object.
+    """
     try:
         groups = loads(raw.encode("utf-8", "replace")) if raw else {}
     except InvalidPayload:
@@ -180,8 +190,11 @@ class FlagCohortsApi(Controller):
         flag_id: FromPath[ObjectId],
         flag_cohorts: NamedDependency[FlagCohorts],
     ) -> MadeCohort:
-        """Creates a static cohort of the persons for whom the flag is enabled, calculated in the
-        background. It is empty for a flag that is disabled, deleted or group-based."""
+        """Creates a static cohort of the persons for whom the flag is enabled.
+
+        It is calculated in the background. It stays empty for a flag that is disabled, deleted or
+        group-based.
+        """
         flag = await flag_cohorts.flags.editable(request, flag_id)
         author, cohorts = request.author, flag_cohorts.cohorts
         sent = {"name": _cohort_name(flag.definition.key, author.now), "is_static": True}
@@ -193,6 +206,6 @@ class FlagCohortsApi(Controller):
 
 
 def _cohort_name(key: str, now: datetime) -> str:
-    """No longer than a name may be."""
+    """Return a name for the cohort, cut to the length that a name may have."""
     room = NAME_CHARS_MAX - len(_COHORT_NAME.format(key="", now=now))
     return _COHORT_NAME.format(key=key[:room], now=now)

@@ -1,6 +1,6 @@
-"""Search, filters and order of a list of flags.
+"""Search, filters and order of lists of flags.
 
-source: flags.md section 13
+Source: flags.md section 13.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,14 +21,17 @@ Kind = Literal["boolean", "multivariant", "experiment"]
 STALE = "STALE"
 STALE_AFTER = timedelta(days=30)
 STALE_DAYS = 30
-STALE_DAYS_MAX = 90  # evaluations are remembered no longer
+STALE_DAYS_MAX = 90  # evaluations are kept no longer
 _ACTIVE = ("true", "false", STALE)
 _KINDS: tuple[Kind, ...] = ("boolean", "multivariant", "experiment")
 _ORDERS = ("id", "key", "name", "active", "created_at")
 
 
 class StaleReason(StrEnum):
-    """FULLY_ROLLED_OUT: the same answer for every subject; it decides nothing"""
+    """The reason why a flag is no longer needed.
+
+    A flag that is fully rolled out has the same value for every subject.
+    """
 
     FULLY_ROLLED_OUT = "fully_rolled_out"
     NOT_EVALUATED = "not_evaluated"
@@ -36,7 +39,11 @@ class StaleReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a query compares of a flag. filters: with `groups`"""
+    """The fields of a flag that a query compares.
+
+    Attributes:
+        filters: With `groups`.
+    """
 
     id: int
     key: str
@@ -51,14 +58,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagQuery:
-    """All that is given must hold.
+    """A query for flags; everything that is set must match.
 
-    search:   part of the key or the name, in any case
-    active:   `true`, `false` or `STALE`
-    tags:     one of them is enough
-    excluded: keys to leave out
-    runtime:  where it is evaluated
-    order:    a field, with `-` for descending; what is equal goes newest first
+    Attributes:
+        search: Part of the key or the name; case does not matter.
+        active: `true`, `false` or `STALE`.
+        tags: One of them must match.
+        excluded: Keys to leave out.
+        runtime: Where the flag is evaluated.
+        order: A field, with `-` for descending; flags with equal values are listed newest first.
     """
 
     search: str = ""
@@ -75,7 +83,7 @@ class FlagQuery:
         return bool(self.kind) or self.active == STALE
 
     def choose(self, flags: Iterable[Candidate], now: datetime) -> list[int]:
-        """The ids of those that match, in the order asked for."""
+        """Return the ids of the flags that match, in the requested order."""
         found = [flag for flag in flags if self.matches(flag, now)]
         found.sort(key=lambda flag: (flag.created_at, flag.id), reverse=True)
         if self.order:
@@ -118,7 +126,11 @@ def read_flag_query(
     runtime: str | None = None,
     order: str | None = None,
 ) -> FlagQuery:
-    """From the texts of a query; an order that is none counts as not given. raises: Invalid"""
+    """Parse the text parameters of a query; an unknown order counts as not given.
+
+    Raises:
+        Invalid: A parameter cannot be read.
+    """
     return FlagQuery(
         search=(search or "").strip(),
         active=_choice(active, _ACTIVE, "active"),
@@ -132,12 +144,12 @@ def read_flag_query(
 
 
 def kind_of(filters: Mapping[str, Any]) -> Kind:
-    """There are no experiments here."""
+    """Return the kind of a flag; Fanion has no experiments."""
     return "multivariant" if _variants(filters) else "boolean"
 
 
 def is_stale(flag: Candidate, now: datetime) -> bool:
-    """Switched on, old, and with one answer for every subject: it decides nothing any more."""
+    """Return whether the flag is on, old, and has the same value for every subject."""
     return flag.active and now - flag.created_at > STALE_AFTER and answers_one_thing(flag.filters)
 
 
@@ -167,7 +179,7 @@ def _choice(text: str | None, choices: Collection[str], parameter: str) -> str:
 
 
 def _runtime(text: str | None) -> str:
-    """`both` is what older interfaces ask for."""
+    """Parse a runtime; older interfaces send `both` for `all`."""
     named = ANYWHERE if text == "both" else text
     return _choice(named, get_args(EvaluationRuntime), "evaluation_runtime")
 
@@ -194,7 +206,7 @@ def _names(text: str | None, parameter: str) -> list[str]:
 def stale_reason(
     flag: FlagRow, created_at: datetime, last_evaluated: datetime | None, now: datetime, days: int
 ) -> StaleReason | None:
-    """None for a flag that is needed, switched off, or younger than `days`."""
+    """Return why a flag is stale; None if it is needed, switched off, or younger than `days`."""
     before = now - timedelta(days=days)
     if not flag.active or flag.deleted or created_at > before:
         return None

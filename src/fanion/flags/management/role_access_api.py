@@ -1,6 +1,6 @@
 """API of the roles that may edit a flag.
 
-source: api.md, "Feature flag role access"; flags.md section 16
+Source: api.md, "Feature flag role access"; flags.md section 16.
 """
 
 from datetime import datetime
@@ -38,8 +38,11 @@ class RoleAccessBody(Struct, kw_only=True):
 
 
 class RoleAccessApi(Controller):
-    """Members of the organization read. Users who may edit every flag write, and the flag's
-    creator."""
+    """The roles that may edit a flag.
+
+    Members of the organization may read them. The flag's creator and users who may edit every flag
+    may change them.
+    """
 
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/role_access"
     tags = ("Feature flags",)
@@ -52,7 +55,7 @@ class RoleAccessApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> Paged[RoleAccessBody]:
-        """The oldest first."""
+        """Lists the oldest first."""
         page, project_id = request.page, request.project.id
         flag = flag_body(await flags.get(project_id, flag_id), await flags.access(request))
         found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)

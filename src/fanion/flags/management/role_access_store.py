@@ -1,7 +1,8 @@
-"""The flags that roles may edit, and what follows from it for one user: which flags the user may
-edit, and which may be given to a role.
+"""Flags that roles may edit, and the resulting access of a user.
 
-source: flags.md section 16
+The access says which flags a user may edit, and which the user may share with a role.
+
+Source: flags.md section 16.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,16 +30,17 @@ from fanion.projects.roles_store import RoleRemoval, load_roles
 from fanion.projects.store import load_projects
 from fanion.properties.filters import InCohort
 
-NAMED_MAX = 10  # flags in one refusal
+NAMED_MAX = 10  # flags named in one error
 
 
 @dataclass(frozen=True, slots=True)
 class FlagAccess:
-    """What one user may do with the flags of one project; every member may read.
+    """The access of one user to the flags of one project; every member may read them.
 
-    edits_all: whatever the flag
-    given:     ids of the flags that a role of the user was given
-    is_viewer: edits nothing, not even the own flags, whatever the roles
+    Attributes:
+        edits_all: Whether the user may edit every flag.
+        given: Ids of the flags that may be edited by a role of the user.
+        is_viewer: Whether the user may edit no flag, not even an own one, whatever the roles.
     """
 
     user_id: int
@@ -50,19 +52,23 @@ class FlagAccess:
         return not self.is_viewer and (self.can_share(creator_id) or flag_id in self.given)
 
     def can_share(self, creator_id: int | None) -> bool:
-        """Whether the flag's roles may be changed. A creator who is gone gives no right."""
+        """Return whether the user may change the flag's roles.
+
+        If the flag's creator was deleted, nobody has this right as its creator.
+        """
         return not self.is_viewer and (self.edits_all or creator_id == self.user_id)
 
     def require_edit(self, flag_id: int, creator_id: int | None) -> None:
-        """raises: PermissionDenied"""
         if not self.can_edit(flag_id, creator_id):
             raise PermissionDenied("You don't have edit permissions for this feature flag.")
 
     def require_audience(self, flags: Iterable[tuple[int, str, int | None]]) -> None:
-        """To change the members of a cohort that flags use, a user must be allowed to edit them.
+        """Raise PermissionDenied, naming the flags, unless the user may edit all of these flags.
 
-        flags:  id, key and creator of each
-        raises: PermissionDenied, which names those that may not be edited
+        Whoever changes the members of a cohort must be allowed to edit the flags that use it.
+
+        Args:
+            flags: Id, key and creator of each flag.
         """
         keys = [key for flag_id, key, creator_id in flags if not self.can_edit(flag_id, creator_id)]
         if keys:
@@ -73,14 +79,16 @@ class FlagAccess:
             )
 
     def require_share(self, creator_id: int | None) -> None:
-        """raises: PermissionDenied"""
         if not self.can_share(creator_id):
             raise PermissionDenied("You can't edit roles for this feature flag.")
 
 
 def edits_all(*, is_admin: bool, setting: AccessLevel | None, role_levels: Sequence[int]) -> bool:
-    """setting:     what the organization allows every member; None when it has not been set
-    role_levels: of the user's roles; the highest counts
+    """Return whether a user may edit every flag.
+
+    Args:
+        setting: What the organization allows every member; None if it is not set.
+        role_levels: The levels of the user's roles, of which the highest counts.
     """
     if is_admin or setting is None or setting is AccessLevel.EDIT:
         return True
@@ -94,7 +102,7 @@ _COLUMNS = (_access.id, _access.role_id, _access.added_at, _access.updated_at)
 
 @dataclass(frozen=True, slots=True)
 class RoleAccess:
-    """A role may change a flag."""
+    """A role's permission to edit a flag."""
 
     id: int
     role: Role
@@ -104,14 +112,17 @@ class RoleAccess:
 
 @dataclass(frozen=True, slots=True)
 class RoleAccessStore:
-    """project_id is that of the flag; a flag of another project has no records here."""
+    """The roles that may edit flags.
+
+    The flag must belong to the project given with it; otherwise it has no records here.
+    """
 
     records: Records
 
     async def page(
         self, project_id: int, flag_id: int, limit: int, offset: int
     ) -> tuple[Sequence[RoleAccess], int]:
-        """The oldest first, with the number of all of them."""
+        """Return a page of a flag's records, oldest first, and their total number."""
         theirs = _of_flag(project_id, flag_id)
         rows = select(*_COLUMNS).where(theirs).order_by(_access.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
@@ -121,13 +132,16 @@ class RoleAccessStore:
             return await connection.run_sync(_with_roles, found), total
 
     async def get(self, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
-        """raises: NotFound"""
         async with self.records.read() as connection:
             return await connection.run_sync(_get, project_id, flag_id, access_id)
 
     async def create(self, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
-        """raises: NotFound for the flag; Invalid for a role that there is not, or that has the
-        flag already"""
+        """Allow a role to edit a flag.
+
+        Raises:
+            NotFound: There is no such flag.
+            Invalid: There is no such role, or it may edit the flag already.
+        """
         try:
             async with self.records.write() as connection:
                 return await connection.run_sync(give_flag, author, flag_id, role_id)
@@ -137,13 +151,15 @@ class RoleAccessStore:
             ) from None
 
     async def remove(self, author: Author, flag_id: int, access_id: int) -> None:
-        """raises: NotFound"""
         async with self.records.write() as connection:
             await connection.run_sync(_remove, author, flag_id, access_id)
 
 
 async def access_of(records: Records, principal: Principal, project: Project) -> FlagAccess:
-    """What the caller may do with the project's flags. Administrators and viewers cost no read."""
+    """Return the caller's access to the project's flags.
+
+    Administrators and viewers cost no read.
+    """
     user_id = principal.user.id
     known = _access_of_level(user_id, principal.levels[project.organization_id])
     if known is not None:
@@ -157,7 +173,7 @@ async def access_of(records: Records, principal: Principal, project: Project) ->
 def access_now(
     connection: Connection, user_id: int, organization_id: UUID, project_id: int
 ) -> FlagAccess | None:
-    """The present permissions of a user who is not the caller; None without a membership."""
+    """Return the current access of a user who is not the caller; None without a membership."""
     member = memberships.c
     level = connection.scalar(
         select(member.level)
@@ -174,7 +190,7 @@ def access_now(
 
 
 def _access_of_level(user_id: int, level: int) -> FlagAccess | None:
-    """None where roles and the organization's setting decide."""
+    """Return the access that the level alone determines; None if roles and the setting decide."""
     if level >= Level.ADMIN:
         return FlagAccess(user_id)
     if level < Level.MEMBER:
@@ -183,10 +199,10 @@ def _access_of_level(user_id: int, level: int) -> FlagAccess | None:
 
 
 def guard_audience(connection: Connection, author: Author, cohort_id: int) -> None:
-    """Call it when the project's flag version has moved: no other one changes its flags.
+    """Raise PermissionDenied if a flag uses the cohort and the author may not edit that flag.
 
-    raises: PermissionDenied when a flag uses the cohort, itself or within others, that the author
-            may not edit
+    Flags that use the cohort through other cohorts count too. Call it after the project's flag
+    version has moved: from then on no other transaction changes the project's flags.
     """
     assert author.user_id is not None  # the server itself changes no cohorts
     access = access_now(connection, author.user_id, author.organization_id, author.project_id)
@@ -199,8 +215,10 @@ def guard_audience(connection: Connection, author: Author, cohort_id: int) -> No
 
 
 def active_flags_using(connection: Connection, project_id: int, cohort_id: int) -> list[str]:
-    """Keys of those that ask for the cohort, itself or within others. Call it when the project's
-    flag version has moved."""
+    """Return the keys of active flags that use the cohort, directly or through other cohorts.
+
+    Call it after the project's flag version has moved.
+    """
     using = _flags_using(connection, project_id, cohort_id)
     return [flag.key for flag, _ in using if flag.active]
 
@@ -208,7 +226,7 @@ def active_flags_using(connection: Connection, project_id: int, cohort_id: int) 
 def _flags_using(
     connection: Connection, project_id: int, cohort_id: int
 ) -> list[tuple[Flag, int | None]]:
-    """With the creator of each, the oldest first."""
+    """Return the flags that use the cohort, each with its creator's id, oldest first."""
     asking = cast(_flag.filters, Text).like('%cohort"%')
     rows = connection.execute(live_flags(project_id).add_columns(_flag.created_by_id).where(asking))
     used = containing(cohort_id, live_criteria(connection, project_id))
@@ -262,7 +280,13 @@ def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) 
 
 
 def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
-    """As RoleAccessStore.create, in the caller's transaction."""
+    """Allow a role to edit a flag, in the caller's transaction.
+
+    Raises:
+        NotFound: There is no such flag.
+        Invalid: There is no such role.
+        IntegrityError: The role may edit the flag already.
+    """
     key = _lock_flag(connection, author.project_id, flag_id)
     role = connection.scalar(
         select(roles.c.id)
@@ -308,7 +332,7 @@ def _remove(connection: Connection, author: Author, flag_id: int, access_id: int
 
 
 def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
-    """Of a role that is about to be removed; each flag's activity records it."""
+    """Revoke the flags of a role that is about to be removed, and record it in their activity."""
     rows = connection.execute(
         select(_access.project_id, _access.flag_id, _access.id)
         .where(_access.role_id == removal.role_id)
@@ -326,7 +350,11 @@ def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
 
 
 def _lock_flag(connection: Connection, project_id: int, flag_id: int) -> str:
-    """Its key. raises: NotFound"""
+    """Lock a flag and return its key.
+
+    Raises:
+        NotFound: There is no such flag.
+    """
     flag = feature_flags.c
     key: str | None = connection.scalar(
         select(flag.key).where(flag.project_id == project_id, flag.id == flag_id).with_for_update()

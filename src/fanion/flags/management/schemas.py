@@ -1,6 +1,6 @@
-"""A flag as the management API returns it; what a client may write of it, and the columns it sets.
+"""A flag as the management API returns it, what clients may write, and the columns this sets.
 
-source: api.md, "Feature flag"; flags.md sections 11 to 13
+Source: api.md, "Feature flag"; flags.md sections 11 to 13.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ Version = Annotated[
         description="The flag's version that the change is based on; 409 if there is a newer one."
     ),
 ]
-# Names of `_Sent` that are not derived from filters.
+# Fields of `_Sent` that do not follow from filters, and what to do instead.
 _UNSUPPORTED = {
     "archived": "Set active to false.",
     "has_encrypted_payloads": "Payloads are stored as they are.",
@@ -87,14 +87,14 @@ class FlagBody(Struct, kw_only=True):
     usage_dashboard: int | None
     analytics_dashboards: list[int]
     has_enriched_analytics: bool
-    # Not of the documented object: sent for flags that have them.
+    # Not part of the documented object: sent only for flags that have them.
     bucketing_identifier: Bucketing | UnsetType = UNSET
     evaluation_runtime: Runtime | UnsetType = UNSET
     evaluation_contexts: Contexts | UnsetType = UNSET
 
 
 class StaleFlag(AppError):
-    """The flag has changed since the caller read it; the answer holds the flag as it is now."""
+    """The flag has changed since the caller read it; the response contains the current flag."""
 
     status, type, default_code = 409, "invalid_request", "conflict"
 
@@ -107,7 +107,7 @@ class StaleFlag(AppError):
         self.version = version
 
     def body(self) -> bytes:
-        """The common fields of an error, with the flag and its version."""
+        """Return the common fields of an error, with the flag and its version."""
         moved: dict[str, Any] = {"version": self.version, "current": self.current}
         return msgspec.json.encode({**self.fields(), **moved})
 
@@ -116,8 +116,10 @@ class StaleFlag(AppError):
 
 
 class _Sent(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Fields of PostHog that are never written: the percentage must agree with the filters that it
-    follows from, and the others must ask for nothing."""
+    """PostHog's fields that are never written.
+
+    The percentage must agree with the filters that it follows from; the others must be idle.
+    """
 
     also_known: ClassVar[frozenset[str]] = OF_FLAG
 
@@ -177,7 +179,7 @@ _NEVER_WRITTEN = {"version", *_Sent.__struct_fields__}
 
 
 def flag_body(flag: StoredFlag, access: FlagAccess) -> FlagBody:
-    """access: of the caller"""
+    """Return the flag as the caller with this access sees it."""
     row = flag.definition
     filters = grouped_filters(row)
     return FlagBody(
@@ -208,9 +210,12 @@ def flag_body(flag: StoredFlag, access: FlagAccess) -> FlagBody:
 
 
 def derived_of(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a flag that follow from its filters; without any it is on for everyone.
+    """Return the fields of a flag that follow from its filters.
 
-    A flag is simple with one group without properties, by person. source: flags.md section 11
+    Without filters a flag is on for everyone. It is simple if it has one group without properties
+    and is evaluated for persons.
+
+    Source: flags.md section 11.
     """
     groups = filters.get("groups", [{}])
     by_person = filters.get("aggregation_group_type_index") is None
@@ -220,7 +225,11 @@ def derived_of(filters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
-    """Columns of a new flag. raises: Invalid"""
+    """Return the columns of a new flag.
+
+    Raises:
+        Invalid: A field is not allowed.
+    """
     check_key(data.key)
     filters = dict(with_whole_percentages(data.filters or {}))
     if filters:
@@ -247,7 +256,11 @@ def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
 
 
 def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
-    """Columns to set. raises: Invalid"""
+    """Return the columns that a change sets.
+
+    Raises:
+        Invalid: A field is not allowed.
+    """
     values = {
         name: value
         for name, value in structs.asdict(data).items()
@@ -279,14 +292,14 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
 
 
 def _performed_rollback(data: NewFlag) -> bool | None:
-    """Return what was sent; a flag that is switched on has not been rolled back."""
+    """Return what was sent; a flag that is created enabled has not been rolled back."""
     if data.performed_rollback is not UNSET:
         return data.performed_rollback
     return False if data.active is True else None
 
 
 def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Further columns to set: early enrollment is looked up under the new key."""
+    """Return further columns to set: early enrollment is looked up under the new key."""
     renamed = with_enrollment_of(former, key, filters)
     return {} if renamed == filters else {"filters": renamed}
 
@@ -301,9 +314,13 @@ def _check(filters: dict[str, Any], *, creating: bool, stored: Mapping[str, Any]
 def _require_agreement(
     data: _Sent, filters: Mapping[str, Any], stored: Mapping[str, Any] | None
 ) -> None:
-    """Check what follows from filters. What was read from the flag may be sent back with others.
+    """Raise Invalid unless fields that follow from filters agree with them, before or after.
 
-    filters: of the flag after the change; stored: before it
+    The values before are allowed so that a flag can be sent back as it was read.
+
+    Args:
+        filters: The filters after the change.
+        stored: The filters before it.
     """
     sent, after = data.rollout_percentage, _rollout_of(filters)
     before = after if stored is None else _rollout_of(stored)

@@ -1,7 +1,9 @@
-"""API of what a flag editor says before it saves: whom each condition reaches, and who gets another
-value. Why an unsaved flag answers as it does is said by `management.evaluation_api`.
+"""API that tells a flag editor, before it saves, what the change would do.
 
-source: flags.md sections 3 to 9, 12 and 15
+It says whom each condition reaches, and who would get another value. Why an unsaved flag answers as
+it does is told by `management.evaluation_api`.
+
+Source: flags.md sections 3 to 9, 12 and 15.
 """
 
 from litestar import Controller, post
@@ -28,10 +30,10 @@ from fanion.flags.preview.service import FlagPreviews
 from fanion.flags.validation.filters import not_computable
 from fanion.projects.request_api import ManagementRequest, scoped
 
-# Of a new flag that has no key yet: shares are counted without it.
+# The key of a new flag that has none yet; it does not affect the counted shares.
 NO_KEY = "no-key-yet"
 
-# These operations change nothing, whatever their method.
+# These operations change nothing, although they use POST.
 _READS = {**scoped("feature_flag:read"), "reads": True}
 
 
@@ -47,9 +49,12 @@ class FlagPreviewsApi(Controller):
         data: RequestBody[UnsavedFlag],
         previews: NamedDependency[FlagPreviews],
     ) -> FlagReach:
-        """For each condition of the flag as it would be saved: whom it matches, of whom already
-        taken by what is evaluated before, of whom rolled out. At most 50 conditions with 200
-        properties. A flag without `id` needs no `key` here."""
+        """Counts whom each condition of the flag would reach if it were saved.
+
+        For each condition: how many subjects match, how many of these are decided by what is
+        evaluated before it, and how many it rolls out to. At most 50 conditions with 200
+        properties. A flag without `id` needs no `key` here.
+        """
         if data.id in (UNSET, None) and data.key is UNSET:
             data = replace(data, key=NO_KEY)
         flag = await previews.unsaved(request, data)
@@ -71,14 +76,16 @@ class FlagPreviewsApi(Controller):
         data: RequestBody[UnsavedFlag],
         previews: NamedDependency[FlagPreviews],
     ) -> FlagChangePreview:
-        """How many persons go from which value to which, evaluated one by one, each with the first
-        of its distinct ids and without a device. Up to 50,000 are all evaluated; of more, a fixed
-        sample of 20,000, which is always the same. One change at a time is evaluated: further
-        requests wait. Who asks again about the same flag abandons the former request (409
-        `superseded`), and so does who closes the connection."""
+        """Counts the persons who would get another value.
+
+        Persons are evaluated one by one, each with the first of their distinct ids and without a
+        device. Up to 50,000 are all evaluated; of more, a fixed sample of 20,000, which is always
+        the same. One change is evaluated at a time: further requests wait. A newer request for the
+        same flag, or closing the connection, cancels this one (409 `superseded`).
+        """
         flag = await previews.unsaved(request, data)
         question = question_of(request.project.id, flag, request.app.state.now())
-        # The flags that a user has not created yet count as one.
+        # All flags that a user has not created yet count as one flag.
         flag_id = None if flag.flag is None else flag.flag.definition.id
         asker = request.principal.user.id, request.project.id, flag_id
         computed = await request.unless_client_left(previews.changes.compute(asker, question))
@@ -86,7 +93,11 @@ class FlagPreviewsApi(Controller):
 
 
 def _reach_rules(row: FlagRow | None) -> Rules:
-    """raises: Invalid for stored filters that cannot be read"""
+    """Parse the flag's rules.
+
+    Raises:
+        Invalid: The stored filters cannot be read.
+    """
     try:
         return Rules() if row is None else parse_rules(row.filters, row.rollout_percentage)
     except ValueError as error:

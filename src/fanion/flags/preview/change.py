@@ -1,7 +1,8 @@
-"""What a change of a flag does to whom: the question, how its answer is counted, and the messages
-between the server and the process that counts.
+"""The effect of changing a flag: the question, how the answer is counted, and the messages.
 
-source: flags.md section 6; who has several distinct ids counts by the first one
+The messages are exchanged between the server and the process that counts.
+
+Source: flags.md section 6. A person with several distinct ids counts by the first one.
 """
 
 from collections import Counter
@@ -17,20 +18,23 @@ from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
 
-# Up to so many persons or groups each one is evaluated: 1.5 s of a processor.
+# Up to this number, all persons or groups are evaluated, which takes 1.5 s of CPU time.
 EXACT_MAX = 50_000
-# Of more than that, so many. A share of half of them is 0.7 % off at most, 19 times of 20.
+# Of more persons or groups only a sample is evaluated. A share of one half is at most 0.7 % off, in
+# 19 of 20 cases.
 SAMPLE = 20_000
 
-# None where a flag cannot be computed: clients get no value.
+# None means that the flag cannot be computed, and clients get no value.
 Value = bool | str | None
 Transition = tuple[Value, Value, int]
 
 
 class Version(msgspec.Struct, array_like=True, frozen=True):
-    """A flag as it is, or as it would be. key: "" without a flag, which is false for everyone
+    """A flag before or after the change.
 
-    definitions: of the flag and what it depends on, in JSON, whose numbers have no limit
+    Attributes:
+        key: Empty if there is no flag, which is false for everyone.
+        definitions: The flag and what it depends on, as JSON, because its numbers have no limit.
     """
 
     key: str
@@ -38,7 +42,11 @@ class Version(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Question(msgspec.Struct, array_like=True, frozen=True):
-    """group_type_index: of the flag in both versions; None for persons"""
+    """A question about the effect of a change.
+
+    Attributes:
+        group_type_index: The group type of the flag in both versions; None for persons.
+    """
 
     project_id: int
     saved: Version
@@ -50,9 +58,12 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True):
-    """total:       persons of the project, or groups of the type
-    evaluated:   of them
-    transitions: from a value to a value, with the number of those that were evaluated
+    """The counted effect of a change.
+
+    Attributes:
+        total: Persons of the project, or groups of the type.
+        evaluated: How many of them were evaluated.
+        transitions: (Value before, value after, number of evaluated subjects).
     """
 
     total: int
@@ -67,13 +78,13 @@ class Start(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Compute(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Comes after the answer to the one before."""
+    """A question, sent after the answer to the previous one."""
 
     question: Question
 
 
 class Abandon(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Of the last question, whether or not it is answered by now."""
+    """The request to abandon the last question, whether or not it is answered by now."""
 
 
 class Computed(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -81,7 +92,11 @@ class Computed(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """kind: "store", "abandoned", or "other" for an unexpected error"""
+    """A question that was not answered.
+
+    Attributes:
+        kind: "store", "abandoned", or "other" for an unexpected error.
+    """
 
     kind: str
     reason: str = ""
@@ -95,7 +110,11 @@ _decode = msgspec.json.Decoder(FlagDefinitions).decode
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A version that can be evaluated. flag_set: None where the flag is false for everyone"""
+    """A version that can be evaluated.
+
+    Attributes:
+        flag_set: None if the flag is false for everyone.
+    """
 
     key: str
     flag_set: FlagSet | None
@@ -124,7 +143,7 @@ def compile_version(version: Version) -> Compiled:
 
 
 class TransitionCount:
-    """Counts subjects by what they get before a change and after it."""
+    """Counters of subjects by their values before and after a change."""
 
     def __init__(self, saved: Compiled, unsaved: Compiled, now: datetime) -> None:
         self.reads = union([saved.reads, unsaved.reads])
@@ -144,12 +163,12 @@ class TransitionCount:
 
 
 def estimate(count: int, result: Result) -> int:
-    """Of all, by what was counted of those that were evaluated."""
+    """Extrapolate a count of evaluated subjects to all subjects."""
     return round(count * result.total / result.evaluated) if result.evaluated else 0
 
 
 def ordered(transitions: Sequence[Transition]) -> list[Transition]:
-    """Changes first, the most frequent first."""
+    """Return transitions with changes first, and the most frequent ones first among these."""
     return sorted(
         transitions, key=lambda one: (one[0] == one[1], -one[2], str(one[0]), str(one[1]))
     )

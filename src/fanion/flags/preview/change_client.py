@@ -1,5 +1,7 @@
-"""Client of the process that counts what a change of a flag does. The process is started on demand,
-and ended when nothing was asked for a while."""
+"""Client of the process that counts what a change of a flag does.
+
+The process is started on demand, and ended when it has been idle for a while.
+"""
 
 import asyncio
 from collections.abc import Hashable
@@ -26,10 +28,13 @@ RETRY_S = 5
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimits:
-    """seconds_max:   what a request waits, for its turn and for the answer
-    asked_max:     requests that wait, the one that is computed included
-    idle_s:        after which the process is ended
-    abandon_s_max: what the process may take to abandon a question; a page takes it 20 ms
+    """Limits of change previews.
+
+    Attributes:
+        seconds_max: How long a request waits, for its turn and for the answer.
+        asked_max: Number of waiting requests, including the one that is computed.
+        idle_s: Idle time after which the process is ended.
+        abandon_s_max: How long the process may take to abandon a question; a page takes it 20 ms.
     """
 
     seconds_max: float = 20.0
@@ -43,18 +48,18 @@ _ENDED = "The process that evaluates the change has ended. Please retry."
 
 
 class Superseded(AppError):
-    """The same user has asked again about the same flag."""
+    """A request that was replaced by the user's next one about the same flag."""
 
     status, type, default_code = 409, "invalid_request", "superseded"
     default_detail = "The same was asked again, so this request was abandoned."
 
 
 class ProcessEnded(Exception):
-    """With a question that it has not answered."""
+    """The process ended before it answered a question."""
 
 
 class ChangeProcess:
-    """One process, and at most one question to it."""
+    """One child process, which is asked at most one question at a time."""
 
     def __init__(self, records_url: str, limits: ChangeLimits) -> None:
         self._records_url = records_url
@@ -70,13 +75,15 @@ class ChangeProcess:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has a question, abandoned or not."""
+        """Return whether the process has a question, abandoned or not."""
         return self._answer is not None
 
     async def ask(self, question: Question) -> Answer:
-        """Waits for the end of what was abandoned before.
+        """Ask a question, after waiting for the end of an abandoned one.
 
-        raises: ProcessEnded, OSError when it cannot be started
+        Raises:
+            ProcessEnded: The process ended before it answered.
+            OSError: The process cannot be started.
         """
         while self._answer is not None:
             await asyncio.wait([self._answer])
@@ -95,7 +102,7 @@ class ChangeProcess:
             raise
 
     async def close(self) -> None:
-        """Kill it: it has nothing that is not in the store."""
+        """Kill the process; it holds no state of its own."""
         self._set_timer(None)
         self._disconnect()
         await self._child.kill()
@@ -123,7 +130,7 @@ class ChangeProcess:
             answer.set_exception(ProcessEnded())
 
     def _set_timer(self, seconds: float | None) -> None:
-        """After that the process is to end, by itself or, where it does not answer, killed."""
+        """Set the time after which the process is ended, and killed if it does not answer."""
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
@@ -136,7 +143,7 @@ class ChangeProcess:
 
 
 class ChangePreviews:
-    """At most one question is computed at once; further ones wait for their turn."""
+    """Previews of changes, computed one at a time; further questions wait for their turn."""
 
     def __init__(self, records_url: str, limits: ChangeLimits = _LIMITS) -> None:
         self.process = ChangeProcess(records_url, limits)
@@ -145,9 +152,14 @@ class ChangePreviews:
         self._turn = asyncio.Lock()
 
     async def compute(self, asker: Hashable, question: Question) -> Result:
-        """Abandons what the same asker has asked before; abandoned itself when it is cancelled.
+        """Compute the answer to a question; if cancelled, the question is abandoned.
 
-        raises: Superseded, Throttled, Unavailable
+        The asker's former question, if any, is abandoned.
+
+        Raises:
+            Superseded: The same asker has asked again.
+            Throttled: Too many questions wait.
+            Unavailable: The question could not be answered, or not in time.
         """
         former = self._asked.pop(asker, None)
         if former is not None:
@@ -183,13 +195,12 @@ class ChangePreviews:
 
 
 def _retrieve(done: "asyncio.Future[Answer]") -> None:
-    """Its error: who has asked may be gone."""
+    """Retrieve the error, because the asker may be gone."""
     if not done.cancelled():
         done.exception()
 
 
 def _result(work: "asyncio.Task[Answer]") -> Result:
-    """raises: Unavailable"""
     try:
         answer = work.result()
     except (ProcessEnded, OSError) as error:

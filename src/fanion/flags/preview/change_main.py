@@ -1,8 +1,8 @@
-"""The process that counts what a change of a flag does: it evaluates the saved and the unsaved flag
-for persons or groups, one page after the other.
+"""The process that counts what a change of a flag does.
 
-It reads the records store by itself, has a lower priority than the server, and a limit on its
-memory. One question is computed at a time; it ends with the channel to the server.
+It evaluates the saved and the unsaved flag for persons or groups, page by page. It reads the
+records store itself, runs at a lower priority than the server, and has a memory limit. One question
+is computed at a time; the process ends with its channel to the server.
 """
 
 import asyncio
@@ -32,14 +32,19 @@ from fanion.flags.preview.change import (
 )
 from fanion.processes.channel import Channel, socket_to_parent
 
-# Of addresses: 290 MB are usual. Beyond, allocation fails, and with it the question.
+# Limit of the address space, of which 290 MB are usual. Beyond it allocation fails, and so does the
+# question.
 MEMORY_BYTES_MAX = 1024 * 1024**2
 NICENESS = 10
 CONNECTIONS = 2  # to PostgreSQL
 
 
 async def compute(records: Records, question: Question) -> Result:
-    """raises: RecordsUnavailable"""
+    """Count the transitions that a question asks for.
+
+    Raises:
+        RecordsUnavailable: The records store does not answer.
+    """
     saved, unsaved = compile_version(question.saved), compile_version(question.unsaved)
     count = TransitionCount(saved, unsaved, question.now)
     pages = SubjectPages(records)
@@ -92,7 +97,7 @@ class _Process:
         )
 
     async def run(self) -> None:
-        """Until the server ends the channel."""
+        """Answer questions until the server closes the channel."""
         await self._ended.wait()
         if self._computing is not None:
             self._computing.cancel()
@@ -123,13 +128,13 @@ class _Process:
             return Failed("other", f"{type(error).__name__}: {error}")
 
     def _send(self, computing: "asyncio.Task[Answer]") -> None:
-        """Also of one that was cancelled before it began."""
+        """Send the answer, even to a question that was cancelled before it began."""
         is_abandoned = computing.cancelled()
         self._channel.send(Failed("abandoned") if is_abandoned else computing.result())
 
 
 def limit_memory(bytes_max: int) -> None:
-    """Of this process, where the system has such a limit."""
+    """Limit the address space of this process, if the system supports it."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     is_lower = hard == resource.RLIM_INFINITY or bytes_max < hard
     with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The question to the process that counts, from a flag as it is saved and as it would be."""
+"""Building the question for the counting process, from both versions of a flag."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,9 +14,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 def question_of(project_id: int, flag: UnsavedFlag, now: datetime) -> Question:
-    """raises: Invalid when the two versions go by different things"""
+    """Return the question about a change.
+
+    Raises:
+        Invalid: One version is evaluated for persons and the other for groups, or for groups of
+            another type.
+    """
     rows = [one.row for one in (flag.saved, flag.unsaved) if one.row is not None]
-    # A flag that is off is so for persons and for groups.
+    # A flag that is off has the same value for persons and for groups.
     indexes = set(_indexes(row for row in rows if row.active)) or set(_indexes(iter(rows)))
     if len(indexes) > 1:
         raise Invalid(
@@ -30,7 +35,7 @@ def question_of(project_id: int, flag: UnsavedFlag, now: datetime) -> Question:
 
 
 def _indexes(rows: Iterator[FlagRow]) -> Iterator[int | None]:
-    """Of filters that can be read: with others a flag has no value for any person."""
+    """Yield the group types of filters that can be read; flags with others have no value."""
     for row in rows:
         try:
             yield parse_rules(row.filters, row.rollout_percentage).group_type_index

@@ -1,4 +1,4 @@
-"""A flag as it would be saved, in a request, and what is said about it before it is saved."""
+"""Requests about a flag as it would be saved, and the responses."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -16,7 +16,7 @@ from fanion.flags.preview.change import Result, estimate, ordered
 from fanion.properties.filters import Behavioral, FlagIs, InCohort
 from fanion.rest.validation import INTEGER_MAX, given_fields
 
-# Characters of a property's value in an answer: a person may have half a megabyte.
+# Limit of a property's value in a response; a person may have half a megabyte of properties.
 COMPARED_CHARS_MAX = 500
 
 _encode = msgspec.json.Encoder().encode
@@ -41,8 +41,11 @@ class UnsavedFlag(FlagChanges, kw_only=True, omit_defaults=True, forbid_unknown_
 
 
 class UnsavedEvaluation(UnsavedFlag, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An unsaved flag, and for whom to evaluate it: one of `distinct_id`, `email` (of one person)
-    and `person_id`; the caller by default."""
+    """An unsaved flag, and the person to evaluate it for.
+
+    Send one of `distinct_id`, `email` (of exactly one person) and `person_id`; the default is the
+    caller.
+    """
 
     distinct_id: Text | UnsetType | None = UNSET
     email: Text | UnsetType | None = UNSET
@@ -63,7 +66,11 @@ class UnsavedEvaluation(UnsavedFlag, kw_only=True, omit_defaults=True, forbid_un
 
 
 def new_flag(data: UnsavedFlag) -> NewFlag:
-    """raises: Invalid without a key"""
+    """Return the fields of a new flag.
+
+    Raises:
+        Invalid: There is no key.
+    """
     fields = _flag_fields(data)
     fields.pop("version", None)
     if "key" not in fields:
@@ -122,7 +129,7 @@ class EvaluatedCondition(Struct, kw_only=True):
 
 
 class Bucket(Struct, kw_only=True):
-    """Where the subject stands, in percent: a rollout lets in who stands at or below it."""
+    """The subject's buckets in percent; a rollout includes buckets at or below its percentage."""
 
     identifier: Annotated[str, Meta(description="What is hashed with the flag's key.")]
     rollout: float
@@ -131,7 +138,7 @@ class Bucket(Struct, kw_only=True):
 
 
 class ExplainedFlag(Struct, kw_only=True):
-    """What one version of a flag answers, and why."""
+    """The answer of one version of a flag, and the reasons for it."""
 
     key: str
     active: bool
@@ -164,7 +171,11 @@ class UnsavedReasons(Struct, kw_only=True):
 
 
 def explained_flag(row: FlagRow, found: Explanation) -> ExplainedFlag:
-    """found: of the flag as if it were active"""
+    """Return the explanation of a flag.
+
+    Args:
+        found: The explanation of the flag as if it were active.
+    """
     decision = found.decision if row.active else DISABLED
     return ExplainedFlag(
         key=row.key,
@@ -235,7 +246,7 @@ def _names(one: ExplainedLeaf) -> tuple[str, str, str | None]:
 
 
 def _cut(value: Any) -> Any:
-    """A long value as the beginning of its text."""
+    """Return a value, or the beginning of its text if it is long."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else _encode(value).decode()
@@ -246,8 +257,10 @@ def _cut(value: Any) -> Any:
 
 
 class ReachedByCondition(Struct, kw_only=True):
-    """Of one condition. Null is what cannot be counted: whom a condition on another flag matches,
-    and what such a condition leaves for those after it."""
+    """The number of subjects that one condition reaches; null for counts that are unknown.
+
+    Unknown is whom a condition on another flag matches, and what it leaves for later conditions.
+    """
 
     matches: Annotated[int | None, Meta(description="Whom its properties match.")]
     already_taken: Annotated[
@@ -263,7 +276,7 @@ class ReachedByCondition(Struct, kw_only=True):
 
 
 class FlagReach(Struct, kw_only=True):
-    """Persons, or groups of the type for a group flag."""
+    """Counts of persons, or of groups of the type for a group flag."""
 
     exact: Annotated[
         bool, Meta(description="False where a percentage decides: it counts as that share.")
@@ -299,7 +312,7 @@ def _reached(one: ConditionReach) -> ReachedByCondition:
 
 
 class FlagTransition(Struct, kw_only=True):
-    """Who gets one value now and one after the change; equal ones are those who keep it."""
+    """Subjects by their values before and after the change; equal values are unchanged."""
 
     before: Annotated[bool | str | None, Meta(description="Null: the flag cannot be computed.")]
     after: bool | str | None
@@ -308,8 +321,10 @@ class FlagTransition(Struct, kw_only=True):
 
 
 class FlagChangePreview(Struct, kw_only=True):
-    """Persons, or groups of the type for a group flag. A flag that is new, inactive or deleted is
-    false."""
+    """Counts of persons, or of groups of the type for a group flag.
+
+    A flag that is new, inactive or deleted is false.
+    """
 
     exact: Annotated[bool, Meta(description="Whether all were evaluated.")]
     group_type_index: int | None

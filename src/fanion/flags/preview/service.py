@@ -1,4 +1,4 @@
-"""Answers questions about flags that are not saved yet."""
+"""Answers to questions about flags that are not saved yet."""
 
 import asyncio
 from collections.abc import Mapping
@@ -36,9 +36,9 @@ from fanion.projects.request_api import ManagementRequest
 from fanion.rest.unknown_fields import shortened
 from fanion.wire.distinct_id import stored_distinct_id
 
-# Of a request. Larger filters would keep the event loop busy for more than a few milliseconds.
+# Limit of a request: larger filters would block the event loop for more than a few milliseconds.
 BODY_BYTES_MAX = 256 * 1024
-# Of a flag, each of which is compiled by itself and described in the answer.
+# Limits of a flag: each group is compiled on its own, and described in the answer.
 GROUPS_MAX, PROPERTIES_MAX = 200, 1_000
 
 
@@ -50,7 +50,11 @@ class FlagPreviews:
     changes: ChangePreviews
 
     async def unsaved(self, request: ManagementRequest, data: UnsavedFlag) -> storage.UnsavedFlag:
-        """The flag as it would be saved. raises: as a save does, and BodyTooLarge"""
+        """Return the flag as it would be saved.
+
+        Raises:
+            AppError: The save would fail, or the body is too large.
+        """
         if len(await request.body()) > BODY_BYTES_MAX:
             raise BodyTooLarge(BODY_BYTES_MAX)
         if (await request.values()).form:
@@ -64,9 +68,12 @@ class FlagPreviews:
         return flag
 
     async def reasons(self, request: ManagementRequest, data: UnsavedEvaluation) -> UnsavedReasons:
-        """The answer holds stored properties, so a key needs the scopes of those too.
+        """Explain both versions of a flag for one person.
 
-        raises: as `unsaved`, and PermissionDenied
+        The answer contains stored properties, so a scoped key needs their scopes too.
+
+        Raises:
+            AppError: The save would fail, the body is too large, or a scope is missing.
         """
         request.principal.require_scope("person:read")
         if data.groups:
@@ -80,7 +87,7 @@ class FlagPreviews:
         )
 
     async def _subject(self, request: ManagementRequest, data: UnsavedEvaluation) -> Subject:
-        """As a client would describe it. raises: Invalid"""
+        """Return the subject as a client would describe it."""
         return Subject(
             await self._distinct_id(request, data),
             sent=_object(data.person_properties),
@@ -122,7 +129,7 @@ class FlagPreviews:
 
 
 def _switched_on(row: FlagRow, around: FlagDefinitions) -> FlagSet:
-    """In a thread: a project may have many cohorts."""
+    """Compile the flag as if it were active; runs in a thread, as there may be many cohorts."""
     flags = [
         dataclass_replace(one, active=True) if one.id == row.id else one for one in around.flags
     ]
@@ -131,7 +138,6 @@ def _switched_on(row: FlagRow, around: FlagDefinitions) -> FlagSet:
 
 
 def _require_small(filters: object) -> None:
-    """raises: Invalid"""
     groups = list(condition_sets(filters)) if isinstance(filters, dict) else []
     leaves = sum(len(objects_of(group.get("properties"))) for group, _ in groups)
     for name, found, at_most in (
@@ -148,7 +154,6 @@ def _object(value: Mapping[str, Any] | UnsetType | None) -> Mapping[str, Any]:
 
 
 def _keys(groups: Mapping[str, Any]) -> Mapping[str, str]:
-    """raises: Invalid"""
     for name, key in groups.items():
         if key is not None and (isinstance(key, bool) or not isinstance(key, str | int | float)):
             raise Invalid("Not a valid string.", attr=f"groups__{shortened(name)}")
@@ -156,7 +161,6 @@ def _keys(groups: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _properties(of_groups: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """raises: Invalid"""
     for name, properties in of_groups.items():
         if not isinstance(properties, dict):
             attr = f"group_properties__{shortened(name)}"

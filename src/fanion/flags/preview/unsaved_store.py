@@ -1,5 +1,4 @@
-"""Reads what a question about an unsaved flag needs: the flag as it is saved, checked together with
-what would be saved, and the person who is meant."""
+"""Reads for questions about an unsaved flag: the flag in both versions, and the person."""
 
 import asyncio
 from collections.abc import Mapping
@@ -34,9 +33,15 @@ class UnsavedFlagStore:
     async def read(
         self, project_id: int, data: UnsavedFields, access: FlagAccess, now: datetime
     ) -> UnsavedFlag:
-        """access: of the caller
+        """Return the saved flag together with the validated change.
 
-        raises: as creating and changing a flag do: Invalid, NotFound, StaleFlag
+        Args:
+            access: The caller's access, for the flag in an error.
+
+        Raises:
+            Invalid: The save would fail.
+            NotFound: There is no such flag.
+            StaleFlag: The flag has another version than the request.
         """
         flag = None
         if isinstance(data.id, int):
@@ -57,7 +62,11 @@ class UnsavedFlagStore:
         return flag
 
     async def distinct_id_of_email(self, project_id: int, email: str) -> str:
-        """raises: Invalid unless exactly one person has it"""
+        """Return the first distinct id of the person with this e-mail address.
+
+        Raises:
+            Invalid: No person, or more than one, has the address.
+        """
         wanted = (_person.project_id == project_id, _person.email == email.lower())
         rows = await self.records.fetch(_first_ids().where(*wanted).limit(2))
         if len(rows) > 1:
@@ -69,7 +78,11 @@ class UnsavedFlagStore:
         return _only(rows, "email", "No person has this e-mail address.")
 
     async def distinct_id_of_person(self, project_id: int, person: UUID) -> str:
-        """Of a merged person, that of its survivor. raises: Invalid"""
+        """Return the first distinct id of a person; for a merged person, that of the survivor.
+
+        Raises:
+            Invalid: There is no such person.
+        """
         survivor = select(_override.new_person).where(
             _override.project_id == project_id, _override.old_person == person
         )
@@ -82,14 +95,14 @@ class UnsavedFlagStore:
 
 
 def _columns(data: UnsavedFields, flag: StoredFlag | None, now: datetime) -> Mapping[str, Any]:
-    """In a thread: large filters take milliseconds. raises: Invalid"""
+    """Validate the change; runs in a thread, because large filters take milliseconds."""
     if flag is None:
         return created_columns(new_flag(data), now)
     return changed_columns(flag_changes(data), flag)
 
 
 def _first_ids() -> Select[Any]:
-    """Of persons, each with the first of its distinct ids."""
+    """Select the first distinct id of each person."""
     first = select(func.min(_link.distinct_id)).where(_link.person_id == _person.id)
     return select(first.scalar_subquery().label("distinct_id"))
 

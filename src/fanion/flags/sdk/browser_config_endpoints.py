@@ -1,8 +1,8 @@
-"""What browser and mobile SDKs read when they start, in addition to flags.
+"""Configuration that browser and mobile SDKs read when they start, in addition to flags.
 
 Products other than feature flags are switched off, and their lists are empty.
 
-source: sdk-wire.md section 7
+Source: sdk-wire.md section 7.
 """
 
 import re
@@ -42,16 +42,20 @@ class BrowserConfig:
     projects: Projects
 
     async def json(self, request: Request) -> Response:
-        """GET /array/{token}/config"""
+        """Answer GET /array/{token}/config."""
         return json_response(_configuration(await self._token(request)))
 
     async def script(self, request: Request) -> Response:
-        """GET /array/{token}/config.js: the same, for a script tag."""
+        """Answer GET /array/{token}/config.js: the configuration for a script tag."""
         script = await self.config_script(request)
         return Response(200, script, content_type="application/javascript; charset=utf-8")
 
     async def config_script(self, request: Request) -> bytes:
-        """Of the project whose token is in the path. raises: NotFound"""
+        """Return the script for the project whose token is in the path.
+
+        Raises:
+            NotFound: The token is not valid.
+        """
         token = await self._token(request)
         found = {"config": _configuration(token), "siteApps": []}
         return (
@@ -62,7 +66,12 @@ class BrowserConfig:
         ) % (_encode(token), _encode(found))
 
     async def empty_list(self, request: Request) -> Response:
-        """raises: MissingApiKey, InvalidApiKey"""
+        """Answer with an empty list for a product that does not exist here.
+
+        Raises:
+            MissingApiKey: There is no token.
+            InvalidApiKey: The token is not valid.
+        """
         token = parse_query(request.query).get("token")
         if not token:
             raise MissingApiKey
@@ -71,13 +80,13 @@ class BrowserConfig:
         return json_response({name: []})
 
     async def _token(self, request: Request) -> str:
-        """raises: NotFound for a token that is none, after which clients use their defaults"""
+        """Return the valid token in the path; on NotFound clients use their defaults."""
         found = _TOKEN.match(request.path)
         try:
             if found is None:
                 raise NotFound
             await self.projects.by_token(found[1], request)
-            return found[1]  # the client looks its configuration up by the token that it has
+            return found[1]  # clients look up their configuration by the token they sent
         except InvalidApiKey:
             raise NotFound from None
 

@@ -1,5 +1,7 @@
-"""Flag definitions for SDKs that evaluate locally, read with the project's secret key or with a
-personal key of a member."""
+"""Flag definitions for SDKs that evaluate locally.
+
+They are read with the project's secret key or with a member's personal key.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +32,11 @@ SCOPE = "feature_flag:read"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Access of a key to a project's definitions, which may end. hashed: the key"""
+    """Access of a key to a project's definitions; it can end.
+
+    Attributes:
+        hashed: The hash of the key.
+    """
 
     project_id: int
     hashed: str
@@ -46,12 +52,23 @@ class DefinitionReaders:
     async def project(
         self, request: Request, query: Mapping[str, str], named: str = CURRENT
     ) -> Project:
-        """The project of the query's `token`, else the one named, else the key's own.
+        """Return the project whose definitions the key may read.
 
-        named:  a number, or `@current`
-        raises: NotAuthenticated, InvalidPersonalApiKey, InvalidApiKey, PermissionDenied,
-                NotFound, Unavailable
-        source: flags.md section 15; sdk-wire.md sections 5.1 and 6
+        It is the project of the query's `token`, or else the one in the path, or else the key's
+        own.
+
+        Args:
+            named: The project in the path: a number, or `@current`.
+
+        Raises:
+            NotAuthenticated: There is no key.
+            InvalidPersonalApiKey: The key is not valid.
+            InvalidApiKey: The `token` is not valid.
+            PermissionDenied: The key may not read this project.
+            NotFound: There is no such project.
+            Unavailable: The records store does not answer.
+
+        Source: flags.md section 15; sdk-wire.md sections 5.1 and 6.
         """
         project, _ = await self.granted(request, query, named)
         return project
@@ -59,7 +76,7 @@ class DefinitionReaders:
     async def granted(
         self, request: Request, query: Mapping[str, str], named: str
     ) -> tuple[Project, Grant]:
-        """As `project`, for a stream, which outlives the check of its key."""
+        """Return the project with a grant, for a stream that outlives the check of its key."""
         key, place = _key(request, query)
         try:
             project = await self._project(request, query, named, key, place)
@@ -69,7 +86,11 @@ class DefinitionReaders:
         return project, Grant(project.id, hash_key(key), is_secret)
 
     async def holds(self, grant: Grant) -> bool:
-        """Whether the key still has access. raises: RecordsUnavailable"""
+        """Return whether the key still has access.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         project = await self.projects.by_id(grant.project_id)
         if project is None:
             return False
@@ -120,7 +141,7 @@ class DefinitionReaders:
 
 
 def _key(request: Request, query: Mapping[str, str]) -> tuple[str, str]:
-    """The key and where it stood. raises: NotAuthenticated"""
+    """Return the key and where it was found; raise NotAuthenticated if there is none."""
     header = bearer_key(request.headers.get("authorization"))
     if header is not None:
         return header, "Authorization header"
@@ -146,20 +167,24 @@ class DefinitionEndpoints:
         self._documents: dict[int, tuple[CompiledFlags, dict[tuple[bool, bool], EtagDocument]]] = {}
 
     async def definitions(self, request: Request) -> Response:
-        """GET /flags/definitions: the newer form."""
+        """Answer GET /flags/definitions, in the newer form."""
         return await self._answer(request, newer=True)
 
     async def local_evaluation(self, request: Request) -> Response:
-        """GET /api/feature_flag/local_evaluation/"""
+        """Answer GET /api/feature_flag/local_evaluation/."""
         return await self._answer(request, newer=False)
 
     async def local_evaluation_of(self, request: Request) -> Response:
-        """GET /api/projects/{project_id}/feature_flags/local_evaluation/"""
+        """Answer GET /api/projects/{project_id}/feature_flags/local_evaluation/."""
         return await self._answer(request, _segment(request, 3), newer=False)
 
     async def remote_config(self, request: Request) -> Response:
-        """GET /api/projects/{project_id}/feature_flags/{key}/remote_config/: the payload for
-        `true`, as JSON text in a JSON string. source: sdk-wire.md section 6"""
+        """Answer GET /api/projects/{project_id}/feature_flags/{key}/remote_config/.
+
+        The body is a JSON string that contains the payload for `true` as JSON text.
+
+        Source: sdk-wire.md section 6.
+        """
         query = parse_query(request.query)
         project = await self._readers.project(request, query, _segment(request, 3))
         definitions = (await self._built(project)).definitions
@@ -171,8 +196,11 @@ class DefinitionEndpoints:
         return json_response(payload_text(payload))
 
     async def stream(self, request: Request) -> Response:
-        """GET /api/projects/{project_id}/feature_flags/stream/: server-sent events, one at
-        once and one for each change of the definitions. It ends when the key does."""
+        """Answer GET /api/projects/{project_id}/feature_flags/stream/ with server-sent events.
+
+        One event is sent at once and one for each change of the definitions. The stream ends when
+        the key loses its access.
+        """
         query = parse_query(request.query)
         project, grant = await self._readers.granted(request, query, _segment(request, 3))
         await self._built(project)
@@ -222,7 +250,11 @@ class DefinitionEndpoints:
 
 
 def _segment(request: Request, number: int) -> str:
-    """raises: NotFound; of `/api/projects/7` the third is `7`"""
+    """Return a segment of the path: in `/api/projects/7`, segment 3 is `7`.
+
+    Raises:
+        NotFound: The path is shorter.
+    """
     parts = request.path.split("/")
     if number >= len(parts):
         raise NotFound

@@ -1,15 +1,15 @@
-"""The document of definitions with which SDKs evaluate flags locally.
+"""The document of definitions from which SDKs evaluate flags locally.
 
-An SDK asks the service for every flag that it cannot decide. So whatever it would decide
-differently is not sent: cohorts that are answered from stored members, and cohorts without
-criteria, which SDKs take for every person.
+An SDK asks the server for every flag that it cannot decide. Therefore nothing is sent that it would
+decide differently: no cohorts that are answered from stored members, and no cohorts without
+criteria, which SDKs take to include every person.
 
-The document has two forms. The older one is what `/api/feature_flag/local_evaluation/` always said:
-active flags, filters as stored. The newer one, of `/flags/definitions`, also lists flags that are
-switched off, because newer clients otherwise ask the service for them at every call, and spells
-everything out, because typed clients decode it.
+The document has two forms. The older one has always been returned by
+`/api/feature_flag/local_evaluation/`: active flags, with filters as stored. The newer one, of
+`/flags/definitions`, also lists flags that are switched off, because newer clients otherwise ask
+the server for them at every call. It spells everything out, because typed clients decode it.
 
-source: flags.md section 15; sdk-wire.md section 5.2
+Source: flags.md section 15; sdk-wire.md section 5.2.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,11 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class EtagDocument:
-    """etag: quoted, the same for the same bytes on every server"""
+    """A document with its entity tag.
+
+    Attributes:
+        etag: Quoted; equal bytes have the same tag on every server.
+    """
 
     body: bytes
     etag: str
@@ -61,7 +65,8 @@ def definitions_document(
     with_cohorts: bool,
     newer: bool,
 ) -> EtagDocument:
-    # Older clients would hash the distinct id: of a flag that goes by device they ask the service.
+    # Older clients would hash the distinct id. Flags that bucket by device are left out, so that
+    # they ask the server for these.
     rows = [
         row
         for row in definitions.flags
@@ -81,7 +86,7 @@ def definitions_document(
 
 
 def flag_summary(project_id: int, row: FlagRow, filters: Mapping[str, Any]) -> dict[str, Any]:
-    """The eight fields of a flag where it is not managed."""
+    """Return the eight fields of a flag that are shown outside of its management."""
     return {
         "id": row.id,
         "team_id": project_id,
@@ -104,10 +109,10 @@ def _where_and_whose(row: FlagRow) -> dict[str, Any]:
 
 
 def _spelled_out(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """With type and operator on every property, and payloads as JSON texts.
+    """Return filters with type and operator on every property, and payloads as JSON text.
 
-    Newer evaluators try conditions as they are listed, older ones and the service those first
-    that force a variant: so that is how they are listed here.
+    Newer evaluators try conditions in the listed order; older ones and the server try those that
+    force a variant first, so they are listed first.
     """
     written = dict(filters)
     groups = filters.get("groups")
@@ -140,10 +145,11 @@ def _spelled_out_leaf(leaf: Any) -> Any:
 
 
 def local_filters(flag_set: FlagSet, filters: Json, *, with_cohorts: bool) -> Json:
-    """A flag's filters as SDKs can use them; as stored when nothing needs to be changed.
+    """Return a flag's filters in a form SDKs can use; unchanged if nothing needs to change.
 
-    with_cohorts: the SDK is sent the cohorts as well; otherwise a condition on one is written
-                  out as plain groups where that is possible
+    Args:
+        with_cohorts: The SDK is sent the cohorts as well. Otherwise a condition on a cohort is
+            written out as plain groups where possible.
     """
     groups = filters.get("groups")
     if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
@@ -155,7 +161,7 @@ def local_filters(flag_set: FlagSet, filters: Json, *, with_cohorts: bool) -> Js
 
 
 def local_cohorts(flag_set: FlagSet, filters: Iterable[Json]) -> dict[str, Json]:
-    """Cohort id → criteria, for each dynamic cohort that the flags use, nested ones included."""
+    """Return the criteria of each dynamic cohort in the filters, by id, including nested ones."""
     sent: dict[str, Json] = {}
     waiting = [cohort_id for each in filters for cohort_id in _cohort_ids(each)]
     while waiting:
@@ -193,8 +199,8 @@ def _has_empty_group(node: Node) -> bool:
 def _expanded(groups: Sequence[dict[str, Any]], cohorts: ProjectCohorts) -> list[dict[str, Any]]:
     """Write out the flag's only condition on a cohort, after the groups that have none.
 
-    The groups that take its place share the percentage of the flag's last group, which must be
-    the one that the condition had.
+    The groups that replace it get the percentage of the flag's last group, which must be the
+    percentage that the condition had.
     """
     asking = [group for group in groups if any(map(_cohort_leaf, _properties(group)))]
     if len(asking) != 1 or any(group.get("variant") for group in groups):
@@ -216,7 +222,7 @@ def _expanded(groups: Sequence[dict[str, Any]], cohorts: ProjectCohorts) -> list
 
 
 def _alternatives(tree: ConditionGroup) -> list[tuple[Property, ...]] | None:
-    """The criteria as an OR of ANDs of plain properties; None when they are more than that."""
+    """Return the criteria as an OR of ANDs of plain properties; None if they have another shape."""
     top = _unwrapped(tree)
     if isinstance(top, ConditionGroup) and top.type == "OR":
         branches = [_conjunction(_unwrapped(child)) for child in top.children]
@@ -241,7 +247,7 @@ def _unwrapped(node: Node) -> Node:
 
 
 def _with_stored_ids(group: dict[str, Any]) -> dict[str, Any]:
-    """Let conditions on long distinct ids match the ids that capture has cut, too."""
+    """Make conditions on long distinct ids also match the ids as cut by capture."""
     properties = _properties(group)
     if not any(map(names_distinct_ids, properties)):
         return group
@@ -253,7 +259,7 @@ def _with_stored_ids(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_chains(group: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
-    """Name the flags in conditions by their keys, with the order in which to decide them."""
+    """Name the flags in conditions by key, with the order in which to decide them."""
     properties = _properties(group)
     if not any(leaf.get("type") == "flag" for leaf in properties):
         return group
@@ -266,7 +272,7 @@ def _with_chain(leaf: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
         return leaf
     entry = flag_set.by_key.get(flag.key)
     before = () if entry is None else entry.depends_on
-    # An empty chain means to SDKs that there is no order.
+    # An empty chain tells SDKs that there is no valid order.
     chain = [] if flag.key in flag_set.broken else [*before, flag.key]
     return {**leaf, "key": flag.key, "dependency_chain": chain}
 
@@ -291,7 +297,7 @@ def _node_json(node: Node) -> Json:
 
 
 def _leaf_json(leaf: Leaf) -> Json:
-    """Only the keys that say something; a property of no type is one of the person."""
+    """Return a leaf without empty keys; a property without a type is the person's."""
     if isinstance(leaf, InCohort):
         found: dict[str, Any] = {"key": "id", "type": "cohort", "value": leaf.cohort_id}
     elif isinstance(leaf, Property):

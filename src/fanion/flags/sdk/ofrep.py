@@ -1,6 +1,6 @@
-"""The OpenFeature Remote Evaluation Protocol: requests read, answers shaped.
+"""The OpenFeature Remote Evaluation Protocol: parsing requests and building responses.
 
-source: OFREP OpenAPI 0.3.0; sdk-wire.md section 10
+Source: OFREP OpenAPI 0.3.0; sdk-wire.md section 10.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from fanion.wire.distinct_id import stored_distinct_id
 TARGETING_KEY = "targetingKey"
 _GROUPS = "groups"
 _GROUP_PROPERTIES = ("group_properties", "groupProperties")
-# The protocol wants a variant's name with every value.
+# The protocol requires the name of a variant with every value.
 ON, OFF = "on", "off"
 
 
@@ -33,7 +33,7 @@ _TYPES = {400: "validation_error", 404: "invalid_request", 500: "server_error"}
 
 
 class OfrepError(Exception):
-    """An error in the fields of the protocol, with the common ones."""
+    """An error in the fields of the protocol, together with the common ones."""
 
     def __init__(self, status: int, code: ErrorCode, details: str) -> None:
         self.status = status
@@ -42,7 +42,11 @@ class OfrepError(Exception):
         super().__init__(details)
 
     def body(self, key: str | None) -> dict[str, str | None]:
-        """key: of the flag that was asked for"""
+        """Return the body of the error.
+
+        Args:
+            key: The key of the requested flag.
+        """
         common = {
             "type": _TYPES[self.status],
             "code": self.code.value.lower(),
@@ -58,10 +62,13 @@ def failure(code: ErrorCode, details: str, key: str | None = None) -> dict[str, 
 
 
 def read_context(body: object, keys: tuple[str, ...] | None) -> FlagRequest:
-    """targetingKey → distinct id; groups and their properties as in /decide; every other
-    attribute is a person property.
+    """Read the request body.
 
-    raises: OfrepError
+    `targetingKey` becomes the distinct id. Groups and their properties are as in /decide; every
+    other attribute is a person property.
+
+    Raises:
+        OfrepError: The body or its context is not valid.
     """
     if not isinstance(body, dict):
         raise OfrepError(400, ErrorCode.PARSE_ERROR, "The body must be a JSON object.")
@@ -88,7 +95,11 @@ def read_context(body: object, keys: tuple[str, ...] | None) -> FlagRequest:
 
 
 def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[str, Any]:
-    """raises: OfrepError"""
+    """Return the body for one flag.
+
+    Raises:
+        OfrepError: There is no such flag, or it cannot be computed now.
+    """
     decision = evaluation.decisions.get(key)
     if decision is not None:
         return success(flag_set.flags[key], decision)
@@ -98,7 +109,7 @@ def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[s
 
 
 def bulk_answer(flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
-    """Every flag, those that cannot be computed as failures of their own."""
+    """Return the body for all flags; flags that cannot be computed are individual failures."""
     flags = [success(flag_set.flags[key], found) for key, found in evaluation.decisions.items()]
     failed = [
         failure(ErrorCode.GENERAL, "The flag cannot be computed now.", key)
@@ -108,7 +119,10 @@ def bulk_answer(flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def success(flag: Flag, decision: Decision) -> dict[str, Any]:
-    """A multivariate flag that is off has no value: the application's default counts."""
+    """Return the answer for one flag.
+
+    A multivariate flag that is off has no value, so the application uses its default.
+    """
     answer: dict[str, Any] = {
         "key": flag.key,
         "reason": reason(flag, decision),
@@ -122,7 +136,7 @@ def success(flag: Flag, decision: Decision) -> dict[str, Any]:
 
 
 def reason(flag: Flag, decision: Decision) -> str:
-    """The nearest word of OpenFeature."""
+    """Return the closest OpenFeature reason."""
     match decision.reason:
         case DecisionReason.DISABLED:
             return "DISABLED"
@@ -144,7 +158,7 @@ def _match_reason(condition: Condition, *, splits: bool) -> str:
 
 
 def _metadata(flag: Flag, decision: Decision) -> dict[str, Any]:
-    """Only booleans, texts and numbers, as the protocol wants it."""
+    """Return the metadata, which the protocol limits to booleans, strings and numbers."""
     found: dict[str, Any] = {
         "id": flag.id,
         "version": flag.version,
@@ -159,7 +173,7 @@ def _metadata(flag: Flag, decision: Decision) -> dict[str, Any]:
 
 def _object(context: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = context.get(name)
-    if found is None or found == []:  # as for /decide
+    if found is None or found == []:  # PHP clients encode an empty object as a list
         return {}
     if not isinstance(found, dict):
         raise OfrepError(400, ErrorCode.INVALID_CONTEXT, f"{name} must be an object.")

@@ -1,6 +1,6 @@
-"""POST /ofrep/v1/evaluate/flags and /ofrep/v1/evaluate/flags/{key}: flags for OpenFeature.
+"""Endpoints of the OpenFeature protocol: POST /ofrep/v1/evaluate/flags and …/flags/{key}.
 
-A provider is configured with the project's public key, as Bearer token or X-API-Key.
+A provider is configured with the project's public key, sent as a Bearer token or X-API-Key.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class OfrepEndpoints:
     decoding: Decoding = field(default_factory=Decoding)
 
     async def single(self, request: Request) -> Response:
-        """Sent by server providers at every read."""
+        """Answer with one flag; server providers ask at every read."""
         key = unquote(request.path.rstrip("/").removeprefix(PREFIX + "/"))
         try:
             built, evaluation = await self._evaluated(request, (key,))
@@ -54,7 +54,10 @@ class OfrepEndpoints:
             return _error_response(error, key)
 
     async def bulk(self, request: Request) -> Response:
-        """Sent by client providers at the start, when the context changes, and at intervals."""
+        """Answer with all flags.
+
+        Client providers ask at the start, when the context changes, and periodically.
+        """
         try:
             built, evaluation = await self._evaluated(request, None)
         except OfrepError as error:
@@ -72,7 +75,6 @@ class OfrepEndpoints:
         return Response(200, found.body, etag)
 
     async def _project(self, request: Request) -> Project:
-        """raises: MissingApiKey, InvalidApiKey, Unavailable"""
         headers = request.headers
         token = bearer_key(headers.get("authorization")) or headers.get("x-api-key")
         if not token:
@@ -82,7 +84,12 @@ class OfrepEndpoints:
     async def _evaluated(
         self, request: Request, keys: tuple[str, ...] | None
     ) -> tuple[CompiledFlags, Evaluation]:
-        """raises: OfrepError, errors of the key"""
+        """Check the key, read the request and evaluate it.
+
+        Raises:
+            OfrepError: The body or its context is not valid.
+            AppError: The key is not valid.
+        """
         project = await self._project(request)
         await request.read(self.body_bytes_max)
         form = _or_parse_error(partial(self._decode, decode_small, request))
@@ -104,7 +111,7 @@ class OfrepEndpoints:
 
 
 def _or_parse_error(read: Callable[[], T]) -> T:
-    """raises: OfrepError"""
+    """Return what `read` returns, with errors of the body as OfrepError."""
     try:
         return read()
     except (InvalidPayload, NoData) as error:
@@ -112,7 +119,7 @@ def _or_parse_error(read: Callable[[], T]) -> T:
 
 
 def _error_response(error: AppError, key: str | None) -> Response:
-    """Errors that the protocol does not define, with the fields that providers read."""
+    """Return an error that the protocol does not define, with the fields that providers read."""
     named = {} if key is None else {"key": key}
     body = {
         **error.fields(),

@@ -1,7 +1,7 @@
-"""Server-sent events: listeners are notified when a project's flags have changed.
+"""Server-sent events that notify listeners when a project's flags have changed.
 
-A listener is one coroutine that sleeps. It is sent the latest version and nothing before it,
-so that a slow one has nothing to catch up with and nothing queues.
+A listener is one coroutine that sleeps. It is only sent the latest version, so a slow listener has
+nothing to catch up on, and nothing queues.
 """
 
 import asyncio
@@ -22,21 +22,26 @@ K = TypeVar("K", bound=Hashable)
 
 # Proxies cut connections that are silent for 60 s, some for 30.
 HEARTBEAT_S = 10.0
-# Listeners are woken a part at a time: 10,000 at once would hold every request up for 0.3 s.
+# Listeners are woken in parts: 10,000 at once would delay every request by 0.3 s.
 HEARTBEAT_SLICES = 60
 WAKE_MAX = 200
 WAKE_PAUSE_S = 0.005
 
-# How often the grants of listeners are checked. What is cached of a key may be two seconds old.
+# How often the grants of listeners are checked. Cached access of a key may be two seconds old.
 GRANTS_S = 3.0
-# Checked together, before other tasks run: 5 ms.
+# Grants checked before other tasks get a turn; they take 5 ms.
 GRANTS_TOGETHER = 200
 
 HEARTBEAT = b":\n\n"
 
 
 class _Listener:
-    """needs_heartbeat: even without a change; is_over: its grant has ended"""
+    """One open connection.
+
+    Attributes:
+        needs_heartbeat: Whether to send something even without a change.
+        is_over: Whether its grant has ended.
+    """
 
     __slots__ = ("is_over", "needs_heartbeat", "woken")
 
@@ -50,7 +55,7 @@ class _Listener:
 
 
 class Broadcaster:
-    """One for all projects."""
+    """The listeners of all projects."""
 
     def __init__(
         self, flag_sets: FlagSets, listeners_max: int, heartbeat_s: float = HEARTBEAT_S
@@ -71,24 +76,28 @@ class Broadcaster:
         return self._count
 
     def messages(self, project_id: int, grant: Hashable = None) -> AsyncGenerator[bytes]:
-        """The present version at once, then one message for each change, and comments that
-        keep the connection open.
+        """Yield the current version at once, then one message for each change.
 
-        grant:  what `run_grant_checks` checks; None for a listener whose grant does not end
-        raises: Unavailable when there are too many listeners
+        Comments in between keep the connection open.
+
+        Args:
+            grant: The grant that `run_grant_checks` checks; None if it cannot end.
+
+        Raises:
+            Unavailable: There are too many listeners.
         """
         if self._is_closed or self._count >= self._listeners_max:
             raise Unavailable("Too many connections listen for changes.")
         return self._messages(project_id, grant)
 
     async def run_heartbeat(self) -> Never:
-        """Let every listener send one heartbeat each `heartbeat_s`, until cancelled."""
+        """Make every listener send a heartbeat every `heartbeat_s`, until cancelled."""
         await run_loop(
             self._send_heartbeats, self._heartbeat_s / HEARTBEAT_SLICES, "heartbeat_not_sent", ()
         )
 
     async def _send_heartbeats(self) -> None:
-        """The next slice of those that listened when the round began."""
+        """Wake the next slice of the listeners that were there when the round began."""
         if not self._heartbeats_due:
             waiting = [*itertools.chain.from_iterable(self._listeners.values())]
             size = max(1, -(-len(waiting) // HEARTBEAT_SLICES))
@@ -99,7 +108,8 @@ class Broadcaster:
     async def run_grant_checks(self, holds: Callable[[Any], Awaitable[bool]]) -> Never:
         """End listeners whose grants no longer hold, until cancelled.
 
-        holds: may raise RecordsUnavailable, after which listeners stay
+        Args:
+            holds: May raise RecordsUnavailable, in which case listeners stay.
         """
         await run_loop(
             partial(self._end_revoked, holds),
@@ -110,11 +120,10 @@ class Broadcaster:
         )
 
     def check_grants(self, _: int) -> None:
-        """Some may have ended: check them now."""
+        """Check all grants right away, because some may have ended."""
         self._grants_changed.set()
 
     async def _end_revoked(self, holds: Callable[[Any], Awaitable[bool]]) -> None:
-        """raises: RecordsUnavailable"""
         grants = list(self._granted)
         for start in range(0, len(grants), GRANTS_TOGETHER):
             some = grants[start : start + GRANTS_TOGETHER]
@@ -164,7 +173,7 @@ class Broadcaster:
             return known
 
     def notify(self, project_id: int) -> None:
-        """Its flags may have another version: wake its listeners."""
+        """Wake the project's listeners, because its flags may have another version."""
         listeners = self._listeners.get(project_id)
         if listeners:
             task = asyncio.create_task(_wake_slowly(list(listeners)))

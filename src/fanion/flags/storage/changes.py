@@ -1,7 +1,9 @@
-"""Creating and changing a flag, each in one transaction with its activity, what webhooks are sent,
-its rollback checks and the flag version of its project.
+"""Creating and changing a flag, each in one transaction with everything that follows from it.
 
-source: flags.md section 14
+What follows is the activity, the webhook messages, the flag's rollback checks and the project's
+flag version.
+
+Source: flags.md section 14.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,8 +36,8 @@ from fanion.webhooks import outbox_store
 SCOPE: Literal["FeatureFlag"] = "FeatureFlag"
 FLAG_DELETED = "The feature flag was deleted."
 
-# The stored fields whose changes are recorded, in this order. Left out is what no user sets by
-# hand, and who made the flag when.
+# The stored fields whose changes are recorded, in this order. Fields that users do not set are left
+# out, and so are creator and creation time.
 RECORDED_FIELDS = (
     "key",
     "name",
@@ -64,9 +66,12 @@ _encode = msgspec.json.Encoder().encode
 
 @contextmanager
 def unique_key() -> Iterator[None]:
-    """The database decides whether a key is free. To be put around a whole transaction.
+    """Turn a violated constraint into an error about the key; put it around a whole transaction.
 
-    raises: Invalid with code `unique` for the key of another flag that is not deleted
+    The database decides whether a key is free.
+
+    Raises:
+        Invalid: Code `unique`: another flag that is not deleted has the key.
     """
     try:
         yield
@@ -79,11 +84,15 @@ def key_is_taken() -> Invalid:
 
 
 def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
-    """A deleted flag with the same key is purged first. The flag is given a dashboard
-    that shows how it is used.
+    """Create a flag, with a dashboard that shows its usage.
 
-    values: by column, without project, creator and version
-    raises: Invalid
+    A deleted flag with the same key is purged first.
+
+    Args:
+        values: By column, without project, creator and version.
+
+    Raises:
+        Invalid: The flag would not be valid.
     """
     project_id = author.project_id
     require_references(connection, project_id, None, values)
@@ -114,13 +123,16 @@ def change_flag(
     *,
     alone: bool = True,
 ) -> StoredFlag:
-    """A change of nothing leaves the version where it is.
+    """Change a flag; a change that sets nothing new leaves the version as it is.
 
-    flag:   locked, so that concurrent changes decide on each other's outcome
-    wanted: by column
-    alone:  whether flags must be computable after it; of several changes in one transaction that
-            need each other the caller has to know
-    raises: Invalid
+    Args:
+        flag: Locked, so that concurrent changes decide on each other's outcome.
+        wanted: Values by column.
+        alone: Whether flags must be computable afterwards. If several changes in one transaction
+            need each other, the caller is responsible for that.
+
+    Raises:
+        Invalid: The flag would not be valid.
     """
     project_id, flag_id, row = author.project_id, flag.definition.id, columns_of(flag)
     values = changed_values(row, wanted)
@@ -145,17 +157,23 @@ def change_flag(
 
 
 def changed_values(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that a change sets to something else. row: by `columns_of`"""
+    """Return the columns that a change sets to another value.
+
+    Args:
+        row: From `columns_of`.
+    """
     return {name: value for name, value in wanted.items() if _differ(row[name], value)}
 
 
 def require_references(
     connection: Connection, project_id: int, flag: StoredFlag | None, values: Mapping[str, Any]
 ) -> None:
-    """That the cohorts and dashboards exist which a change names for the first time.
+    """Raise Invalid if the change refers to a cohort or dashboard that does not exist.
 
-    flag:   as it is stored; None for a new one
-    raises: Invalid
+    References that are already stored are not checked again.
+
+    Args:
+        flag: The stored flag; None for a new one.
     """
     known = set() if flag is None else cohort_ids(flag.definition.filters)
     if "filters" in values:
@@ -168,7 +186,7 @@ def require_references(
 def record_updated(
     connection: Connection, author: Author, flag_id: int, key: str, changed: Sequence[Change]
 ) -> None:
-    """Activity of a flag. Nothing is written without changes."""
+    """Record changes in the flag's activity; nothing is written if there are none."""
     _record(connection, author, "updated", flag_id, key, changed)
 
 
@@ -177,8 +195,14 @@ def related_change(
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
 ) -> Change:
-    """Of something that belongs to a flag and is no field of it: a role that may edit it, a change
-    that is scheduled. before, after: None where there is none"""
+    """Return the change of something that belongs to a flag but is not one of its fields.
+
+    That is a role that may edit the flag, or a scheduled change.
+
+    Args:
+        before: None if it was created.
+        after: None if it was deleted.
+    """
     action: Action = "created" if before is None else "deleted"
     return Change(type=SCOPE, action=action, field=field, before=before, after=after)
 
@@ -203,7 +227,7 @@ def _record(
 
 
 def columns_of(flag: StoredFlag) -> dict[str, Any]:
-    """What is stored of a flag and can be changed."""
+    """Return the stored columns of a flag that can be changed."""
     row = {field.name: getattr(flag.definition, field.name) for field in fields(FlagRow)}
     return row | {name: getattr(flag, name) for name in _FURTHER_COLUMNS}
 
@@ -220,14 +244,17 @@ def _watch_conditions(
     former: Mapping[str, Any] | None,
     now: datetime,
 ) -> None:
-    """The first check follows a whole interval after the flag was switched on or its conditions
-    were changed, so that a user who switches it on again has time to look.
+    """Schedule, keep or delete the check of a flag's rollback conditions.
 
-    flag:   its stored values by column, as they are now
-    former: as they were, None for a new flag
+    The first check is a whole interval after the flag was switched on or its conditions changed, so
+    that a user who switches it on again has time to look.
+
+    Args:
+        flag: The stored values by column, after the change.
+        former: The values before the change; None for a new flag.
     """
     if not (flag.get("rollback_conditions") or (former and former["rollback_conditions"])):
-        return  # as most flags
+        return  # the case for most flags
     was = former is not None and is_watched(former)
     if not is_watched(flag):
         if was:
@@ -245,7 +272,7 @@ def _watch_conditions(
 
 
 def _cancel_scheduled_changes(connection: Connection, flag_id: int) -> None:
-    """Those that are not executed yet will not be."""
+    """End the flag's scheduled changes that are not executed yet."""
     due = scheduled_changes.c.due_at
     connection.execute(
         update(scheduled_changes)
@@ -255,7 +282,7 @@ def _cancel_scheduled_changes(connection: Connection, flag_id: int) -> None:
 
 
 def _require_cohorts(connection: Connection, project_id: int, ids: Collection[int]) -> None:
-    """A deleted cohort is still there. raises: Invalid"""
+    """Raise Invalid if a cohort does not exist; a deleted one still does."""
     if ids:
         known = select(cohorts.c.id).where(
             cohorts.c.project_id == project_id, cohorts.c.id.in_(ids)
@@ -264,7 +291,7 @@ def _require_cohorts(connection: Connection, project_id: int, ids: Collection[in
 
 
 def _require_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> None:
-    """raises: Invalid for the first that does not exist"""
+    """Raise Invalid for the first dashboard that does not exist."""
     known = known_dashboards(connection, project_id, ids) if ids else set()
     for dashboard_id in ids:
         if dashboard_id not in known:
@@ -276,7 +303,7 @@ def _require_dashboards(connection: Connection, project_id: int, ids: Sequence[i
 
 
 def _free_key(connection: Connection, project_id: int, key: str) -> None:
-    """Purge a deleted flag with the key."""
+    """Purge a deleted flag with this key."""
     connection.execute(
         delete(feature_flags).where(
             _flag.project_id == project_id, _flag.key == key, _flag.deleted.is_(True)
@@ -285,5 +312,5 @@ def _free_key(connection: Connection, project_id: int, key: str) -> None:
 
 
 def _differ(stored: object, wanted: object) -> bool:
-    """As JSON, where True is not 1 and the order of keys matters."""
+    """Return whether two values differ as JSON: True is not 1, and the order of keys counts."""
     return _encode(stored) != _encode(wanted)

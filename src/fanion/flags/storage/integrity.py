@@ -1,5 +1,4 @@
-"""Refuses changes of flags after which they, or others, could not be computed; finds flags that a
-change of a cohort breaks."""
+"""Checks that flags stay computable when a flag changes, or when a cohort does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,13 +26,15 @@ _flag = feature_flags.c
 def require_computable(
     connection: Connection, row: Mapping[str, Any], changed: Mapping[str, Any], former_key: str
 ) -> None:
-    """For a change that is stored: to be called when the change is written and the project's flag
-    version has moved, since until the end of the transaction no other one changes the flags of this
-    project. For a change that is not, at any time: what is stored of the flag is not looked at.
+    """Raise Invalid if the flag, or one that depends on it, could not be computed after the change.
 
-    row:     the flag as it is with the change, by column
-    changed: the columns that are set
-    raises:  Invalid
+    A stored change must be checked after it is written and the project's flag version has moved:
+    from then on no other transaction changes the project's flags. An unsaved change can be checked
+    at any time, because the stored flag itself is not read.
+
+    Args:
+        row: The flag after the change, by column.
+        changed: The columns that are set.
     """
     if not row["deleted"] and _needs_check(changed):
         _require_own(connection, row)
@@ -42,7 +43,7 @@ def require_computable(
 
 
 def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str, str]:
-    """Key → why, of the active flags that cannot be computed because of a cohort."""
+    """Return why active flags cannot be computed, by key, for those broken by a cohort."""
     asking = (_flag.active, cast(_flag.filters, Text).like('%cohort"%'))
     rows = connection.execute(live_flags(project_id).where(*asking))
     flags = [compile_flag(FlagRow(*row)) for row in rows]
@@ -52,7 +53,7 @@ def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str
 
 
 def _needs_check(changed: Mapping[str, Any]) -> bool:
-    """A flag that cannot be computed may still be switched off and deleted."""
+    """Return whether the change must be checked: a broken flag may be switched off and deleted."""
     return "filters" in changed or changed.get("active") is True or changed.get("deleted") is False
 
 
@@ -78,7 +79,7 @@ def _require_others(connection: Connection, row: Mapping[str, Any], former_key: 
     found = [FlagRow(*one) for one in connection.execute(naming)]
     if not found:
         return
-    # What the flag was called may be the name of another one.
+    # Another flag may have the former key, or a key that looks like this flag's id.
     namesakes = others.where(_flag.key.in_([former_key, str(row["id"])]))
     found += [FlagRow(*one) for one in connection.execute(namesakes)]
     found += [] if row["deleted"] else [flag_row(row)]

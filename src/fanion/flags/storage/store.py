@@ -1,5 +1,8 @@
-"""Feature flags in the records store: one with everything that the management API shows, and the
-definitions of a project, from which its flags are compiled. What changes them is in `changes`."""
+"""Reading feature flags from the records store; `changes` writes them.
+
+A flag is read with everything that the management API shows; a project's definitions are what its
+flags are compiled from.
+"""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +31,7 @@ from fanion.rest.validation import object_id
 
 _flag = feature_flags.c
 
-# Rows that are read in one turn of the event loop.
+# Rows read in one turn of the event loop.
 READ_ROWS = 500
 READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
 # In the order of FlagRow.
@@ -46,7 +49,7 @@ DEFINITION = (
     _flag.evaluation_runtime,
     _flag.evaluation_contexts,
 )
-# What a query looks at. Filters are long: they are read when it asks for them.
+# The columns that a query compares. Filters are long, so they are only read if a query needs them.
 _CANDIDATE = (
     _flag.id,
     _flag.key,
@@ -61,7 +64,7 @@ _CANDIDATE = (
 
 @dataclass(frozen=True, slots=True)
 class StoredFlag:
-    """A flag with what its definition does not say, by the names of its columns."""
+    """A stored flag: its definition, and the further columns by name."""
 
     definition: FlagRow
     project_id: int
@@ -95,15 +98,18 @@ def flag_rows() -> Select[Any]:
 
 
 def get_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
-    """Deleted ones too."""
+    """Return a flag, even if it is deleted."""
     statement = flag_rows().where(_flag.project_id == project_id, _flag.id == flag_id)
     row = connection.execute(statement).first()
     return None if row is None else stored_flag(row)
 
 
 def lock_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
-    """The flag, which no other transaction can change before this one ends. Every change of what
-    belongs to a flag locks the flag first, so that transactions wait in one order."""
+    """Return a flag that no other transaction can change before this one ends.
+
+    Every change of something that belongs to a flag locks the flag first, so that all transactions
+    lock in one order.
+    """
     statement = flag_rows().where(_flag.project_id == project_id, _flag.id == flag_id)
     row = connection.execute(statement.with_for_update(of=feature_flags)).first()
     return None if row is None else stored_flag(row)
@@ -125,7 +131,7 @@ def stored_flag(row: Row[Any]) -> StoredFlag:
 
 
 def flag_row(columns: Mapping[str, Any]) -> FlagRow:
-    """Of the columns of a flag, further ones included; what is missing has its default."""
+    """Return the definition in a flag's columns; missing columns have their defaults."""
     names = (column.name for column in DEFINITION)
     return FlagRow(**{name: columns[name] for name in names if name in columns})
 
@@ -136,7 +142,7 @@ def flag_version(connection: Connection, project_id: int) -> int:
 
 
 def live_flags(project_id: int) -> Select[Any]:
-    """As `FlagRow`s, the oldest first."""
+    """Select the definitions of flags that are not deleted, oldest first."""
     return (
         select(*DEFINITION)
         .where(_flag.project_id == project_id, _flag.deleted.is_(False))
@@ -147,7 +153,7 @@ def live_flags(project_id: int) -> Select[Any]:
 def with_references(
     connection: Connection, project_id: int, flags: Sequence[FlagRow], version: int
 ) -> FlagDefinitions:
-    """The flags together with what else their conditions name."""
+    """Return the flags together with everything else that their conditions name."""
     names = _group_types(connection, project_id)
     return FlagDefinitions(flags, names, cohort_rows(connection, project_id), version)
 
@@ -155,10 +161,13 @@ def with_references(
 def definitions_around(
     connection: Connection, project_id: int, row: FlagRow | None
 ) -> FlagDefinitions:
-    """What one flag is compiled from: itself, the flags that it depends on and those that these
-    do, and what else their conditions name. What is stored of it is not looked at.
+    """Return what one flag is compiled from.
 
-    row: None for no flag at all
+    That is the flag itself, the flags that it depends on directly or indirectly, and everything
+    else that their conditions name. The stored version of the flag is not read.
+
+    Args:
+        row: None for no flag at all.
     """
     flags = [] if row is None else _with_dependencies(connection, project_id, row)
     version = flag_version(connection, project_id)
@@ -184,7 +193,11 @@ def _with_dependencies(connection: Connection, project_id: int, row: FlagRow) ->
 def _flags_called(
     connection: Connection, project_id: int, names: Sequence[str]
 ) -> Iterator[FlagRow]:
-    """names: keys, or ids in decimal"""
+    """Yield the flags with these names.
+
+    Args:
+        names: Keys, or ids in decimal.
+    """
     for start in range(0, len(names), READ_IDS_MAX):
         some = names[start : start + READ_IDS_MAX]
         ids = [number for number in map(object_id, some) if number is not None]
@@ -210,7 +223,7 @@ def _group_types(connection: Connection, project_id: int) -> Mapping[int, str]:
 
 
 def cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
-    """That are not deleted."""
+    """Return the project's cohorts, without deleted ones."""
     return [
         CohortRow(
             one.id,
@@ -223,14 +236,14 @@ def cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
 
 @dataclass(frozen=True, slots=True)
 class FlagStore:
-    """Flags as they are read."""
+    """Queries for flags."""
 
     records: Records
 
     async def page(
         self, project_id: int, limit: int, offset: int
     ) -> tuple[Sequence[StoredFlag], int]:
-        """Flags that are not deleted, newest first, and their total."""
+        """Return a page of flags that are not deleted, newest first, and their total number."""
         not_deleted = (_flag.project_id == project_id) & _flag.deleted.is_(False)
         rows = (
             flag_rows()
@@ -249,7 +262,7 @@ class FlagStore:
     async def find(
         self, project_id: int, query: FlagQuery, now: datetime, limit: int, offset: int
     ) -> tuple[Sequence[StoredFlag], int]:
-        """The flags that a query asks for, in its order, and their total."""
+        """Return a page of the flags that match a query, in its order, and their total number."""
         if query == EVERYTHING:
             return await self.page(project_id, limit, offset)
         columns = (*_CANDIDATE, *((_flag.filters,) if query.looks_at_filters else ()))
@@ -260,12 +273,12 @@ class FlagStore:
             return await connection.run_sync(_in_order, wanted), len(ids)
 
     async def get(self, project_id: int, flag_id: int) -> StoredFlag | None:
-        """Deleted ones too."""
+        """Return a flag, even if it is deleted."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_flag, project_id, flag_id)
 
     async def definitions(self, project_id: int) -> FlagDefinitions:
-        """What evaluation needs, all from one snapshot of the store."""
+        """Return everything that evaluation needs, from one snapshot of the store."""
         async with self.records.read() as connection:
             version = await connection.run_sync(flag_version, project_id)
             flags: list[FlagRow] = []
@@ -275,7 +288,7 @@ class FlagStore:
             return await connection.run_sync(with_references, project_id, flags, version)
 
     async def newest_first(self, project_id: int) -> Sequence[str]:
-        """The keys of all flags that are not deleted."""
+        """Return the keys of all flags that are not deleted, newest first."""
         statement = (
             select(_flag.key)
             .where(_flag.project_id == project_id, _flag.deleted.is_(False))
@@ -284,7 +297,7 @@ class FlagStore:
         return [row.key for row in await self.records.fetch(statement)]
 
     async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
-        """The flag versions of these projects; a project without flags has none."""
+        """Return the flag versions of these projects; a project without flags has none."""
         statement = select(flag_versions.c.project_id, flag_versions.c.version).where(
             flag_versions.c.project_id.in_(project_ids)
         )

@@ -1,4 +1,4 @@
-"""A flag as it would be after a save: checked as a save checks it, and not written."""
+"""A flag as it would be saved: validated like a save, but not written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from fanion.flags.storage.integrity import require_computable
 from fanion.flags.storage.store import StoredFlag, definitions_around, flag_row
 from fanion.rest.validation import INTEGER_MAX
 
-# Of a flag that has none yet: no condition can name it by this.
+# The id of a flag that is not created yet; no condition can refer to it.
 NEW_FLAG_ID = INTEGER_MAX
 
 _flag = feature_flags.c
@@ -26,8 +26,12 @@ _flag = feature_flags.c
 
 @dataclass(frozen=True, slots=True)
 class FlagVersion:
-    """row:    the flag in one of the two versions; None where there is none
-    around: what it is compiled from, itself included; without flags where there is none
+    """The saved or the unsaved version of a flag.
+
+    Attributes:
+        row: None if there is no flag in this version.
+        around: What the flag is compiled from, including the flag itself; no flags if there is
+            none.
     """
 
     row: FlagRow | None
@@ -36,7 +40,12 @@ class FlagVersion:
 
 @dataclass(frozen=True, slots=True)
 class UnsavedFlag:
-    """saved: without a flag for a new one, and for one that is deleted"""
+    """A flag before and after a change that is not saved.
+
+    Attributes:
+        flag: The stored flag; None for a new one.
+        saved: Has no flag if the flag is new or deleted.
+    """
 
     flag: StoredFlag | None
     saved: FlagVersion
@@ -46,9 +55,14 @@ class UnsavedFlag:
 def check_unsaved(
     connection: Connection, project_id: int, flag: StoredFlag | None, wanted: Mapping[str, Any]
 ) -> UnsavedFlag:
-    """flag:   as it is stored; None for a new one
-    wanted: by column, as for `create_flag` and `change_flag`
-    raises: Invalid, as these do
+    """Validate a change as a save would, and return both versions of the flag.
+
+    Args:
+        flag: The stored flag; None for a new one.
+        wanted: By column, as for `create_flag` and `change_flag`.
+
+    Raises:
+        Invalid: The save would fail.
     """
     stored = {} if flag is None else columns_of(flag)
     values = dict(wanted) if flag is None else changed_values(stored, wanted)

@@ -1,6 +1,6 @@
-"""API of the usage of a flag: evaluations and calls by day, and its dashboard.
+"""API of a flag's usage: evaluations and calls by day, and its dashboard.
 
-source: flags.md section 15; cohorts.md section 20
+Source: flags.md section 15; cohorts.md section 20.
 """
 
 from collections.abc import Iterable, Mapping
@@ -64,7 +64,12 @@ class FlagUsage:
     async def of(
         self, project: Project, flag_id: int, bounds: tuple[str, str | None], now: datetime
     ) -> UsageBody:
-        """raises: NotFound, Invalid"""
+        """Return the usage of a flag.
+
+        Raises:
+            NotFound: There is no such flag.
+            Invalid: The dates are not valid.
+        """
         flag = await self.store.get(project.id, flag_id)
         if flag is None:
             raise NotFound
@@ -96,7 +101,7 @@ class FlagUsageApi(Controller):
         date_from: FromQuery[Since] = RANGE,
         date_to: FromQuery[str | None] = None,
     ) -> UsageBody:
-        """Counted under the flag's current key; values by frequency."""
+        """Counts under the flag's current key; values are ordered by frequency."""
         now = request.app.state.now()
         return await flag_usage.of(request.project, flag_id, (date_from, date_to), now)
 
@@ -132,12 +137,12 @@ def _called(entry: Mapping[str, Any]) -> ByValue:
     )
 
 
-# As the published table says: the writable fields of a flag.
+# The body may have the writable fields of a flag, as the published table says.
 _OF_BODY = OF_FLAG.union(FlagChanges.__struct_fields__)
 
 
 class FlagWithDashboard(FlagBody, kw_only=True):
-    """`success` is what PostHog's own answer consists of."""
+    """The flag; `success` is all that PostHog returns."""
 
     success: Literal[True] = True
 
@@ -159,8 +164,10 @@ class FlagDashboardsApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> FlagWithDashboard:
-        """Returns the flag with its `usage_dashboard`, which is created if it has none. Fields of a
-        flag in the body are ignored."""
+        """Returns the flag with its `usage_dashboard`, which is created if there is none.
+
+        Fields of a flag in the body are ignored.
+        """
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
             await connection.run_sync(ensure_dashboard, _creator(request), flag_id)
@@ -178,10 +185,12 @@ class FlagDashboardsApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> FlagWithDashboard:
-        """Sets `has_enriched_analytics`, and adds tiles for `$feature_view` and
-        `$feature_interaction` to the usage dashboard, which is created if there is none. What is
-        there stays as it is, so that it can be repeated. Fields of a flag in the body are
-        ignored."""
+        """Sets `has_enriched_analytics` and adds tiles for feature usage to the usage dashboard.
+
+        The tiles show `$feature_view` and `$feature_interaction`. The dashboard is created if there
+        is none; existing tiles are left unchanged, so the request can be repeated. Fields of a flag
+        in the body are ignored.
+        """
         access = await flags.access(request)
         async with flags.locked(request.author, flag_id) as locked:
             access.require_edit(flag_id, locked.flag.creator_id)

@@ -1,6 +1,6 @@
-"""Finds flags whose feature was viewed or used, according to the newest events.
+"""A worker that finds flags whose feature was viewed or used recently.
 
-source: cohorts.md section 20
+Source: cohorts.md section 20.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,11 @@ from fanion.insights.dashboards_store import Creator
 from fanion.runtime.background import run_loop
 
 LOOKBACK = timedelta(hours=12)
-KEYS_MAX = 1_000  # named in one statement
-SECONDS_MAX = 60  # of one; no request waits
+KEYS_MAX = 1_000  # keys in one statement
+SECONDS_MAX = 60  # time limit of one statement; no request waits for it
 
-# Soon after a start, so that a server that is restarted often runs it too; then often enough that
-# one run may fail and no event is missed.
+# The first run is soon after the start, so that a server which is restarted often runs it too. The
+# interval is short enough that no event is missed if one run fails.
 FIRST_S = 60.0
 EVERY_S = 6 * 3600.0
 
@@ -49,7 +49,7 @@ class Enrichment:
     now: Callable[[], datetime]
 
     async def run(self, first_s: float = FIRST_S, every_s: float = EVERY_S) -> Never:
-        """Until cancelled."""
+        """Mark flags periodically until cancelled."""
         failures = RecordsUnavailable, EventStoreUnavailable
         await run_loop(
             self._mark_and_log, every_s, "flags_not_enriched", failures, initial_delay_s=first_s
@@ -60,11 +60,14 @@ class Enrichment:
             structlog.get_logger().info("flags_enriched", flags=marked)
 
     async def mark_seen_flags(self) -> int:
-        """Mark flags whose key the events of the last hours name, and show on their usage
-        dashboards what those record.
+        """Mark flags whose key appears in recent feature events, and extend their usage dashboards.
 
-        returns: how many flags
-        raises:  RecordsUnavailable, EventStoreUnavailable; the flags before are marked
+        Returns:
+            The number of flags that were marked.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer. Flags marked before stay marked.
+            EventStoreUnavailable: The event store does not answer. Flags marked before stay marked.
         """
         marked = 0
         projects = select(_flag.project_id).where(_plain).distinct().order_by(_flag.project_id)
@@ -91,8 +94,11 @@ class Enrichment:
 
 
 def _mark(connection: Connection, creator: Creator, key: str) -> int:
-    """Changes nothing that evaluation or an editor of the flag reads: the version stays, and no
-    activity is recorded. A dashboard that is deleted, or has the tiles already, stays unchanged."""
+    """Mark a flag and extend its usage dashboard, unless it is deleted or has the tiles already.
+
+    Evaluation and editors of the flag read nothing of this, so its version stays and no activity is
+    recorded.
+    """
     one = update(feature_flags).where(
         _flag.project_id == creator.project_id, _flag.key == key, _plain
     )

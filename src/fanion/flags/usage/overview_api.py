@@ -1,4 +1,4 @@
-"""API of what a list of flags shows beside them: one answer for all flags of a project."""
+"""API of the columns that a list of flags shows in addition: one response for all flags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,8 +91,11 @@ class FlagsOverviewApi(Controller):
     async def overview(
         self, request: ManagementRequest, flags_overviews: NamedDependency[FlagsOverviews]
     ) -> FlagsOverview:
-        """For a list: of each flag that is not deleted its calls and evaluations by day, why it is
-        no longer needed, and who changed it last. The newest flag first."""
+        """Lists the newest flag first, without deleted flags.
+
+        For each flag: its calls and evaluations by day, why it is no longer needed, and who changed
+        it last.
+        """
         return await flags_overviews.of(request.project, request.app.state.now())
 
 

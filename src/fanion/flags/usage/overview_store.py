@@ -1,4 +1,4 @@
-"""What a list of flags shows of their last days: calls, evaluations and the last change of each."""
+"""Recent calls, evaluations and the last change of each flag, for a list of flags."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,12 @@ Daily = Mapping[tuple[str, date], int]
 
 @dataclass(frozen=True, slots=True)
 class LastChange:
-    """first_name, email: of its author; None for the server itself"""
+    """The last recorded change of a flag.
+
+    Attributes:
+        first_name: The author's; None if the server itself made the change.
+        email: The author's; None if the server itself made the change.
+    """
 
     changed_at: datetime
     first_name: str | None
@@ -44,13 +49,20 @@ class LastChange:
 
 @dataclass(frozen=True, slots=True)
 class OverviewStore:
-    """raises (every call): RecordsUnavailable, EventStoreUnavailable"""
+    """Queries for a list of flags.
+
+    Every call may raise RecordsUnavailable or EventStoreUnavailable.
+    """
 
     records: Records
     events: EventStore
 
     async def calls(self, project_id: int, days: Sequence[date], zone: ZoneInfo) -> Daily:
-        """days: in order, up to today"""
+        """Count `$feature_flag_called` events by flag and day.
+
+        Args:
+            days: Consecutive days up to today.
+        """
         since = datetime.combine(days[0], time.min, zone)
         asked = {
             "project_id": project_id,
@@ -72,7 +84,7 @@ class OverviewStore:
         return {(row.flag_key, row.day): int(row.total) for row in rows}
 
     async def last_changes(self, project_id: int) -> Mapping[int, LastChange]:
-        """By id of the flag."""
+        """Return the last change of each flag by its id."""
         of_flags = (_entry.project_id == project_id) & (_entry.scope == SCOPE)
         latest = select(func.max(_entry.id)).where(of_flags).group_by(_entry.item_id)
         statement = (

@@ -1,6 +1,6 @@
 """Evaluations of flags by day, the time of the last one, and the usage dashboards.
 
-source: cohorts.md section 20
+Source: cohorts.md section 20.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from fanion.insights.dashboards_store import (
 )
 from fanion.insights.flag_usage_template import enriched_tiles, usage_dashboard
 
-SECONDS_MAX = 20  # a request waits
+SECONDS_MAX = 20  # a request waits for it
 
 _row = flag_evaluations.c
 
@@ -42,7 +42,12 @@ GROUP BY flag
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """value: `true`, `false` or a variant; of one day of the project's time zone"""
+    """The number of evaluations of a flag to one value on one day.
+
+    Attributes:
+        day: In the project's time zone.
+        value: `true`, `false` or the key of a variant.
+    """
 
     day: date
     value: str
@@ -51,7 +56,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class UsageStore:
-    """raises (every call): RecordsUnavailable, EventStoreUnavailable"""
+    """Queries for evaluations; every call may raise RecordsUnavailable or EventStoreUnavailable."""
 
     records: Records
     events: EventStore
@@ -70,9 +75,12 @@ class UsageStore:
     async def last_evaluated(
         self, project_id: int, now: datetime, key: str | None = None
     ) -> Mapping[str, datetime]:
-        """By flag key, in the last KEPT_DAYS: by a server, or by a client that says so.
+        """Return when flags were last evaluated, by key, within the last KEPT_DAYS.
 
-        key: of the only flag that matters; None for all
+        Evaluations by servers count, and those that clients report.
+
+        Args:
+            key: The only flag to look for; None for all.
         """
         found = await self._last_answered(project_id, key)
         for flag, called in await self._last_called(project_id, now, key):
@@ -102,7 +110,7 @@ class UsageStore:
         async with self.events.turn(project_id):
             found = await self.events.ask(LAST_CALLED, asked, SECONDS_MAX, estimated=False)
         rows = zip(*found.columns, strict=True)
-        # A client's clock may be fast.
+        # A client's clock may be ahead.
         return [(flag, min(_aware(called), now)) for flag, called in rows if flag]
 
 
@@ -121,7 +129,11 @@ class _Flag:
 
 
 def ensure_dashboard(connection: Connection, creator: Creator, flag_id: int) -> None:
-    """Make one, unless there is one that is not deleted. raises: NotFound"""
+    """Create the flag's usage dashboard, unless it has one that is not deleted.
+
+    Raises:
+        NotFound: There is no such flag.
+    """
     flag = _get(connection, creator, flag_id)
     known = flag.usage_dashboard
     if known is not None and get_dashboard(connection, creator.project_id, known) is not None:
@@ -134,9 +146,12 @@ def ensure_dashboard(connection: Connection, creator: Creator, flag_id: int) -> 
 
 
 def enrich_dashboard(connection: Connection, creator: Creator, flag_id: int) -> None:
-    """Add the tiles of the events that applications send about a feature.
+    """Add tiles for the events that applications send about a feature.
 
-    A dashboard that is deleted, or has the tiles, stays as it is. raises: NotFound
+    A dashboard that is deleted or already has the tiles is left unchanged.
+
+    Raises:
+        NotFound: There is no such flag.
     """
     flag = _get(connection, creator, flag_id)
     if flag.usage_dashboard is None:
@@ -147,7 +162,7 @@ def enrich_dashboard(connection: Connection, creator: Creator, flag_id: int) -> 
 
 
 def _get(connection: Connection, creator: Creator, flag_id: int) -> _Flag:
-    """Locked, so that two callers make one after the other."""
+    """Lock and return the flag, so that concurrent callers do not create two dashboards."""
     statement = (
         select(_flag.key, _flag.usage_dashboard, _flag.has_enriched_analytics)
         .where(_flag.project_id == creator.project_id, _flag.id == flag_id)

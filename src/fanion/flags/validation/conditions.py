@@ -1,6 +1,6 @@
-"""What one condition on a property, a cohort or another flag may say when it is saved.
+"""Validation of one condition on a property, a cohort or another flag when it is saved.
 
-source: flags.md sections 5 and 12
+Source: flags.md sections 5 and 12.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,11 @@ _ALLOWED: Mapping[ValueKind, str] = {
 
 
 def check_condition(leaf: Mapping[str, Any], index: object, at: str) -> None:
-    """index: the flag's group type, None for one by person; at: the condition's place
+    """Raise Invalid, with the code and text that clients compare, unless the condition is valid.
 
-    raises: Invalid, with the code and the text that clients compare
+    Args:
+        index: The flag's group type; None if it is evaluated for persons.
+        at: The path of the condition, in the form of `attr`.
     """
     _check_type(leaf, index)
     _check_plain_fields(leaf, at)
@@ -32,7 +34,7 @@ def check_condition(leaf: Mapping[str, Any], index: object, at: str) -> None:
 
 
 def read_cohort_id(value: object) -> int | None:
-    """A number, or its decimal text; None for anything else."""
+    """Return the id in a number or its decimal text; None for anything else."""
     try:
         if isinstance(value, int | str) and not isinstance(value, bool):
             number = int(value)
@@ -69,7 +71,7 @@ def value_kind(leaf: Mapping[str, Any], kind: str, at: str) -> ValueKind:
     Args:
         leaf: The condition.
         kind: Its type, a key of OPERATORS.
-        at: Its place, in the form of `attr`.
+        at: Its path, in the form of `attr`.
 
     Raises:
         Invalid: Conditions of this type do not have the operator.

@@ -1,9 +1,9 @@
-"""What a flag may contain: checked when it is saved, not when it is evaluated.
+"""Validation of a flag's contents when it is saved, not when it is evaluated.
 
-Parts that equal what is stored are accepted unchecked, so that an old flag can always be changed
+Parts that equal a stored part are accepted unchecked, so that an old flag can always be changed
 elsewhere.
 
-source: flags.md sections 12 and 19, "Strictness"
+Source: flags.md sections 12 and 19, "Strictness".
 """
 
 import json
@@ -28,21 +28,21 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class StoredParts:
-    """The parts that the stored filters consist of."""
+    """The parts of the stored filters, which are accepted unchecked."""
 
     def __init__(self, filters: Mapping[str, Any]) -> None:
         self._filters = filters
         self._parts = {_encode(part) for part in _parts(filters)}
 
     def has(self, part: object) -> bool:
-        """A condition set, a condition or a variant, at any place."""
+        """Return whether a condition set, condition or variant is stored, at any position."""
         return bool(self._parts) and _encode(part) in self._parts
 
     def has_entry(self, name: str, value: object) -> bool:
         return name in self._filters and same(self._filters[name], value)
 
     def is_unchanged(self, name: str, filters: Mapping[str, Any]) -> bool:
-        """Whether the new filters say the same under this name, or nothing as these."""
+        """Return whether the new filters have the stored value, or none like the stored ones."""
         return same(self._filters.get(name), filters.get(name))
 
     def has_payload(self, key: str, payload: object) -> bool:
@@ -58,7 +58,7 @@ class StoredParts:
 
 
 def condition_sets(filters: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Every condition set with its place, in the form of `attr`."""
+    """Yield every condition set with its path, in the form of `attr`."""
     for name in SET_LISTS:
         for place, group in enumerate(objects_of(filters.get(name))):
             yield group, f"filters__{name}__{place}"
@@ -70,14 +70,14 @@ def conditions(group: Mapping[str, Any], at: str) -> Iterator[tuple[Mapping[str,
 
 
 def objects_of(value: object) -> list[dict[str, Any]]:
-    """The objects of a list, if it is one of objects only."""
+    """Return the list if it contains only objects, else an empty one."""
     if isinstance(value, list) and all(isinstance(one, dict) for one in value):
         return value
     return []
 
 
 def same(one: object, other: object) -> bool:
-    """As JSON, where true is not 1; the order of keys does not count."""
+    """Return whether two values are equal as JSON: True is not 1, and key order does not count."""
     return _encode(one) == _encode(other)
 
 
@@ -92,7 +92,6 @@ def _parts(filters: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def check_key(key: str) -> None:
-    """raises: Invalid"""
     if not _KEY.fullmatch(key):
         raise Invalid(
             "Only letters, numbers, hyphens (-) & underscores (_) are allowed.",
@@ -110,14 +109,14 @@ def check_filters(
 ) -> None:
     """Check that evaluation can read the filters.
 
-    Parts that equal a part of what is stored are accepted unchecked, so that an old flag can always
-    be changed elsewhere.
+    Parts that equal a stored part are accepted unchecked, so that an old flag can always be changed
+    elsewhere.
 
     Args:
         filters: As sent, with `groups`.
-        creating: There must be a condition set.
+        creating: Require at least one condition set.
         stored: The filters of the flag as it is.
-        plain_payloads: A payload may be a text that is not JSON, as older interfaces wrote it.
+        plain_payloads: Allow payloads that are text but not JSON, as older interfaces wrote them.
 
     Raises:
         Invalid: With the code and the text that clients compare.
@@ -143,7 +142,7 @@ def check_filters(
 
 
 def check_names(filters: Mapping[str, Any]) -> None:
-    """raises: Invalid for an unknown name"""
+    """Raise Invalid for an unknown name."""
     _check_names(filters, StoredParts({}))
 
 
@@ -170,9 +169,11 @@ def not_computable(why: str) -> Invalid:
 
 
 def with_enrollment_of(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Super groups ask for the property `$feature_enrollment/<key>`: it follows the flag's key.
+    """Return filters in which early enrollment follows a new key of the flag.
 
-    source: flags.md section 19, "Key changes"
+    Super groups use the property `$feature_enrollment/<key>`.
+
+    Source: flags.md section 19, "Key changes".
     """
     before, after = f"$feature_enrollment/{former}", f"$feature_enrollment/{key}"
 
@@ -193,7 +194,7 @@ def with_enrollment_of(former: str, key: str, filters: Mapping[str, Any]) -> dic
 
 
 def cohort_ids(filters: Mapping[str, Any]) -> set[int]:
-    """The cohorts that conditions name directly; what is no id names none."""
+    """Return the cohorts that conditions name directly, ignoring values that are not ids."""
     found = set()
     for group, at in condition_sets(filters):
         for leaf, _ in conditions(group, at):
@@ -214,7 +215,7 @@ def _invalid(detail: str, code: str | None = None) -> Invalid:
 
 
 def _check_unsupported(filters: Mapping[str, Any], before: StoredParts) -> None:
-    """raises: Invalid for options that would have no effect"""
+    """Raise Invalid for options that would have no effect."""
     for name, instead in posthog_fields.UNSUPPORTED_OF_FILTERS.items():
         if name not in filters:
             continue
@@ -289,7 +290,7 @@ def _properties(group: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def check_variants(filters: Mapping[str, Any], before: StoredParts) -> Sequence[Mapping[str, Any]]:
-    """The variants, each with a key and a share. raises: Invalid"""
+    """Return the variants, each with a key and a share, or raise Invalid."""
     multivariate = filters.get("multivariate") or {}
     variants = multivariate.get("variants") if isinstance(multivariate, dict) else None
     if variants is None and isinstance(multivariate, dict):
@@ -338,7 +339,7 @@ def _total(variants: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _share(variant: Mapping[str, Any]) -> float:
-    """A stored variant may have none that counts."""
+    """Return a variant's share; a stored variant may have none that is a number."""
     share = variant.get("rollout_percentage")
     return share if isinstance(share, int | float) else 0
 
@@ -354,7 +355,7 @@ def check_payloads(
     *,
     plain: bool = False,
 ) -> None:
-    """Check that payloads belong to a value, and that texts are JSON unless they may be `plain`."""
+    """Check that payloads belong to a value, and that text is JSON unless it may be `plain`."""
     payloads = filters.get("payloads")
     same_variants = before.is_unchanged("multivariate", filters)
     if payloads is None or (same_variants and before.has_entry("payloads", payloads)):
@@ -381,5 +382,5 @@ def _is_json(text: str) -> bool:
 
 
 def _refuse_constant(name: str) -> None:
-    """NaN and Infinity, which clients cannot read."""
+    """Refuse NaN and Infinity, which clients cannot read."""
     raise ValueError(name)

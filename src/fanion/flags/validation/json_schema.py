@@ -1,10 +1,10 @@
-"""JSON Schema of what a flag may contain, made of the tables that validation reads.
+"""JSON Schema of a flag's contents, built from the tables that validation uses.
 
-What it cannot say is refused all the same: shares of variants that do not sum to 100, keys of
-variants that repeat, payloads and conditions for variants that do not exist, payloads that are
-no JSON text, cohorts and flags that do not exist, and two types of groups in one flag.
+Validation refuses more than the schema can express: shares of variants that do not sum to 100,
+repeated variant keys, payloads and conditions for variants that do not exist, payloads that are not
+JSON text, cohorts and flags that do not exist, and two group types in one flag.
 
-source: flags.md sections 2, 12 and 17
+Source: flags.md sections 2, 12 and 17.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _SHARE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 100}
 _NOTHING: JsonSchema = {"enum": [None, False, [], {}]}
 _INDEX: JsonSchema = {"type": "integer", "minimum": 0, "maximum": GROUP_TYPE_INDEX_MAX}
 _NAME: JsonSchema = {"type": "string", "minLength": 1, "description": "Name of the property."}
-# Of conditions, by their type.
+# Fields of conditions by type.
 _OWN_FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
     "person": {"key": _NAME, "group_type_index": {"type": ["integer", "null"]}},
     "group": {"key": _NAME, "group_type_index": _INDEX},
@@ -121,7 +121,7 @@ EXAMPLES: Mapping[str, list[Any]] = {
 
 
 def flag_schemas() -> dict[str, JsonSchema]:
-    """Components by name; they refer to each other and to that of trends."""
+    """Return the components by name; they refer to each other and to the component of trends."""
     return {
         FILTERS: {
             "description": "For whom a flag is enabled: the first condition set decides whose "
@@ -174,7 +174,7 @@ def flag_schemas() -> dict[str, JsonSchema]:
 
 
 def scheduled_payload(described: JsonSchema) -> JsonSchema:
-    """What the struct says of a scheduled change, and which value each operation takes."""
+    """Return the struct's schema of a scheduled change, with the type of each operation's value."""
     values: Mapping[str, JsonSchema] = {
         "update_status": {"type": "boolean"},
         "update_rollout_percentage": _SHARE,
@@ -191,7 +191,7 @@ def scheduled_payload(described: JsonSchema) -> JsonSchema:
 
 
 def _plans(operation: str, value: JsonSchema) -> tuple[JsonSchema, JsonSchema]:
-    """In one step, and in several."""
+    """Return the schemas of a change in one step, and in several."""
     steps = {"items": {"properties": {"value": value}}}
     return (
         {
@@ -263,7 +263,7 @@ def _condition_set(of: str, index: JsonSchema) -> JsonSchema:
 
 
 def _conditions(kind: str) -> list[JsonSchema]:
-    """kind: the type of the condition"""
+    """Return the schemas of conditions of one type."""
     fields: dict[str, JsonSchema] = {
         "type": {"const": kind},
         "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},

@@ -1,12 +1,13 @@
-"""Every name that PostHog's API, of any version, its clients and its interface write into a flag.
+"""Names that any version of PostHog's API, clients or interface writes into a flag.
 
-The structs of `flags.management.schemas` have the fields that Fanion stores; here are the others.
-source: PostHog's published schema and clients, 2021 to 2026
+The structs of `flags.management.schemas` have the fields that Fanion stores; the others are here.
+
+Source: PostHog's published schema and clients, 2021 to 2026.
 """
 
 from fanion.properties.operators import CONDITION_FIELDS
 
-# Returned with a flag and sent back with it: ids, authors, times, counts and states.
+# Fields that are returned with a flag and sent back with it: ids, authors, times, counts, states.
 READ_ONLY = frozenset(
     {
         *("id", "team_id", "created_by", "updated_at", "last_modified_by", "version"),
@@ -22,7 +23,7 @@ READ_ONLY = frozenset(
         "is_used_in_replay_settings",
     }
 )
-# What clients and the interface send about a change, without effect on any answer.
+# Fields that clients and the interface send about a change, without effect on any response.
 IGNORED = frozenset(
     {
         *("creation_context", "_create_in_folder", "_should_create_usage_dashboard"),
@@ -51,7 +52,7 @@ OF_VARIANT = frozenset({"key", "name", "rollout_percentage"})
 OF_HOLDOUT = frozenset({"id", "exclusion_percentage"})
 OF_ROLLBACK_CONDITION = frozenset({"threshold", "threshold_type", "threshold_metric", "operator"})
 
-# Of scheduled changes, which PostHog lists for a project and Fanion below their flag.
+# Fields of scheduled changes, which PostHog lists by project and Fanion by flag.
 OF_SCHEDULED_CHANGE = frozenset(
     {
         *("id", "team_id", "record_id", "model_name", "feature_flag"),
@@ -59,10 +60,10 @@ OF_SCHEDULED_CHANGE = frozenset(
     }
 )
 
-# Of the permission of a role to edit a flag, all of it maintained by the server.
+# Fields of a role's permission to edit a flag, all maintained by the server.
 OF_ROLE_ACCESS = frozenset({"id", "feature_flag", "role", "added_at", "updated_at"})
 
-# Known, and refused because they would have no effect. Each with what to do instead.
+# Known fields that are refused because they would have no effect, with what to do instead.
 UNSUPPORTED_OF_FILTERS: dict[str, str] = {
     "early_exit": "Leave it out: the first condition set that matches decides.",
     "feature_enrollment": "Use super_groups.",
