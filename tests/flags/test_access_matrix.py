@@ -1,6 +1,6 @@
-"""Every kind of member and role at every endpoint of flags that are there.
+"""The rights of every kind of member and role at each endpoint of an existing flag.
 
-source: flags.md section 16
+Source: flags.md section 16.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -27,8 +27,8 @@ LATER = {
 FLAG = "/feature_flags/{flag_id}/"
 BASE = "/api/projects/{project_id}"
 
-# Who may: `read` every member, `edit` who may edit the flag, `share` who may give it to roles.
-# With a body that is accepted, and the status of success.
+# Operation → the right it needs, an accepted body, and the status of success. Every member may
+# `read`, users who may edit the flag may `edit`, and users who may give it to roles may `share`.
 OPERATIONS: dict[str, tuple[str, Json, int]] = {
     f"GET {FLAG}": ("read", {}, 200),
     f"PATCH {FLAG}": ("edit", {"name": "n"}, 200),
@@ -52,21 +52,21 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
     "GET /feature_flags/overview/": ("read", {}, 200),
     "GET /feature_flags/my_flags/": ("read", {}, 200),
     "GET /feature_flags/local_evaluation/": ("read", {}, 200),
-    "GET /feature_flags/evaluation_reasons/": ("read", {}, 200),  # of the caller
+    "GET /feature_flags/evaluation_reasons/": ("read", {}, 200),  # evaluated for the caller
     "POST /feature_flags/user_blast_radius/": ("read", {"condition": None}, 200),
     "POST /feature_flags/evaluation_reasons/": ("read", {"key": "unsaved"}, 200),
     "POST /feature_flags/reach/": ("read", {}, 200),
     "POST /feature_flags/preview_change/": ("read", {"key": "unsaved"}, 200),
 }
-# By POST because of long parameters; they change nothing.
+# These use POST because of long parameters; they change nothing.
 QUESTIONS = {
     f"POST /feature_flags/{name}/"
     for name in ("user_blast_radius", "evaluation_reasons", "reach", "preview_change")
 }
-# Streams and the like, which other tests look after.
+# Operations that other tests cover.
 ELSEWHERE = {"GET /feature_flags/stream/", "GET /feature_flags/{key}/remote_config/"}
 
-# What the organization allows all members → who may edit and share the flag of the test.
+# What the organization allows all members → who may edit, and who may share, the test's flag.
 EDITORS: dict[int | None, tuple[set[str], set[str]]] = {
     None: ({"*"}, {"*"}),
     37: ({"*"}, {"*"}),
@@ -79,8 +79,12 @@ EDITORS: dict[int | None, tuple[set[str], set[str]]] = {
 
 @dataclass(frozen=True)
 class Scene:
-    """flag_id: made by `maker`; role_id: of a role that the flag is given to; ids: of what hangs
-    on the flag, made anew for each caller"""
+    """A flag, and one client for each kind of caller.
+
+    Attributes:
+        flag_id: A flag created by `maker`.
+        given_role: The id of the role that may edit the flag.
+    """
 
     home: Home
     persons: Mapping[str, httpx.AsyncClient]
@@ -124,7 +128,7 @@ async def scene(home: Home) -> AsyncIterator[Scene]:
 
 
 async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
-    """One for each name; returns the id of that which the flag was given to."""
+    """Create a role for each name and return the id of the role that was given the flag."""
     ids = {}
     for name, level in (
         ("role that edits", 37),
@@ -145,7 +149,7 @@ async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
 
 
 async def _asked(scene: Scene, caller: str, operation: str, number: int) -> httpx.Response:
-    """With a role, an access and a scheduled change of its own."""
+    """Perform an operation with a role, an access and a scheduled change of its own."""
     api = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/"
     body = dict(OPERATIONS[operation][1])
     values: dict[str, Any] = {"flag_id": scene.flag_id}
@@ -166,7 +170,7 @@ async def _asked(scene: Scene, caller: str, operation: str, number: int) -> http
 
 
 def refusal_of(caller: str, operation: str) -> Json | None:
-    """Of what a viewer may not do, whatever the roles and the setting."""
+    """Return the error for what a viewer may not do, whatever the roles and the setting."""
     if caller != "viewer" or operation.startswith("GET ") or operation in QUESTIONS:
         return None
     return error("authentication_error", "permission_denied", NO_CHANGES)
@@ -217,7 +221,7 @@ async def test_no_endpoint_of_flags_is_left_out(home: Home) -> None:
     assert known - ELSEWHERE == OPERATIONS.keys()
 
 
-# ── The audience of a flag, by way of the cohorts that it uses ───────────────────────────
+# ── The audience of a flag, changed through its cohorts ──────────────────────────────────
 
 
 def of_person(value: str) -> Json:
@@ -233,7 +237,7 @@ def in_cohort(cohort_id: int) -> Json:
 
 
 FILE = {"csv": ("members.csv", b"distinct_id\nsomebody\n", "text/csv")}
-# What is sent to change a cohort; those of `FREE` leave its members alone.
+# Changes of a cohort. Those in `FREE` leave its members unchanged.
 AUDIENCE: dict[str, dict[str, Any]] = {
     "other criteria": {"json": {"filters": criteria(of_person("free"))}},
     "criteria of the older form": {
@@ -252,7 +256,11 @@ FREE: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Audience:
-    """ids of cohorts: of the scene's flag, of one within it, and of one that no flag uses"""
+    """Cohorts that the scene's flag uses directly, through another cohort, and not at all.
+
+    Attributes:
+        ids: The ids of the cohorts by name.
+    """
 
     scene: Scene
     ids: Mapping[str, int]
@@ -320,7 +328,7 @@ async def test_who_may_edit_the_flag_may_change_its_cohorts(
         for name, sent in AUDIENCE.items():
             answer = await audience.change(caller, cohort, sent)
 
-            # An active flag uses it.
+            # An active flag uses the cohort, so it cannot be deleted.
             wanted = 400 if name == "deleted" else 200
             assert answer.status_code == wanted, (cohort, name, answer.text)
 

@@ -1,4 +1,4 @@
-"""Who changed which flag, project and role, as the activity records it."""
+"""The activity of flags, projects and roles: who changed what."""
 
 from typing import Any
 
@@ -13,7 +13,10 @@ NOT_FOUND = error("invalid_request", "not_found", "Not found.")
 
 
 def entry(who: Colleague, activity: str, flag: Json, changes: list[Json] | None) -> Json:
-    """source: flags.md section 14"""
+    """Return the expected entry of the activity.
+
+    Source: flags.md section 14.
+    """
     return {
         "user": {"first_name": who.name, "email": f"{who.name}@example.com"},
         "activity": activity,
@@ -56,7 +59,7 @@ async def test_a_new_flag_is_reported_once(team: Team) -> None:
 
 
 GROUPS = {"groups": [{"rollout_percentage": 5}]}
-# What is sent to a flag made with a key only, and what is recorded of it.
+# Changes of a flag that was created with only a key, and what is recorded.
 CHANGES: dict[str, tuple[Json, list[Json]]] = {
     "name": ({"name": "n"}, [change("name", "", "n")]),
     "key": ({"key": "b"}, [change("key", "a", "b")]),

@@ -1,4 +1,4 @@
-"""Feature flags over HTTP: their fields and their life."""
+"""Feature flags over HTTP: their fields, and how they are created, changed and deleted."""
 
 from typing import Any
 
@@ -14,7 +14,10 @@ ON_FOR_ALL: Json = {"groups": [{"properties": [], "rollout_percentage": None}]}
 
 
 def defaults(home: Home, flag_id: int, key: str) -> Json:
-    """source: flags.md section 11"""
+    """Return the fields of a flag that was created with only a key.
+
+    Source: flags.md section 11.
+    """
     return {
         "id": flag_id,
         "name": "",
@@ -156,7 +159,7 @@ NO_FILTERS: list[tuple[Any, Json]] = [
 
 @pytest.mark.parametrize(("filters", "body"), NO_FILTERS)
 async def test_filters_without_groups_are_refused(home: Home, filters: Any, body: Json) -> None:
-    """They would change nothing."""
+    """Filters without groups would change nothing."""
     flag = await home.create_flag(key="omega", filters={"groups": [{"rollout_percentage": 5}]})
 
     answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": filters})

@@ -1,4 +1,4 @@
-"""Flags at `/api/feature_flag/…`, for the caller's own project."""
+"""The paths `/api/feature_flag/…`, which serve the caller's current project."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many a release condition would reach."""
+"""The number of persons or groups that a release condition would reach."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def person(**leaf: Any) -> Json:
 
 
 async def persons(home: Home, number: int) -> None:
-    """Each with a property `group`, counted from "0"."""
+    """Capture persons whose property `group` counts up from "0"."""
     await home.capture(
         *(
             {
@@ -70,7 +70,10 @@ async def cohort(home: Home, *leaves: Json) -> int:
 
 
 async def older_cohort(home: Home, *leaves: Json) -> int:
-    """With what the API refuses today: comparisons with texts, conditions without an operator."""
+    """Create a cohort that the API refuses today.
+
+    Its leaves may compare with text or have no operator.
+    """
     answer = await home.api.post("/cohorts/", json={"name": "c"})
     await home.store_cohort(answer.json(), filters=all_of(*leaves))
     cohort_id: int = answer.json()["id"]
@@ -319,7 +322,8 @@ async def test_what_cannot_be_counted_is_refused(home: Home, name: str) -> None:
     assert await ask(home, body) == (400, reported)
 
 
-# As flags compare, where the calculation of cohorts would not. The persons of `varied`.
+# Conditions that flags compare otherwise than the calculation of cohorts, for the persons of
+# `varied`.
 AS_FLAGS: list[Json] = [
     person(key="plan", value="PRO"),
     person(key="plan", value="pro", operator="is_not"),
@@ -348,7 +352,7 @@ async def varied(home: Home) -> None:
 
 
 async def test_persons_are_counted_as_flags_are_evaluated(home: Home) -> None:
-    """And so are those of a cohort with the same condition."""
+    """Persons in a cohort with the same condition are counted alike."""
     await varied(home)
 
     for number, leaf in enumerate(AS_FLAGS):

@@ -24,7 +24,7 @@ PROJECT = 7
 
 
 class Held:
-    """A store of flags whose answers wait for the gate, and fail while it is down."""
+    """A store of flags that waits for the gate before it answers, and fails while it is down."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
@@ -59,7 +59,7 @@ async def keys(flag_sets: FlagSets) -> list[str]:
 
 
 def without_waiting(answer: Coroutine[Any, Any, T]) -> T:
-    """The result of what needs no turn of the event loop."""
+    """Return the result of a coroutine that needs no turn of the event loop."""
     with pytest.raises(StopIteration) as done:
         answer.send(None)
     found: T = done.value.value
@@ -286,7 +286,7 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
     changed = replace(project(), api_token="phc_new", former_tokens=(former,))
 
     now_known = {PROJECT: changed, 9: replace(project(9), name="never evaluated")}
-    for number in (*now_known, 10):  # of which the last is deleted
+    for number in (*now_known, 10):  # the last project is deleted
         stored.project_changed(number)
 
     async def project_of(project_id: int) -> Project | None:
@@ -298,7 +298,7 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
     for token in ("phc_new", f"phc_{PROJECT}"):
         assert await later.project(token) == changed
     assert await later.projects() == [changed, project(8)]
-    assert await later.project("phc_") is None  # a prefix of each
+    assert await later.project("phc_") is None  # a prefix of every token
 
 
 async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:

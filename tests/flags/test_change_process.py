@@ -1,4 +1,4 @@
-"""The process that counts what a change of a flag does: sampled, abandoned, killed, idle, late."""
+"""The process that counts the effect of a change: sampled, abandoned, killed, idle and late."""
 
 import asyncio
 import os
@@ -94,7 +94,7 @@ def pid_of(previews: ChangePreviews) -> int:
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """The process does nothing meanwhile."""
+    """Stop the process for the duration of the block."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -103,7 +103,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 async def asked(previews: ChangePreviews) -> None:
-    """Until a question has reached the process."""
+    """Wait until a question has reached the process."""
 
     async def is_asked() -> bool:
         return previews.process.is_busy
@@ -295,7 +295,7 @@ async def test_what_takes_too_long_is_an_error(records: Records, records_url: st
             "preview_timeout",
             "The change could not be evaluated within 0.05 seconds.",
         )
-        # It does not abandon either, so it is killed, and another one answers.
+        # The process does not abandon the question either, so it is killed and another one answers.
         assert (await previews.compute(1, QUESTION)).total == 3
         assert pid_of(previews) != pid
     finally:

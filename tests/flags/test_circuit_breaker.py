@@ -1,4 +1,4 @@
-"""A store that does not answer is read by one caller at a time."""
+"""A store that does not answer is read by only one caller at a time."""
 
 from fanion.flags.evaluation.subject_store import RETRY_S, CircuitBreaker
 

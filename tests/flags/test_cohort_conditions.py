@@ -1,4 +1,4 @@
-"""Conditions of flags on cohorts."""
+"""Flags with conditions on cohorts."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,7 @@ def flags_on(condition: dict[str, Any], *cohorts: CohortDefinition) -> FlagSet:
 
 
 def value(flags: FlagSet, **fields: Any) -> bool | str | None:
-    """None: left out, with the error marker."""
+    """Return the flag's value; None if it is left out with the error marker."""
     answer = evaluate(flags, Subject("u", **fields), NOW)
     assert answer.failed == (set() if answer.decisions else {"flag"})
     return answer.decisions["flag"].value if answer.decisions else None

@@ -1,4 +1,4 @@
-"""After a change, what it did not touch stays compiled; and rows come back as they went in."""
+"""A change recompiles only the flags it touched, and rows are unpacked as they were packed."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Users who change the same flag do not lose one another's changes."""
+"""Users who change the same flag do not overwrite each other's changes."""
 
 import asyncio
 from typing import Any
@@ -95,7 +95,7 @@ async def test_changes_of_different_fields_at_once_all_stay(team: Team) -> None:
 
 
 async def test_who_retries_with_the_version_loses_nothing(team: Team) -> None:
-    """Eight users each add a condition, all at once, from what they have read."""
+    """Eight users each add a condition at the same time, based on what they have read."""
     flag = await team.owner.post(team.flags, key="a")
     place = f"{team.flags}{flag['id']}/"
     await team.owner.patch(place, filters={"groups": []})

@@ -1,6 +1,7 @@
-"""Flags that keep the value of before the login.
+"""Flags that keep a person's value across a login.
 
-`example_id` is inside a rollout of 30 % and has the first variant, `other_id` neither.
+`example_id` is inside a rollout of 30 % and gets the first variant; `other_id` is outside and does
+not.
 """
 
 import asyncio
@@ -86,7 +87,7 @@ async def remaining(home: Home) -> Sequence[tuple[str, str]]:
 
 
 async def waiting(home: Home) -> Sequence[str]:
-    """The distinct ids without a person for which an identity is stored."""
+    """Return the distinct ids without a person for which an identity is stored."""
     table = waiting_identities.c
     rows = await home.site.records.fetch(
         select(table.distinct_id)
@@ -204,7 +205,7 @@ async def test_what_waits_is_dropped_after_30_days(home: Home, flags: None) -> N
 
 
 async def test_the_sweep_adopts_what_ingestion_did_not_see(home: Home, flags: None) -> None:
-    """On PostgreSQL a person may be created by a transaction that runs at the same time."""
+    """A concurrent transaction on PostgreSQL may create a person without seeing the identity."""
     await persons(home, "other_id")
     identity = PendingIdentity(home.project_id, "other_id", dict(BOTH_FLAGS))
     async with home.site.records.write() as connection:
@@ -258,7 +259,7 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
         evaluator.subjects,
         identities=DataLoader(nothing_stored, limits),
         continuity_writes=DataLoader(fails, limits),
-        breaker=CircuitBreaker(monotonic),  # the server's own must not learn of this failure
+        breaker=CircuitBreaker(monotonic),  # the failure must not open the server's own breaker
     )
     asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
 

@@ -1,4 +1,4 @@
-"""Answers of flags are counted: exactly while few ask, by samples when many do."""
+"""Evaluations are counted exactly when there are few, and sampled when there are many."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Conditions of flags on other flags."""
+"""Flags with conditions on other flags."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +23,7 @@ def after(name: object, value: object = True, **fields: Any) -> dict[str, Any]:
 
 
 def build(**filters: Any) -> FlagSet:
-    """Ids count from 1 in the order given."""
+    """Compile flags by key; ids count up from 1 in the given order."""
     rows = [FlagRow(index + 1, key, each) for index, (key, each) in enumerate(filters.items())]
     return build_flag_set(map(compile_flag, rows), {})
 

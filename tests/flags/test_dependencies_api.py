@@ -1,4 +1,4 @@
-"""Flags that depend on flags and cohorts: what cannot be computed is not taken."""
+"""Flags that depend on flags and cohorts: changes that make one uncomputable are refused."""
 
 import asyncio
 from typing import Any
@@ -167,7 +167,7 @@ async def test_a_broken_cohort_is_not_restored_under_a_flag(home: Home) -> None:
 async def test_criteria_that_only_the_calculation_refuses_are_taken_under_a_flag(
     home: Home,
 ) -> None:
-    """As a negation alone."""
+    """Criteria that consist only of a negation are an example."""
     plan = {"type": "person", "key": "plan", "value": "pro", "operator": "exact"}
     cohort = await made(home, name="c", filters={"properties": []})
     await home.create_flag(key="a", filters=asking(cohort))

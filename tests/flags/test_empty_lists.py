@@ -1,4 +1,4 @@
-"""An empty list where an object belongs is none: PHP writes its empty arrays so."""
+"""An empty list in place of an object counts as empty, because PHP encodes empty arrays so."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from tests.support.application import Home, Json, error
 
 EVERYONE = {"groups": [{"properties": [], "rollout_percentage": 100}]}
 
-# source: flags.md section 10; the rest for newer clients, sdk-wire.md section 8
+# Source: flags.md section 10; the fields for newer clients: sdk-wire.md section 8.
 CONFIGURATION = {
     "config": {"enable_collect_everything": True},
     "editorParams": {},
@@ -48,7 +48,7 @@ def when(key: str, value: Any, operator: str = "exact", **rest: Any) -> Json:
 
 @pytest.fixture
 async def three(home: Home) -> Home:
-    """Flags that are on, off and multivariate; with an inactive and a deleted one."""
+    """Create flags that are on, off and multivariate, and an inactive and a deleted one."""
     await home.create_flag(key="on", filters=EVERYONE | {"payloads": {"true": {"a": 1}}})
     await home.create_flag_for_no_person("off")
     await home.create_flag(
@@ -119,7 +119,10 @@ async def test_version_4_gives_a_record_for_each_flag(three: Home, query: str) -
 
 
 async def test_rollouts_and_variants_follow_the_hash(home: Home) -> None:
-    """source: flags.md section 3, the examples that tests of PostHog or its clients assert"""
+    """The examples are asserted by tests of PostHog or its clients.
+
+    Source: flags.md section 3.
+    """
     await home.create_flag(key="beta-feature", filters={"groups": [{"rollout_percentage": 50}]})
     await home.create_flag(key="multivariate-flag", filters=multivariate())
     await home.create_flag(key="simple-flag", filters={"groups": [{"rollout_percentage": 45}]})
@@ -145,7 +148,10 @@ async def test_rollouts_and_variants_follow_the_hash(home: Home) -> None:
 
 @pytest.mark.every_engine
 async def test_stored_and_sent_properties_count_one_by_one(home: Home) -> None:
-    """source: flags.md section 6"""
+    """Sent properties hide stored ones name by name.
+
+    Source: flags.md section 6.
+    """
     await home.create_flag(key="stored", filters=when("name", "foo.inc"))
     await home.create_flag(key="sent", filters=when("mail", "a@b", "icontains"))
     both = [

@@ -1,4 +1,4 @@
-"""Flags with conditions on cohorts, over HTTP and with what the stores say."""
+"""Flags with conditions on cohorts, evaluated over HTTP with data from the stores."""
 
 from typing import Any
 
@@ -19,7 +19,11 @@ NEVER = 2**62
 
 
 async def cohort(home: Home, criteria: Json | None = None, *members: str) -> int:
-    """criteria: None for a static cohort with these members"""
+    """Store a cohort.
+
+    Args:
+        criteria: None for a static cohort with these members.
+    """
     async with home.site.records.write() as connection:
         added = await connection.execute(
             insert(cohorts)

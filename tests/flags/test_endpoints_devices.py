@@ -1,4 +1,4 @@
-"""Flags by device and by kind of client, from the management API to /flags."""
+"""Flags limited by device and by kind of client, from the management API to /flags."""
 
 import pytest
 
@@ -15,7 +15,10 @@ async def reported(home: Home, **fields: object) -> Json:
 
 
 async def test_a_flag_by_device_follows_the_device(home: Home) -> None:
-    """beta-feature: `4` at 0.18 is in, `1` at 0.59 is out. source: flags.md section 3"""
+    """Device `4` is included in `beta-feature` at 0.18; device `1` is excluded at 0.59.
+
+    Source: flags.md section 3.
+    """
     await home.create_flag(key="beta-feature", filters=HALF, bucketing_identifier="device_id")
 
     inside = await reported(home, **{"$device_id": "4", "distinct_id": "1"})

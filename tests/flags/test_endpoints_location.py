@@ -1,4 +1,4 @@
-"""The caller's location counts like sent properties."""
+"""Properties from the caller's location count like sent properties."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ async def flag_for(home: Home, country: str) -> None:
 
 
 async def decided(home: Home, peer: str, forwarded: str | None = None, **fields: Any) -> Any:
-    """By the serving endpoint, with a made-up location database."""
+    """Return the flag's value from the serving endpoint, with a made-up location database."""
     endpoint = home.site.running.public.flags.endpoints.decide
     proxies = TrustedProxies(read_networks("127.0.0.1, 10.0.0.0/8"))
     located = replace(endpoint, locate=lambda address: PLACES.get(address, {}), proxies=proxies)

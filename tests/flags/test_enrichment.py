@@ -1,4 +1,4 @@
-"""Flags whose feature was viewed or used, according to events of applications."""
+"""Flags are marked when events of applications say that their feature was viewed or used."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ SOON_S = 60
 
 @pytest.fixture(autouse=True)
 async def _no_flags_of_other_tests(home: Home) -> None:
-    """Or each run would ask the event store about all of their projects."""
+    """Delete other flags, or each run would query the event store for all of their projects."""
     others = feature_flags.c.project_id != home.project_id
     async with home.site.records.write() as connection:
         await connection.execute(update(feature_flags).where(others).values(deleted=True))

@@ -1,4 +1,4 @@
-"""What a flag answers, by the table; and what becomes of flags that have no answer."""
+"""Evaluation of flags by the table of cases, and of flags that have no answer."""
 
 import json
 from datetime import datetime
@@ -173,7 +173,7 @@ def test_a_decision_knows_its_variant() -> None:
 
 
 class TestAStoreOutOfReach:
-    """Flags that need it are left out, the others are answered."""
+    """Flags that need an unreachable store are left out; the others are answered."""
 
     flags = flag_set(
         FlagRow(1, "everyone", EVERYONE),

@@ -1,4 +1,4 @@
-"""Evaluation reasons and my flags."""
+"""The endpoints for evaluation reasons and the caller's own flags."""
 
 from typing import Any
 

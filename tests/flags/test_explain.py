@@ -1,4 +1,4 @@
-"""An explanation says what the evaluator decides, and which condition decided it."""
+"""An explanation agrees with the evaluator, and names the condition that decided."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the flags of one project share in memory, and what keeps them apart."""
+"""Flags of one project share conditions in memory only if they are really the same."""
 
 from datetime import UTC, datetime
 from typing import Any

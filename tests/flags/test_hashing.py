@@ -1,4 +1,4 @@
-"""The hash behind every percentage, against the published numbers."""
+"""The hash behind every percentage, compared with the published numbers."""
 
 import json
 from datetime import UTC, datetime

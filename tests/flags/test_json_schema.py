@@ -1,4 +1,4 @@
-"""The JSON Schema of filters and what validation refuses agree."""
+"""The JSON Schema of filters agrees with what validation refuses."""
 
 import re
 from typing import Any
@@ -45,7 +45,7 @@ def test_an_example_is_what_its_schema_describes(name: str) -> None:
 
 # ── Flags ────────────────────────────────────────────────────────────────────────────────
 
-# What no schema can express, and its descriptions say.
+# Mistakes that no schema can express; its descriptions mention them.
 BEYOND_FLAGS = {
     "a key twice",
     "a sum of 90",
@@ -108,7 +108,7 @@ sets = st.fixed_dictionaries(
         "rollout": st.sampled_from([ABSENT] * 5 + [50]),
     }
 ).map(lambda drawn: {name: value for name, value in drawn.items() if value is not ABSENT})
-# Of a condition, what only the descriptions of its schema say.
+# Errors of a condition that only the descriptions of its schema mention.
 IN_WORDS = re.compile(
     r"Invalid regular expression|Invalid date value|Invalid value for operator (not_)?between"
     r"|can only use group properties"
@@ -335,7 +335,7 @@ REFUSED_TRENDS: dict[str, Json] = {
     "a comparison of a word": trend(compare="maybe"),
     "test accounts of a word": trend(filter_test_accounts="maybe"),
 }
-# Of the names that parsing passes over, and the check of questions does not.
+# Mistakes in names, which parsing ignores but the check of questions refuses.
 NAMES = {"a range of mistyped name", "series", "an event by event", "op"}
 
 

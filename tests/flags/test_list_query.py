@@ -1,4 +1,4 @@
-"""Which flags a list shows, and in which order."""
+"""The flags that a list shows, and their order."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ FLAGS = (
     flag(4, "gammaXx", creator_id=8, filters={"groups": [PROPERTY]}),
 )
 
-# source: flags.md section 13
+# Source: flags.md section 13.
 QUERIES: dict[str, tuple[dict[str, str], list[int]]] = {
     "nothing": ({}, [4, 3, 2, 1]),
     "empty texts": ({"search": "", "kind": "", "tags": "", "order": ""}, [4, 3, 2, 1]),

@@ -1,4 +1,4 @@
-"""Lists of flags with search, filters and order."""
+"""Lists of flags over HTTP, with search, filters and order."""
 
 import pytest
 
@@ -7,7 +7,8 @@ from tests.support.team import Team
 
 pytestmark = pytest.mark.every_engine
 
-# Query → keys. The rule is in tests/flags/test_list_query.py; here each parameter arrives.
+# Query → keys. This checks that each parameter arrives; tests/flags/test_list_query.py tests the
+# rules.
 ASKED: list[tuple[dict[str, str], list[str]]] = [
     ({"search": "ALPHA"}, ["alpha"]),
     ({"active": "false"}, ["beta"]),

@@ -1,4 +1,4 @@
-"""What SDKs are sent to evaluate flags themselves."""
+"""The definitions that SDKs are sent to evaluate flags locally."""
 
 import itertools
 from datetime import UTC, datetime
@@ -35,7 +35,11 @@ def condition(*properties: Any, share: float | None = 50, **fields: Any) -> dict
 
 
 def project(filters: dict[str, Any] | None = None, **trees: Any) -> FlagSet:
-    """trees: c1=…, c2=…: criteria; None for a static cohort"""
+    """Compile the flag and cohorts of a project.
+
+    Args:
+        trees: c1=…, c2=…: the criteria of cohorts 1 and 2; None for a static cohort.
+    """
     cohorts = [
         CohortDefinition(int(name[1:]), tree and parse_tree(tree), is_static=tree is None)
         for name, tree in trees.items()

@@ -1,4 +1,4 @@
-"""What SDKs read to evaluate flags themselves, and who may read it."""
+"""The endpoint with the definitions for local evaluation, and who may read it."""
 
 from typing import Any
 

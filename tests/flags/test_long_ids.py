@@ -1,4 +1,4 @@
-"""Ids of more than 200 characters mean the same person to everything that is sent them."""
+"""An id of more than 200 characters means the same person wherever it is sent."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What must be read before an evaluation."""
+"""The stored values that must be read before an evaluation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A project of extreme size does not hold up the requests of the others."""
+"""A project of extreme size does not delay the requests of other projects."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ FILTERS = {"groups": [{"properties": [PLAN], "rollout_percentage": 50}]}
 
 
 class Store:
-    """The large project's flags, and one flag for the small one."""
+    """A source with the large project's flags, and one flag for the small project."""
 
     def __init__(self) -> None:
         self.read = asyncio.Event()
@@ -49,7 +49,7 @@ async def test_flags_are_compiled_while_others_are_answered() -> None:
         await asyncio.sleep(0)
 
     assert len((await large).flag_set.by_key) == FLAGS
-    assert answered >= 5  # on the loop it would be two at most
+    assert answered >= 5  # if the work ran on the loop it would be two at most
 
 
 @pytest.mark.parametrize("path", ["/decide?v=3", "/flags/?v=2"])
@@ -74,7 +74,7 @@ async def test_requests_of_others_overtake_one_for_a_large_project(home: Home, p
 
 
 async def store_flags(home: Home) -> None:
-    """As many through the API would take a minute."""
+    """Insert flags directly, because creating so many through the API would take a minute."""
     columns = {
         "project_id": home.project_id,
         "name": "",

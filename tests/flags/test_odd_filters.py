@@ -1,4 +1,4 @@
-"""Filters that are accepted can be evaluated, whatever they hold."""
+"""Filters that are accepted can be evaluated, whatever they contain."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -71,7 +71,7 @@ def test_what_is_accepted_is_computed(filters: dict[str, Any]) -> None:
         flags = build_flag_set(map(compile_flag, rows), {0: "org"})
         for subject in SUBJECTS:
             failed = evaluate(flags, subject, NOW).failed
-            # Whether the other flags exist is for the store to say.
+            # The store checks whether the other flags exist.
             assert not failed or not names_base, (odd, flags.problems)
     assert accepted > 50
 

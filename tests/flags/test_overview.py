@@ -1,4 +1,4 @@
-"""What a list of flags shows of all of them at once."""
+"""The overview that a list of flags shows for all of them at once."""
 
 import pytest
 

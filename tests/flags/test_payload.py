@@ -1,4 +1,4 @@
-"""The two forms of the document from which SDKs evaluate flags."""
+"""The two forms of the document from which SDKs evaluate flags locally."""
 
 import json
 from typing import Any

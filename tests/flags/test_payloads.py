@@ -1,4 +1,4 @@
-"""Every JSON value but null is a payload, for every client that asks."""
+"""A payload may be any JSON value except null, for every client."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Percentages are integers where they are whole, wherever a flag is stored or served."""
+"""Whole percentages are integers wherever a flag is stored or served."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ SIMPLE: Json = {"groups": [{"properties": [], "rollout_percentage": 40.0}]}
 
 
 def text(value: Any) -> str:
-    """The JSON of a value, in which 40 is not 40.0."""
+    """Return the JSON of a value, in which 40 and 40.0 differ."""
     return msgspec.json.encode(value, order="deterministic").decode()
 
 
@@ -65,7 +65,7 @@ def test_filters_without_a_whole_percentage_stay_the_same_object(given: Any) -> 
 
 
 async def served(home: Home, flag_id: int) -> list[Json]:
-    """The filters of a flag, from each place that serves them."""
+    """Return the filters of a flag from each place that serves them."""
     [listed] = (await home.get("/feature_flags/"))["results"]
     [local] = (await home.get("/feature_flags/local_evaluation/"))["flags"]
     [defined] = (await home.get("/feature_flags/local_evaluation/?send_cohorts"))["flags"]
@@ -90,7 +90,7 @@ async def test_a_flag_that_is_stored_otherwise_is_served_with_integers(home: Hom
 
 
 async def test_what_was_read_may_be_sent_back_in_either_notation(home: Home) -> None:
-    """A part that equals the stored one is accepted unchecked: here, variants without a sum."""
+    """A part that equals the stored one is not checked; here variants do not sum to 100."""
     variants = [{"key": "a", "rollout_percentage": 30.0}]
     flag = await home.create_flag(key="old")
     old = {"groups": [{"properties": []}], "multivariate": {"variants": variants}}

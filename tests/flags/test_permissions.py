@@ -1,4 +1,4 @@
-"""Who may change a flag, and who may give it to a role."""
+"""The right to change a flag, and the right to give it to a role."""
 
 import pytest
 
@@ -10,7 +10,7 @@ VIEW, EDIT = AccessLevel.VIEW, AccessLevel.EDIT
 ME, ANOTHER = 1, 2
 FLAG = 10
 
-# source: flags.md section 16. admin, setting, levels of roles → every flag
+# Administrator, setting, levels of roles → may edit every flag. Source: flags.md section 16.
 EVERY_FLAG: list[tuple[bool, AccessLevel | None, list[AccessLevel], bool]] = [
     (True, VIEW, [], True),
     (True, VIEW, [VIEW], True),
@@ -32,7 +32,7 @@ def test_levels_decide_about_every_flag(
     assert edits_all(is_admin=is_admin, setting=setting, role_levels=levels) is expected
 
 
-# access, creator → may edit, may share
+# Access, creator → may edit, may share.
 ONE_FLAG = [
     (FlagAccess(ME), ANOTHER, True, True),
     (FlagAccess(ME), None, True, True),

@@ -1,4 +1,4 @@
-"""Who would get another value by a change of a flag, as the API counts it."""
+"""The preview of a change: who would get another value, as the API counts it."""
 
 import asyncio
 from collections import Counter
@@ -38,7 +38,7 @@ def of_person(key: str, value: object, operator: str = "exact") -> Json:
 
 
 async def people(home: Home, number: int) -> list[str]:
-    """The distinct ids."""
+    """Capture persons and return their distinct ids."""
     names = [f"user{n}" for n in range(number)]
     await home.capture(
         *(
@@ -54,7 +54,7 @@ async def people(home: Home, number: int) -> list[str]:
 
 
 async def values(home: Home, key: str, names: Sequence[str]) -> list[Any]:
-    """As clients get them, one by one; false for a flag that is not there."""
+    """Return the values that clients get, one by one; false for a flag that does not exist."""
     found = []
     for name in names:
         body = {"api_key": home.token, "distinct_id": name, "flag_keys_to_evaluate": [key]}
@@ -189,7 +189,7 @@ async def test_nothing_is_stored_or_counted(home: Home) -> None:
     assert await home.get("/feature_flags/activity/") == activity
 
 
-# ── As clients see it, one by one ─────────────────────────────────────────────────────────
+# ── Compared with what clients get one by one ─────────────────────────────────────────────
 
 SHARES = st.sampled_from([None, 0, 20, 50, 80, 100])
 LEAVES = st.one_of(
@@ -226,7 +226,11 @@ FLAGS = st.fixed_dictionaries(
 
 
 def written(drawn: Json, names: dict[str, Json]) -> Json:
-    """The fields of a flag. names: conditions by their names in LEAVES"""
+    """Return the fields of a drawn flag.
+
+    Args:
+        names: Conditions by their names in LEAVES.
+    """
     multivariate = {"variants": VARIANTS} if drawn["is_multivariate"] else None
     groups = [
         {
@@ -247,7 +251,7 @@ def written(drawn: Json, names: dict[str, Json]) -> Json:
 
 
 async def named_conditions(home: Home) -> dict[str, Json]:
-    """In cohorts and on a flag that are made anew."""
+    """Return conditions on new cohorts and a new flag, by name."""
     tree = {"properties": {"type": "AND", "values": [of_person("plan", "pro")]}}
     dynamic = await home.api.post("/cohorts/", json={"name": "pro", "filters": tree})
     csv = b"distinct_id\nuser1\nuser2\nuser3\nuser7\n"
@@ -346,7 +350,7 @@ async def test_more_persons_than_the_limit_are_sampled(home: Home) -> None:
     assert found["total_persons"] == EXACT_MAX + 1_000
     counted = {one["after"]: one["sampled_persons"] for one in found["transitions"]}
     assert sum(counted.values()) == SAMPLE
-    # A quarter is free, and a fifth of the others is let in.
+    # A quarter of the persons is on the free plan, and a fifth of the others is included.
     assert abs(counted[True] / SAMPLE - 0.4) < 0.02
     scaled = round(counted[True] * found["total_persons"] / SAMPLE)
     assert moves(found)[False, True] == found["changed_persons"] == scaled

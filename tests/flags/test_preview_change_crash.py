@@ -1,5 +1,4 @@
-"""A change of a flag is counted by a process of its own: its client goes away, it is killed, and
-the server ends."""
+"""The process that counts for change previews: its client leaves, it is killed, the server ends."""
 
 import asyncio
 import os
@@ -17,7 +16,7 @@ from tests.support.awaited import until, until_soon
 from tests.support.server import Keys, RealServer, created, project_client
 
 PLACE = "/feature_flags/preview_change/"
-# When the client of a question goes away.
+# The client of a question disconnects after 0.2 s.
 LEFT_AFTER = httpx.Timeout(60, read=0.2)
 
 pytestmark = pytest.mark.skipif(
@@ -34,7 +33,7 @@ def server(tmp_path: Path) -> Iterator[RealServer]:
 
 @pytest.fixture
 async def client(server: RealServer) -> AsyncIterator[httpx.AsyncClient]:
-    """Of a server that has been asked once."""
+    """Yield a client of a server that has answered one question."""
     keys: Keys = server.setup()
     server.start()
     async with project_client(server, keys) as client:
@@ -89,14 +88,14 @@ async def test_a_client_that_goes_away_abandons_its_question(
 ) -> None:
     pid = process_of(server)
 
-    # A server that is slow may not have read a request when its client goes away.
+    # A slow server may not have read a request yet when its client disconnects, so try again.
     async def is_abandoned() -> bool:
         with pytest.raises(httpx.ReadTimeout):
             await client.post(PLACE, json={"key": "new"}, timeout=LEFT_AFTER)
         return 499 in statuses(server)
 
     with stopped(pid):
-        # The process does not answer: the server has noticed the end of the connection.
+        # The process cannot answer, so the server must have noticed that the client disconnected.
         await until_soon(is_abandoned, "the request has not ended")
 
     assert (await counted(client))["exact"] is True
@@ -114,7 +113,7 @@ async def test_a_killed_process_is_a_clear_error_and_the_next_request_is_answere
     os.kill(pid, signal.SIGKILL)
     answer = await asking
 
-    # Where it ended before the question came, another one has answered it.
+    # If the process ended before it got the question, another one has answered.
     assert answer.status_code in {200, 503}
     if answer.status_code == 503:
         assert answer.json() == {

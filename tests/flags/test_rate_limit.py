@@ -1,4 +1,4 @@
-"""Requests of one key for flags, where the operator limits their rate."""
+"""Rate limits of requests for flags by one key, as set by the operator."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,7 +18,7 @@ REFUSED = error("validation_error", "rate_limit_exceeded", "Rate limit exceeded 
 async def home(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
 ) -> AsyncIterator[Home]:
-    """Three requests, and then one in a thousand seconds."""
+    """Yield a server that allows three requests, and then one in a thousand seconds."""
     async with (
         open_site(records_url, events, tmp_path, decide_per_s=0.001, decide_burst=3) as site,
         open_home(site, project_id) as home,

@@ -1,4 +1,4 @@
-"""Whom each condition of a flag reaches, and whom something above it has taken."""
+"""The persons that each condition of a flag reaches, and those that earlier ones have taken."""
 
 import random
 from collections import Counter
@@ -106,7 +106,7 @@ async def test_what_comes_before_the_conditions_takes_too(home: Home) -> None:
     out = await reach(home, {"rollout_percentage": 50}, filters={"holdout_groups": [held]})
     everyone = await reach(home, {}, filters={"super_groups": [{"rollout_percentage": 10}]})
 
-    # Each of them has the property, whatever its value is.
+    # The super group decides all of them: they have the property, whatever its value.
     assert (enrolled["super_groups"], enrolled["conditions"]) == (
         10,
         [condition(10, 10, 0, never=True)],

@@ -1,4 +1,4 @@
-"""What /decide and /flags read from a request, and how they refuse one."""
+"""Requests to /decide and /flags: what is read from them, and how they are refused."""
 
 import base64
 import gzip
@@ -140,7 +140,7 @@ async def test_a_distinct_id_is_required(home: Home, fields: Json) -> None:
 async def test_anything_but_null_is_a_distinct_id(
     home: Home, distinct_id: Any, as_text: str
 ) -> None:
-    """As text, as capture stores it."""
+    """A value that is not text is converted to text as capture stores it."""
     same = {"key": "distinct_id", "type": "person", "value": as_text}
     await home.create_flag(key="same", filters={"groups": [{"properties": [same]}]})
     staff = {"key": "staff", "type": "person", "operator": "is_not_set"}
@@ -233,7 +233,7 @@ async def test_a_personal_key_that_has_expired_is_reported(home: Home) -> None:
 
 
 async def test_a_personal_key_opens_only_projects_of_its_owner(home: Home) -> None:
-    """A project of others is refused as one that does not exist, by flags and by capture."""
+    """Flags and capture refuse another organization's project like one that does not exist."""
     refused = error("authentication_error", "invalid_personal_api_key", "Invalid Personal API key.")
     item = {"api_key": home.key, "distinct_id": "u", "event": "a"}
 

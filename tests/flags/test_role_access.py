@@ -138,8 +138,8 @@ async def test_a_flag_given_twice_at_once_is_given_once(team: Team) -> None:
     assert sorted(answer.status_code for answer in answers) == [201, 400, 400, 400]
 
 
-# Of whom, with what the organization allows all members: may edit, may share.
-# source: flags.md section 16
+# (Caller, what the organization allows all members) → may edit, may share.
+# Source: flags.md section 16.
 RIGHTS: dict[tuple[str, int | None], tuple[bool, bool]] = {
     ("owner", 21): (True, True),
     ("admin", 21): (True, True),

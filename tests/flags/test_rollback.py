@@ -1,4 +1,4 @@
-"""Rollback conditions: which are checked, and when one holds."""
+"""Rollback conditions: which flags are checked, and when a condition holds."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def condition(**fields: Any) -> Json:
         ("gt", 4.9, False),
         ("gt", 5.0, False),
         ("gt", 5.1, True),
-        # Whatever is not `lt`. source: flags.md section 17
+        # Everything except `lt` counts as `gt`. Source: flags.md section 17.
         (None, 5.1, True),
         ("unknown", 4.9, False),
     ],

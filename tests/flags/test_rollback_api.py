@@ -1,4 +1,4 @@
-"""Flags that are switched off by themselves, over the whole application."""
+"""Flags that are rolled back automatically, tested through the whole application."""
 
 from datetime import timedelta
 from typing import Any
@@ -26,7 +26,7 @@ async def paid(home: Home, times: int, days_ago: float = 1, **properties: Any) -
 
 
 async def checked(home: Home, **later: float) -> None:
-    """The clock says so much later than noon, and every check that is due then is done."""
+    """Set the clock to so much later than noon and run every check that is due."""
     home.site.clock.time = NOW + timedelta(**later)
     while await home.site.running.automation.rollbacks.work_once():
         pass
@@ -138,7 +138,7 @@ async def test_without_an_answer_of_the_event_store_nothing_is_decided(home: Hom
 
 
 async def test_conditions_alone_change_nothing_of_a_flag(home: Home) -> None:
-    """The rule is asked for by the conditions; other keys are neither needed nor stored."""
+    """The conditions alone request the rollback; other keys are neither needed nor stored."""
     sent: Json = {"key": "beta", "rollback_conditions": [condition(1)], "auto-rollback": False}
     flag = await home.create_flag(**sent)
 

@@ -32,7 +32,7 @@ MET = MetCondition(CONDITIONS[0], 0.5)
 
 @pytest.fixture
 async def others(records: Records, records_url: str) -> AsyncIterator[Records]:
-    """Those of a second server, on the same store."""
+    """Yield the records of a second server that uses the same store."""
     store = await open_records(records_url)
     yield store
     await store.close()

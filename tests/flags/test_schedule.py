@@ -1,4 +1,4 @@
-"""The fields of a scheduled change, and what it changes of a flag."""
+"""The fields of a scheduled change, and the columns that it sets."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

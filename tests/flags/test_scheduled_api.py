@@ -1,4 +1,4 @@
-"""Changes of a flag that are made later: over HTTP, in answers and in the activity."""
+"""Scheduled changes of a flag: over HTTP, in evaluations and in the activity."""
 
 from datetime import timedelta
 from typing import Any
@@ -36,7 +36,7 @@ async def schedule(home: Home, flag: Json, **sent: Any) -> Json:
 
 
 async def at(home: Home, **later: float) -> None:
-    """The clock says so much later than noon, and what is due then is done."""
+    """Set the clock to so much later than noon and execute what is due."""
     home.site.clock.time = NOW + timedelta(**later)
     while await home.site.running.automation.scheduler.work_once():
         pass
@@ -276,7 +276,7 @@ async def test_changes_are_found_under_their_own_flag_only(team: Team, office: O
 
 
 async def executed(team: Team, made: Json) -> str | None:
-    """Why the change could not be made."""
+    """Execute a change and return why it could not be made."""
     async with team.office.records.read() as connection:
         row = (await connection.execute(select(projects).where(_is(team.project_id)))).one()
     project = Project(
@@ -316,8 +316,8 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
         )
 
     assert [await executed(team, one) for one in made] == [
-        None,  # made the flag
-        None,  # has a role that was given it
+        None,  # created the flag
+        None,  # has a role that may edit the flag
         "The user who scheduled the change may no longer edit this feature flag.",
         "The user who scheduled the change is no longer a member of the organization.",
         "The user who scheduled the change may no longer edit this feature flag.",

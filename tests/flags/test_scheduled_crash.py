@@ -1,4 +1,4 @@
-"""The real server, away when a change was due, makes it after the next start, and once."""
+"""A change that was due while the real server was down is made once, after the next start."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
 
 
 async def let_hours_pass(server: RealServer, hours: int) -> None:
-    """All that is scheduled was so many hours earlier."""
+    """Move everything that is scheduled to so many hours earlier."""
     records = await open_records(f"sqlite:///{server.data}/records.db")
     earlier = timedelta(hours=-hours)
     table = scheduled_changes

@@ -1,6 +1,6 @@
-"""The same answers as the local evaluator of posthog-python, wherever both have one.
+"""Agreement with the local evaluator of posthog-python, wherever both have an answer.
 
-Left out is what the two decide differently on purpose: the text of null and of booleans in a
+Cases that the two decide differently on purpose are left out: the text of null and of booleans in a
 pattern, ordering of text, what is after a day without a time, lower case beyond ASCII, and
 everything about missing properties, which the SDK leaves to the server.
 """
@@ -30,7 +30,7 @@ DATES = [
     "2022-05-01 00:00:01 +00:00",
     "2023-01-01T00:00:00.250000",
 ]
-# Of pre-releases and leading zeros the SDK and semver.org do not say the same.
+# Without pre-releases and leading zeros, about which the SDK and semver.org disagree.
 VERSIONS = ["1.2.3", "1.10.0", "v2.0", "0.3.1", "0.0.4", " 1.2.9 ", "1.2.3+7", "7"]
 SEMVER = ("eq", "neq", "gt", "gte", "lt", "lte", "tilde", "caret", "wildcard")
 PATTERNS = ["pro", "^pro$", "(?:P|p)ro", "[0-9]+", "\\d{3}", "@corp\\.example$", "a.b", "(", "x*"]
@@ -44,7 +44,7 @@ PERSON_KEYS: dict[str, list[Any]] = {
 
 
 class Agreement:
-    """One generated project, evaluated by both evaluators."""
+    """A generated project that both evaluators evaluate."""
 
     def __init__(self, seed: int) -> None:
         self.choose = random.Random(seed)

@@ -1,4 +1,4 @@
-"""A snapshot of flags: whole or not there, and taken over where it is newer or has more."""
+"""A snapshot of flags is complete or absent, and taken over where it is newer or has more."""
 
 import os
 import resource
@@ -19,7 +19,7 @@ from fanion.projects.model import FormerToken, Project
 
 TAKEN = datetime(2024, 3, 1, 12, tzinfo=UTC)
 AN_HOUR = timedelta(hours=1)
-# In place of the offline copy of a server, and of the snapshot.
+# Names of a server's offline copy and of a snapshot.
 KEPT, SNAPSHOT = "kept.db", "flags.db"
 
 
@@ -45,7 +45,7 @@ def snapshot_of(folder: Path, *project_ids: int, version: int = 1) -> Path:
 
 
 async def kept_at(folder: Path, taken_at: datetime, *project_ids: int) -> OfflineFlagStore:
-    """Flags of version 9."""
+    """Store flags of version 9 in an offline copy."""
     offline = OfflineFlagStore(folder / KEPT, lambda: taken_at)
     for project_id in project_ids:
         offline.put(project_id, definitions(9))
@@ -58,7 +58,7 @@ async def known(project_id: int) -> Project:
 
 
 async def versions(offline: OfflineFlagStore) -> dict[int, tuple[int, datetime]]:
-    """Of each project, with the time at which it was current."""
+    """Return the version of each project's flags, and the time at which it was current."""
     copies = {one.id: await offline.get(one.id) for one in await offline.projects()}
     return {
         project_id: (copy.definitions.version, copy.taken_at)
@@ -69,7 +69,7 @@ async def versions(offline: OfflineFlagStore) -> dict[int, tuple[int, datetime]]
 
 @contextmanager
 def files_of(most: int) -> Iterator[None]:
-    """No file of this process becomes larger. most: bytes"""
+    """Prevent files of this process from growing beyond this number of bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     try:

@@ -1,4 +1,4 @@
-"""Server-sent events that say when a project's flags have changed."""
+"""Server-sent events that notify listeners when a project's flags have changed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ SOON_S = 60
 
 
 async def following(home: Home) -> asyncio.Task[None]:
-    """What `main` runs with the server: it notices changes."""
+    """Start the task that notices changes, which `main` runs with the server."""
     return asyncio.create_task(home.site.running.public.flags.feed.run())
 
 
@@ -41,7 +41,10 @@ def broadcaster(home: Home) -> Broadcaster:
 
 @pytest.fixture
 async def frequent_checks(broadcaster: Broadcaster) -> AsyncIterator[None]:
-    """For changes that only the check of all grants notices, which otherwise runs every 3 s."""
+    """Check all grants often, for changes that only this check notices.
+
+    Otherwise it runs every 3 s.
+    """
 
     async def check() -> None:
         while True:
@@ -149,7 +152,7 @@ async def test_over_http_it_needs_a_key_that_reads_definitions(home: Home) -> No
     assert public.status_code == 401
 
 
-# ── Keys that end ────────────────────────────────────────────────────────────────────────
+# ── Keys that lose their access ──────────────────────────────────────────────────────────
 
 
 def path_of(home: Home) -> str:
@@ -158,7 +161,7 @@ def path_of(home: Home) -> str:
 
 @asynccontextmanager
 async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Its messages from the second on, while the server's background work runs."""
+    """Yield the messages after the first, while the server's background work runs."""
     flags = home.site.running.public.flags
     task = asyncio.ensure_future(flags.loops["flag_stream_keys"]())
     request = home.public.build_request(
@@ -182,7 +185,7 @@ async def ends(messages: AsyncIterator[bytes]) -> bool:
 
 
 async def key_of(home: Home, **more: Any) -> tuple[str, str]:
-    """Another personal key of the owner, by its text and its id."""
+    """Create another personal key of the owner; return its text and its id."""
     async with home.site.client(home.key) as client:
         answer = await client.post("/api/personal_api_keys/", json={"label": "stream", **more})
     return answer.json()["value"], answer.json()["id"]

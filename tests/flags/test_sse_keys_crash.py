@@ -1,4 +1,4 @@
-"""Listeners to changes of flags on real sockets, whose keys end while they listen."""
+"""Listeners on real sockets whose keys are revoked while they listen."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ async def test_listeners_leave_when_their_key_is_revoked(tmp_path: Path) -> None
 
 
 async def revoke(server: RealServer, keys: Keys) -> None:
-    """One key over the API, one by a command, which is another process."""
+    """Revoke one key over the API, and one with a command in another process."""
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     async with plain_http.AsyncClient(base_url=server.url, headers=headers) as client:
         first, second = await make_key(client), await make_key(client)

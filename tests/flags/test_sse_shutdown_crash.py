@@ -1,4 +1,4 @@
-"""Listeners to changes of flags on a socket: notified, counted, and disconnected at the end."""
+"""Listeners on a real socket are notified, counted, and disconnected at the end."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ LISTENERS = 40
 
 
 class Listener:
-    """One connection, read line by line."""
+    """A connection that is read line by line."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -29,14 +29,14 @@ class Listener:
         return cls(reader, writer)
 
     async def version(self) -> int:
-        """Of the next message."""
+        """Return the version in the next message."""
         while line := await self._reader.readline():
             if found := re.match(rb"id: (\d+)", line):
                 return int(found[1])
         raise AssertionError("the stream has ended")
 
     async def over(self) -> None:
-        """Returns when the server has ended the answer."""
+        """Wait until the server has ended the response."""
         while (line := await self._reader.readline()) != b"0\r\n":
             assert line, "the connection has ended within the answer"
         self.close()

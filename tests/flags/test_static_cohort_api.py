@@ -1,4 +1,4 @@
-"""Static cohorts of those whom a flag is on for."""
+"""Static cohorts of the persons for whom a flag is on."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def on_plan(plan: str, **group: Any) -> Json:
 
 
 async def stored(home: Home, flag: Json) -> Json:
-    """The new cohort as it is answered, which the background has filled since."""
+    """Create a cohort and return it as in the response, after the background work has filled it."""
     answer = await home.api.post(PLACE.format(flag["id"]))
     assert answer.status_code == 201, answer.text
     assert answer.json().keys() == {"cohort"}
@@ -60,7 +60,7 @@ async def test_later_changes_do_not_reach_the_cohort(home: Home) -> None:
 
 
 async def test_rollouts_and_variants_count_as_they_are_decided(home: Home) -> None:
-    """Hashes of flags.md section 3: 0.209 and 0.966."""
+    """The hashes of flags.md section 3 are 0.209 and 0.966."""
     await home.capture(person("example_id"), person("another_id"))
     variants = [{"key": "one", "rollout_percentage": 50}, {"key": "two", "rollout_percentage": 50}]
     filters = {"groups": [{"rollout_percentage": 50}], "multivariate": {"variants": variants}}

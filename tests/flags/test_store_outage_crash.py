@@ -30,7 +30,7 @@ NEEDS_STORE = {"groups": [{"properties": [{"key": "plan", "type": "person", "val
 
 @dataclass
 class Place:
-    """A server whose records, and accept log, are in a PostgreSQL of its own."""
+    """A server with its records and accept log in a PostgreSQL of its own."""
 
     postgres: Postgres
     server: RealServer
@@ -51,7 +51,10 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """One for all tests, which follow on each other: PostgreSQL is stopped by the last but one."""
+    """Yield one server for all tests, which build on each other.
+
+    The last but one stops PostgreSQL.
+    """
     try:
         with private_postgres() as postgres:
             settings = {
@@ -71,7 +74,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def store(place: Place) -> None:
-    """Two flags, a person, all of it stored on disk."""
+    """Create two flags and a person, and wait until all of it is on disk."""
     keys, url = place.keys, place.server.url
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     path = f"{url}/api/projects/{keys.project_id}/feature_flags/"
@@ -87,7 +90,7 @@ def store(place: Place) -> None:
 
 
 def stored(place: Place) -> list[Any]:
-    """The rows that hold both flags."""
+    """Return the rows that contain both flags."""
     try:
         with closing(sqlite3.connect(place.server.data / "kept-flags.db")) as file:
             rows = file.execute("SELECT definitions FROM kept").fetchall()
@@ -97,8 +100,11 @@ def stored(place: Place) -> list[Any]:
 
 
 def check_load(load: Load) -> None:
-    """While the store does not answer: each flag that needs nothing from it, the others left out
-    and marked; capture refuses in words that make clients come again."""
+    """Check the responses while the store does not answer.
+
+    Flags that need nothing from the store are answered; the others are left out and marked. Capture
+    refuses events with an error after which clients retry.
+    """
     decided, captured = len(load.decided), len(load.captured)
     until(lambda: len(asked_after(load.decided, decided)) >= REQUESTS, "flags do not go on")
     until(lambda: 503 in statuses(load.captured, captured), "capture does not answer")
@@ -114,7 +120,7 @@ def check_load(load: Load) -> None:
 
 
 def check_stored(place: Place, load: Load) -> None:
-    """What was acknowledged, before, during or after."""
+    """Check that every acknowledged event is stored, from before, during and after the outage."""
     headers = {"Authorization": f"Bearer {place.keys.personal_api_key}"}
     path = f"{place.server.url}/api/projects/{place.keys.project_id}/events/?limit=1000"
 
@@ -135,7 +141,7 @@ def statuses(answers: list[Answer], after: int = 0) -> set[int]:
 
 
 def check_static(place: Place) -> None:
-    """Right away, without waiting for the store."""
+    """Check that flags answer right away, without waiting for the store."""
     with plain_http.Client() as client:
         for _ in range(REQUESTS):
             found = place.decide(client)
@@ -145,7 +151,7 @@ def check_static(place: Place) -> None:
 
 
 def test_flags_go_on_under_load_while_the_records_store_is_frozen(place: Place) -> None:
-    """The accept log is in the same PostgreSQL: capture says so, and loses nothing."""
+    """The accept log is in the same PostgreSQL: capture reports the outage and loses nothing."""
     load = Load(place.server.url, place.keys.project_api_key)
     with load.running(DECIDERS, CAPTURERS):
         until(lambda: load.acknowledged and load.decided, "no answers")
@@ -205,7 +211,7 @@ def check_start(place: Place) -> None:
     capture = plain_http.post(f"{place.server.url}/capture/", json={})
     ready = plain_http.get(f"{place.server.url}/_ready")
     assert (management.status_code, capture.status_code, ready.status_code) == (503, 503, 503)
-    # No address of the store, nor what it said.
+    # The response reveals neither the address of the store nor its error message.
     assert ready.json().keys() == {"status", "checks", "flags_age_s"}
     assert ready.json()["checks"] == {"records": "unreachable"}
 

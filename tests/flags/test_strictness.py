@@ -1,4 +1,4 @@
-"""Typical mistakes in flags over HTTP: refused by name, and nothing is stored or released."""
+"""Typical mistakes in flags over HTTP are refused by name; nothing is stored or released."""
 
 from typing import Any
 
@@ -134,7 +134,7 @@ async def test_variants_must_sum_to_100_when_they_are_changed(home: Home) -> Non
 
 
 async def test_a_flag_can_be_sent_back_as_it_was_read(home: Home) -> None:
-    """With other filters, though what follows from them is still that of before."""
+    """Filters may change although the fields that follow from them still have their old values."""
     flag = await home.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 20}]})
     place = f"/feature_flags/{flag['id']}/"
 

@@ -1,4 +1,4 @@
-"""Persons and groups, page by page."""
+"""Persons and groups, read page by page."""
 
 from collections import namedtuple
 
@@ -30,7 +30,7 @@ async def test_each_person_comes_once_in_the_order_of_uuids(records: Records) ->
 
     assert [one.uuid for one in plain] == sorted(one.uuid for one in plain)
     assert {one.subject.distinct_id for one in plain} == {f"user{n}" for n in range(250)}
-    # What no flag looks at is not read.
+    # Values that no flag uses are not read.
     assert {len(one.subject.stored or {}) for one in plain} == {0}
     assert all(one.subject.distinct_id == f"user{(one.subject.stored or {})['n'] - 1}"
                for one in read)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Why an unsaved flag answers as it does, beside the saved one."""
+"""Explanations of an unsaved flag's values, next to those of the saved one."""
 
 from typing import Any
 
@@ -86,7 +86,10 @@ async def test_each_condition_says_what_it_compared(home: Home) -> None:
 
 
 async def test_the_numbers_are_those_of_the_hash(home: Home) -> None:
-    """source: flags.md section 3"""
+    """The buckets are the published hashes.
+
+    Source: flags.md section 3.
+    """
     variants = [
         {"key": name, "rollout_percentage": share}
         for name, share in (("first", 50), ("second", 25), ("third", 25))

@@ -1,4 +1,4 @@
-"""How flags are used, in numbers, and which are not needed any more."""
+"""The usage of flags in numbers, and the flags that are no longer needed."""
 
 from datetime import timedelta
 from types import MethodType
@@ -24,7 +24,7 @@ HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
 
 
 async def counted(home: Home) -> None:
-    """What was counted in memory is written down, as it is every minute."""
+    """Write the counts in memory to the store, which otherwise happens every minute."""
     run = home.site.running.public.flags.loops["flag_usage"]
     assert isinstance(run, MethodType) and isinstance(run.__self__, EvaluationCountStore)
     await run.__self__.flush()

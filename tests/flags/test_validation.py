@@ -1,4 +1,4 @@
-"""What a flag may not say, each mistake named with its place and what was probably meant."""
+"""Mistakes in a flag are refused with their path and a suggestion."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,6 @@
-"""What a feature flag may hold, and in which words the rest is refused.
+"""The contents that a feature flag may have, and the errors for everything else.
 
-source: flags.md section 12
+Source: flags.md section 12.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ def invalid(code: str, attr: str | None, detail: str) -> Json:
 
 
 def leaf(**changes: Any) -> Json:
-    """A flag whose only condition has one property."""
+    """Return the filters of a flag whose only condition has one property."""
     found = {"key": "email", "type": "person", "value": "x", **changes}
     return {"groups": [{"properties": [found]}]}
 
@@ -230,7 +230,7 @@ REFUSALS: dict[str, tuple[Any, Json]] = {
     ),
 }
 
-# Checked when a flag is created, not when it is changed. source: flags.md section 12
+# Checked when a flag is created, not when it is changed. Source: flags.md section 12.
 ON_CREATE_ONLY = {"no key", "filters without groups", "no condition set"}
 
 

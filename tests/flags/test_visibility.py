@@ -1,4 +1,4 @@
-"""Flags that go by device, and flags that are meant for some clients only."""
+"""Flags that bucket by device, and flags that are limited to some clients."""
 
 from typing import Any
 

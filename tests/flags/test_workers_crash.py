@@ -1,4 +1,4 @@
-"""Background work of a real server: rollbacks on schedule, and counts of evaluations."""
+"""Background work of a real server: scheduled rollbacks, and counts of evaluations."""
 
 import asyncio
 import time
