@@ -1,4 +1,4 @@
-"""Reading stored filters into the tree."""
+"""Parsing stored filters into the tree."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""docs/filters.md: its requests are sent, its tables are compared with the code."""
+"""The page docs/filters.md: its requests are sent, its tables are compared with the code."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from fanion.properties.operators import COMPARISONS, DEPENDENCY, MEMBERSHIP
 from tests.support.application import Home, Json
 from tests.support.documented import holds
 
-# Some time before what the examples plan.
+# A time before anything that the examples schedule.
 NOW = datetime(2029, 1, 1, 12, tzinfo=UTC)
 PAGE = (Path(__file__).parents[2] / "docs" / "filters.md").read_text()
 _PART = re.compile(
@@ -24,7 +24,7 @@ _PART = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _ROW = re.compile(r"^\| `(.*?)` \| (?:`(.*?)`|(.*?)) \|(.*)$", re.MULTILINE)
-# What a condition of each kind of value compares with.
+# A value for conditions of each kind.
 VALUES: dict[str, Any] = {
     "any": "a", "text": "a", "texts": ["a"], "pattern": "a", "range": [1, 2], "date": "-7d",
     "none": None, "order": 1, "version": "1.2.3", "wildcard": "1.*",
@@ -38,7 +38,7 @@ class Moment:
 
 @dataclass
 class Example:
-    """A request, what its answer holds, and the value of the flag by properties of the person."""
+    """A request, the expected response, and the flag's value by properties of the person."""
 
     method: str
     path: str
@@ -131,7 +131,7 @@ def test_the_page_names_every_kind_of_behaviour() -> None:
 
 
 def filled(node: Any, ids: dict[int, int]) -> Any:
-    """With the real id of each cohort that the page has made."""
+    """Replace each cohort that the page creates by its real id."""
     if isinstance(node, dict):
         node = {name: filled(value, ids) for name, value in node.items()}
         if node.get("type") == "cohort":

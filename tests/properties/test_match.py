@@ -1,4 +1,4 @@
-"""Every operator, as the matcher answers it."""
+"""The matcher's answer for every operator."""
 
 import json
 from datetime import datetime

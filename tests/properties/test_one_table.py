@@ -1,4 +1,4 @@
-"""One condition on the same values, asked of flags, cohorts, lists and insights: one answer."""
+"""Flags, cohorts, lists and insights give one answer to the same condition on the same values."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -66,7 +66,7 @@ VERSIONS = st.builds(
     st.sampled_from(["", "", "+b", "+"]),
 )
 SCALARS = st.one_of(WORDS, NUMBERS, WRITTEN, DATES, VERSIONS, st.booleans(), st.text(max_size=3))
-# A whole number beside a fraction is stored as one: beyond 2^53 it loses digits.
+# A whole number next to a fraction is stored as a fraction, and loses digits beyond 2^53.
 PLAIN = st.one_of(WORDS, st.integers(-20, 20), st.sampled_from([0.5, 5.0]), st.booleans())
 NESTED = st.recursive(
     PLAIN,
@@ -124,7 +124,7 @@ def conditions(draw: st.DrawFn) -> Json:
 async def test_flags_cohorts_lists_and_insights_give_one_answer(
     events: EventStore, held: Sequence[Json], asked: Sequence[Json]
 ) -> None:
-    """Each example asks the event store three times a condition, hence their small number."""
+    """Each example queries the event store three times per condition, so there are only a few."""
     project_id = uuid4().int >> 80
     await store(events, project_id, held)
 
@@ -143,7 +143,7 @@ async def test_flags_cohorts_lists_and_insights_give_one_answer(
 
 
 async def store(events: EventStore, project_id: int, held: Sequence[Json]) -> None:
-    """A person and an event for each, with its place as id."""
+    """Store a person and an event for each object of properties, with its position as id."""
     rows = [msgspec.json.encode(one) for one in held]
     await events.mirror_persons(
         [PersonRow(project_id, UUID(int=n + 1), row, NOW, 1) for n, row in enumerate(rows)]
@@ -167,7 +167,7 @@ def of_flag(raw: Json, held: Sequence[Json]) -> set[int]:
 
 
 async def of_cohort(events: EventStore, project_id: int, raw: Json) -> set[int]:
-    every = {"type": "person", "key": "other", "operator": "is_not_set"}  # beside a negation
+    every = {"type": "person", "key": "other", "operator": "is_not_set"}  # next to a negation
     filters = {"properties": {"type": "AND", "values": [every, {**raw, "type": "person"}]}}
     tree = resolve(Criteria(1, "c", False, filters, ()), {})
     plan = compile_plan(tree, PlanContext(project_id, NOW, ZoneInfo("UTC"), uuid4()))

@@ -1,4 +1,4 @@
-"""How large properties are, and what of more of them fits."""
+"""The size of properties, and which further properties fit."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def test_what_fits_fits_and_nothing_that_was_there_is_replaced(
     assert all(taken[name] is offered[name] for name in taken)
     assert size == json_bytes({**properties, **taken})
     assert size <= max(bytes_max, before)
-    # Whatever was left out does not fit with what was taken.
+    # Everything that was left out does not fit together with what was taken.
     for name in offered.keys() - taken.keys() - properties.keys():
         assert json_bytes({**properties, **taken, name: offered[name]}) > bytes_max
 

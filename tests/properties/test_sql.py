@@ -1,4 +1,4 @@
-"""The table of comparisons, as the event store answers them."""
+"""The event store's answers for the table of comparisons."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ CASES: dict[str, Any] = json.loads(
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TODAY = datetime.fromisoformat(CASES["now"])
 
-CONDITIONS_AT_ONCE = 100  # which is most of the text that a statement may have
+CONDITIONS_AT_ONCE = 100  # these take most of the text that a statement may have
 
-# Keys that need care: each is the whole name of one property.
+# Keys with special characters, each of which is the whole name of one property.
 KEYS = ["a b", "a.b", "a%2Eb", "null", "$x", "a`b", 'a"b', "a'b", "a\\b", "{v0:String}", "", "ä"]
 
 
@@ -40,7 +40,7 @@ def parsed(raw: Mapping[str, Any]) -> Property:
 
 
 async def mirror(events: EventStore, project_id: int, held: Sequence[Mapping[str, Any]]) -> None:
-    """A person for each, with its place as id."""
+    """Store a person for each object of properties, with its position as id."""
     await events.mirror_persons(
         [PersonRow(project_id, UUID(int=n), encoded(one), NOW, 1) for n, one in enumerate(held)]
     )
@@ -53,8 +53,11 @@ async def answers(
     bindings: Bindings,
     table: str = "persons",
 ) -> dict[UUID, list[int]]:
-    """For each row, what each of the conditions says. To read a condition takes the engine
-    longer than to answer it for all persons, so that it reads equal ones once."""
+    """Return the answers to all conditions, by row.
+
+    Parsing a condition takes the engine longer than evaluating it for all persons, so equal
+    conditions are sent once.
+    """
     asked = list(dict.fromkeys(conditions))
     said: dict[UUID, dict[str, int]] = {}
     for start in range(0, len(asked), CONDITIONS_AT_ONCE):
@@ -88,13 +91,13 @@ async def test_persons_are_selected_as_the_table_says(
     ] == []
 
 
-# The engine takes five seconds to read so many conditions.
+# The engine takes five seconds to parse so many conditions.
 @pytest.mark.parametrize("key", ["p", "p/"])
 @pytest.mark.parametrize("any_object", [False, True])
 async def test_events_are_selected_as_the_table_says(
     events: EventStore, project_id: int, key: str, any_object: bool
 ) -> None:
-    """Where the project has an object under the key, the text is read for some conditions."""
+    """If the project has an object under the key, the JSON text is read for some conditions."""
     rows = [row for row in CASES["rows"] if any_object or not holds_object(row)]
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
@@ -118,7 +121,7 @@ def holds_object(row: Mapping[str, Any]) -> bool:
 
 
 async def happened(events: EventStore, project_id: int, held: Sequence[Mapping[str, Any]]) -> None:
-    """Store an event for each, with its place as id."""
+    """Store an event for each object of properties, with its position as id."""
     sent = [
         Event(project_id, UUID(int=n), "e", "d", UUID(int=n + 1), NOW, NOW, encoded(one), one)
         for n, one in enumerate(held)
@@ -131,7 +134,7 @@ def encoded(properties: Mapping[str, Any]) -> bytes:
 
 
 def holding(key: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the person of each row has."""
+    """Return the properties of the person of each row."""
     return [{key: row["property"]} if "property" in row else {} for row in rows]
 
 
@@ -193,7 +196,7 @@ async def test_a_property_that_is_an_object_a_list_or_null_is_set(
 async def test_what_is_deep_hides_nothing(
     events: EventStore, project_id: int, deep: str, written: bool
 ) -> None:
-    """Of the same person, and of the property itself its JSON."""
+    """A deep value hides neither the person's other properties nor its own JSON."""
     properties = f'{{"plan":"pro","deep":{deep},"n":7}}'.encode()
     await events.mirror_persons([PersonRow(project_id, UUID(int=1), properties, NOW, 1)])
     bindings = Bindings()

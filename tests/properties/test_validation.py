@@ -1,4 +1,4 @@
-"""Conditions of lists and insights: names, operators and values that mean nothing are refused."""
+"""Names, operators and values that mean nothing are refused in conditions of lists and insights."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_a_value_that_cannot_be_compared_is_refused(operator: str, value: Any) -
 @pytest.mark.parametrize("operator", ["less", "in", "", ["gt"], 5, "semver_gtt"])
 def test_an_operator_that_is_none_is_refused(operator: Any) -> None:
     leaf = {"key": "a", "operator": operator, "value": "1"}
-    if operator == "":  # is absent
+    if operator == "":  # counts as absent
         check_comparison(leaf, "at")
         return
 

@@ -1,4 +1,4 @@
-"""Dates of conditions and properties."""
+"""Dates in conditions and properties."""
 
 from datetime import UTC, datetime
 

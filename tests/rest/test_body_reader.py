@@ -1,4 +1,4 @@
-"""Multipart forms, read while they arrive."""
+"""Multipart forms, which are read while they arrive."""
 
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
@@ -116,7 +116,7 @@ async def test_what_a_form_holds_is_counted_in_memory_and_on_disk(tmp_path: Path
     on_disk = body.files["b"]
     assert (body.text("a"), body.text("b")) == (text.decode(), None)
     assert _place_of(on_disk.fileno()).parent == tmp_path
-    assert _files_in(tmp_path) == []  # it has no name
+    assert _files_in(tmp_path) == []  # the file has no name
     memory, disk = counted[-1]
     assert disk == len(file)
     assert 2 * len(text) < memory < 2 * len(text) + 10_000  # as bytes, and as text

@@ -1,4 +1,4 @@
-"""No list is longer than 10,000 rows, whatever `limit` says, and `next` leads on."""
+"""No list is longer than 10,000 rows, whatever `limit` says, and `next` leads to the rest."""
 
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -16,7 +16,7 @@ from tests.support.management import NOW
 pytestmark = pytest.mark.every_engine
 
 HUGE = 1_000_000_000
-# These go on from a time, so that they have no page before.
+# These lists continue from a time, so they have no previous page.
 BY_TIME = {
     "/api/projects/{project_id}/events/",
     "/api/projects/{project_id}/persons/{person_id}/timeline/",
@@ -25,7 +25,7 @@ BY_TIME = {
 
 @pytest.fixture
 async def things(home: Home) -> dict[str, object]:
-    """Ids of one thing each, by the name that paths give them."""
+    """Create one object of each kind and return their ids by the names of path parameters."""
 
     async def made(path: str, **body: object) -> object:
         answer = await home.api.post(path, json=body)
@@ -134,7 +134,7 @@ async def test_what_is_no_number_counts_as_not_given(home: Home, path: str, quer
     await home.capture({"event": "seen", "distinct_id": "ann"})
 
     plain = await home.get(path)
-    # Events are followed by `next`, and have no offset.
+    # Lists of events have no offset; only `next` continues them.
     sent = query.partition("&")[0] if path == "/events/" else query
     odd = await home.api.get(f"{path}?{sent}")
 

@@ -1,4 +1,4 @@
-"""Paging: which rows are meant, and how neighbours are linked."""
+"""Paging: the rows that a request asks for, and the links to neighbouring pages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names that mean nothing, and the nearest that does."""
+"""Unknown names, and the suggestion of the nearest known one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Values of a request, read into a struct or refused as clients expect."""
+"""Values of a request, which are read into a struct or refused as clients expect."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal

@@ -1,10 +1,10 @@
-"""Filters as ClickHouse conditions: what `match` tests, said to the event store.
+"""Filters as ClickHouse conditions: the equivalent of `match` for the event store.
 
 Every value and every key is bound, never written into the text. A condition is 0 or 1, never null.
-It reads the columns of `attributes`, which are quick, and the JSON text `properties` only where
-they cannot tell: null, objects, lists with objects in them, and keys without a column.
+It reads the columns of `attributes`, which is fast, and the JSON text `properties` only where the
+columns cannot tell: for null, objects, lists that contain objects, and keys without a column.
 
-Source: the table of both is tests/cases/filters.json.
+Source: tests/cases/filters.json, the table for both.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,48 +30,52 @@ from fanion.properties.versions import version_window as window_of_versions
 
 ORDER: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _NEVER: Final = "0"
-# Types of columns in which objects lie; their names are those of the engine.
+# The engine's types of columns that hold objects.
 _WITH_OBJECTS: Final = ("Array(JSON)", "Array(Dynamic)")
-# Whether any of some rows has an object under the key: computed once for a statement, which is then
-# planned without the text of the properties. It takes 5 ms where none of a million has.
+# Whether any row has an object under the key. This is computed once per statement, which is then
+# planned without the JSON text. It takes 5 ms if none of a million rows has one.
 _ANY_OBJECT: Final = "(SELECT count() > 0 FROM (SELECT 1 FROM {rows} AND ({found}) LIMIT 1))"
 
 
 def property_condition(
     leaf: Property, bindings: Bindings, now: datetime, *, events_of: str = ""
 ) -> str:
-    """Return one comparison with a property of the row. An unknown operator never matches.
+    """Return a comparison with a property of the row. An unknown operator never matches.
 
     Args:
         leaf: The condition.
-        bindings: Of the statement.
+        bindings: Those of the statement.
         now: Relative dates count back from it.
-        events_of: For a row of `events` the condition on its project, by which the columns of all
-            its events are asked whether the text is to be read.
+        events_of: For rows of `events`, the condition on their project. The columns of all its
+            events are asked whether the JSON text must be read.
     """
     return _condition(leaf, _row_property(leaf, bindings, now, events_of), now)
 
 
 def value_condition(leaf: Property, text: str, bindings: Bindings, now: datetime) -> str:
-    """Return one comparison with a value that is no property of the row.
+    """Return a comparison with a value that is not a property of the row.
 
     Args:
         leaf: The condition.
-        text: An expression that is not null; it is empty without a value.
-        bindings: Of the statement.
+        text: An expression that is not null; it is empty if there is no value.
+        bindings: Those of the statement.
         now: Relative dates count back from it.
     """
     return _condition(leaf, _Compared(f"nullIf({text}, '')", f"{text} != ''", bindings), now)
 
 
 def holds_without(leaf: Property) -> bool:
-    """Return whether the condition holds where the property is missing."""
+    """Return whether the condition holds if the property is missing."""
     return _holds(leaf, {})
 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """What is compared, as expressions. text: null where there is nothing to compare"""
+    """The expressions that a condition compares.
+
+    Attributes:
+        text: Null if there is nothing to compare.
+    """
 
     text: str
     is_set: str
@@ -82,7 +86,7 @@ def _holds(leaf: Property, properties: dict[str, Any]) -> bool:
     return property_test(leaf)(properties, SimpleNamespace(now=_ANY_TIME))
 
 
-# Whether what is missing, or an object, is a date does not depend on the time.
+# Any time will do: whether a missing value or an object is a date does not depend on it.
 _ANY_TIME: Final = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 
 
@@ -100,7 +104,7 @@ def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: 
         stored = f"multiIf({kind} = 'String', JSONExtractString({place}), {kind} = 'Null', NULL, "
         return _Compared(f"{stored}JSONExtractRaw({place}))", f"JSONHas({place})", bindings)
     column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
-    # Such a key is never escaped: looking for it spares most rows the reading of JSON.
+    # Such a key is never escaped, so a search for it saves parsing the JSON of most rows.
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
     is_set = f"(isNotNull({column}) OR ({is_written} AND JSONHas({place})))"
     text = _text_of_row(column, place, is_written, _reads_objects(leaf, bindings, events_of))
@@ -108,13 +112,13 @@ def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: 
 
 
 def shown_text(key: str, bindings: Bindings, rows: str) -> str:
-    """Return a property of a row as conditions compare it, empty without a value.
+    """Return a property of a row as conditions compare it, empty if there is no value.
 
-    An empty object is no value where no row has an object under the key that is not empty.
+    If no row has a non-empty object under the key, an empty object counts as no value.
 
     Args:
-        key: One that is a column.
-        bindings: Of the statement.
+        key: A key that has a column.
+        bindings: Those of the statement.
         rows: What follows FROM: the rows that the statement reads.
     """
     column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
@@ -125,10 +129,14 @@ def shown_text(key: str, bindings: Bindings, rows: str) -> str:
 
 
 def _text_of_row(column: str, place: str, is_written: str, reads: str) -> str:
-    """reads: whether objects, and lists with objects, are read from the text: as `_reads_objects`
-    says"""
+    """Return the text of a property of the row.
+
+    Args:
+        reads: Whether objects, and lists that contain objects, are read from the JSON text, as
+            returned by `_reads_objects`.
+    """
     is_list = f"startsWith(toString({column}), '[') AND dynamicType({column}) != 'String'"
-    # The engine's text of a column without a value is empty.
+    # The engine returns an empty text for a column without a value.
     own = f"if({is_list}, toJSONString({column}), toString({column}))"
     by_columns = f"if(isNull({column}), NULL, {own})"
     raw = f"nullIf(JSONExtractRaw({place}), 'null')"
@@ -146,8 +154,11 @@ def _quoted(key: str) -> str:
 
 
 def _reads_objects(leaf: Property, bindings: Bindings, events_of: str) -> str:
-    """Return whether objects, and lists with objects, must be read from the text: `0`, `1`, or an
-    expression that is the same for all rows."""
+    """Return whether objects, and lists that contain objects, must be read from the JSON text.
+
+    Returns:
+        `0`, `1`, or an expression that is the same for all rows.
+    """
     missing = holds_without(leaf)
     empties: list[Any] = [{}, [{}]]
     answers_empty = any(_holds(leaf, {leaf.key: empty}) is not missing for empty in empties)
@@ -159,7 +170,7 @@ def _reads_objects(leaf: Property, bindings: Bindings, events_of: str) -> str:
 
 
 def _may_match_objects(leaf: Property) -> bool:
-    """Return whether the text of an object can decide: it begins and ends with a brace."""
+    """Return whether the text of an object can matter: it begins and ends with a brace."""
     name = leaf.operator.removeprefix("not_")
     if name in ("icontains", "icontains_multi", "regex"):
         return True
@@ -192,13 +203,13 @@ def _parts(value: Any) -> Sequence[Any]:
 
 
 def _signed(found: str, leaf: Property) -> str:
-    """Return the condition, or the opposite, which holds without a value."""
+    """Return the condition, or its opposite, which also holds if there is no value."""
     positive = f"ifNull({found}, 0)"
     return f"NOT {positive}" if leaf.operator in NEGATIVE else positive
 
 
 def _opposed(compared: _Compared, is_value: str, is_inside: str, leaf: Property) -> str:
-    """Return a condition whose opposite holds for values of a kind, and where there is none."""
+    """Return a condition, or its opposite, which holds for values of a kind and without one."""
     if leaf.operator not in NEGATIVE:
         return f"ifNull({is_value} AND {is_inside}, 0)"
     return f"(isNull({compared.text}) OR ifNull({is_value} AND NOT ({is_inside}), 0))"
@@ -242,7 +253,7 @@ def _is_set(compared: _Compared, leaf: Property, now: datetime) -> str:
 
 
 def number_sql(text: str) -> str:
-    """Return the number that a text writes, as an expression; null for what `number_of` refuses."""
+    """Return an expression for the number that a text writes; null where `number_of` is None."""
     number = f"toFloat64OrNull(replaceAll({text}, ' ', ''))"
     return f"if(isFinite({number}), {number}, NULL)"
 
@@ -279,7 +290,7 @@ def _dated(compared: _Compared, leaf: Property, now: datetime) -> str:
 
 
 def _micros_sql(compared: _Compared) -> str:
-    """Return the time that a text is, as `micros_of` finds it."""
+    """Return the time in a text, like `micros_of`."""
     text = f"trimBoth({compared.text})"
     unix, date = compared.bindings.text(UNIX), compared.bindings.text(DATE)
     number = f"toFloat64OrZero({text})"
@@ -304,7 +315,7 @@ def _versioned(compared: _Compared, leaf: Property, now: datetime) -> str:
 
 
 def _version_sql(text: str, bindings: Bindings) -> str:
-    """Return the key of the version that a text is, as `version_key` writes it; empty for none."""
+    """Return the key of the version in a text, like `version_key`; empty if there is none."""
     groups = f"extractGroups(ifNull({text}, ''), {bindings.text(VERSION)})"
     core = ", ".join(f"leftPad(groups[{part}], {DIGITS_MAX}, '0')" for part in (1, 2, 3))
     number = f"concat('{NUMERIC}', leftPad(part, {DIGITS_MAX}, '0'))"
@@ -328,7 +339,7 @@ _CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys(VERSIONS, _versioned),
 }
 OPERATORS: Final = frozenset(_CONDITIONS)
-# Those without a value match these.
+# Operators that rows without a value match.
 NEGATIVE: Final = frozenset(
     name for name in OPERATORS if name.startswith("not_") or name in ("is_not", "is_not_set")
 ) | {"semver_neq"}

@@ -1,7 +1,7 @@
-"""Times that properties hold, and the spans of time that conditions on them select.
+"""Times in properties, and the time spans that conditions on them select.
 
-Times are microseconds since 1970. A property is a time when it is a date in a usual notation, a
-number, or a text of digits: Unix seconds, or milliseconds from 10^11 on.
+Times are microseconds since 1970. A property is a time if it is a date in a usual notation, a
+number, or a text of digits: Unix seconds, or milliseconds from 10^11.
 
 Source: flags.md, "Decided"; cohorts.md section 5.
 """
@@ -13,18 +13,18 @@ from typing import Any, Final
 
 from fanion.properties.values import Ago, parse_date, parse_relative
 
-# From here on a number is milliseconds.
+# From this size on a number is milliseconds.
 MILLISECONDS_MIN: Final = 1e11
-# Numbers that are no times: beyond the year 9999, and those that are written with an exponent.
+# Numbers beyond these are not times: the year exceeds 9999, or they are written with an exponent.
 UNIX_MAX: Final = 2.5e14
 _UNIX_MIN: Final = 1e-6
-# No date and no number of this size is longer, but for blanks around it.
+# No date and no number up to UNIX_MAX is longer, except for blanks around it.
 _TEXT_MAX: Final = 200
-# Every third letter, from the eighth on, of what most clients write: 2024-05-15T10:00:00Z.
+# Every third character, from the eighth, of the usual form 2024-05-15T10:00:00Z.
 USUAL: Final = "-T::Z"
 UNIX: Final = r"^-?[0-9]+(?:\.[0-9]+)?$"
 
-_YEAR: Final = r"((?:19|2[0-2])[0-9]{2})"  # which every event store can hold
+_YEAR: Final = r"((?:19|2[0-2])[0-9]{2})"  # years that every event store can hold
 _MONTH: Final = r"(0?[1-9]|1[0-2])"
 _DAY: Final = r"(0?[1-9]|[12][0-9]|3[01])"
 _NAMES: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -33,7 +33,7 @@ _ZONE: Final = r"(?: ?(z|utc|gmt|[-+](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?))?"
 _TIME: Final = (
     r"(?:[t ]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?" + _ZONE + ")?"
 )
-# Read alike by Python and by RE2. In numbers the day is first, unless the year is.
+# Python and RE2 read this pattern alike. In numeric dates the day is first, unless the year is.
 DATE: Final = (
     rf"(?i)^(?:{_YEAR}-{_MONTH}-{_DAY}|{_YEAR}/{_MONTH}/{_DAY}|{_DAY}-{_MONTH}-{_YEAR}"
     rf"|{_DAY}/{_MONTH}/{_YEAR}|{_DAY}\.{_MONTH}\.{_YEAR}|{_NAMED}){_TIME}$"
@@ -44,7 +44,7 @@ _DATE = re.compile(DATE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DAY_MICROS, _SECOND_MICROS = 86_400_000_000, 1_000_000
-# Which every event store can hold, as the pattern of a date has it.
+# The times that every event store can hold, as in the pattern of a date.
 _FIRST, _LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 12, 31, 23, 59, 59, 999999, UTC)
 _ALWAYS = 2**62  # beyond every time
 
@@ -52,7 +52,7 @@ Window = tuple[int, int]
 
 
 def micros_of(value: Any) -> int | None:
-    """Return the time that a property holds; None when it is none."""
+    """Return the time in a property; None if it is not a time."""
     kind = type(value)
     if kind is int or kind is float:
         return _of_unix(value)
@@ -63,7 +63,7 @@ def micros_of(value: Any) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _of_text(text: str) -> int | None:
-    """Read any text; values of one property repeat."""
+    """Return the time in a text; cached, because the values of a property repeat."""
     if _UNIX.fullmatch(text):
         return _of_unix(float(text))
     match = _DATE.fullmatch(text)
@@ -78,7 +78,7 @@ def _of_unix(number: float) -> int | None:
 
 
 def _of_date(parts: tuple[str | None, ...]) -> int | None:
-    """Return the time of what matches DATE; None for a day that its month lacks."""
+    """Return the time of text that matches DATE; None for a day that the month does not have."""
     (first, middle, last), is_year_first = _date_parts(parts)
     hour, minute, second, fraction, zone = parts[-5:]
     year, day = (first, last) if is_year_first else (last, first)
@@ -109,11 +109,11 @@ def _zone(text: str | None) -> timezone:
 
 
 def date_window(operator: str, value: Any) -> Window | Ago | None:
-    """Return the times that a condition on a date selects: from the first, and before the second.
+    """Return the times that a condition on a date selects, from the first and before the second.
 
     Returns:
-        The length of time for a relative date, whose window `window_before` knows; None for a value
-        that is no date.
+        The length of time for a relative date, for which `window_before` returns the window; None
+        if the value is not a date.
     """
     if not isinstance(value, str):
         return None
@@ -135,7 +135,7 @@ def window_before(operator: str, ago: Ago, now: datetime) -> Window:
 
 
 def instants(window: Window) -> tuple[datetime, datetime] | None:
-    """Return the first and the last time of a window; None without one that a property can hold."""
+    """Return the first and last time of a window; None if no property can hold a time in it."""
     low, high = window
     first, last = _in_micros(_FIRST), _in_micros(_LAST)
     if low > last or high <= first:
@@ -148,7 +148,7 @@ def _in_micros(date: datetime) -> int:
 
 
 def _window(operator: str, micros: int, *, is_day: bool) -> Window:
-    """Return the window of a day, all of which a date without a time is, or of an instant."""
+    """Return the window of an instant, or of a whole day for a date without a time."""
     if operator == "is_date_before":
         return -_ALWAYS, micros
     if operator == "is_date_after":

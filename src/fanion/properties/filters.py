@@ -1,7 +1,7 @@
-"""The typed filter tree: what the stored JSON of flags and cohorts says, read once.
+"""The typed filter tree, parsed once from the stored JSON of flags and cohorts.
 
-A tree is immutable and can be trusted by everything that interprets it: the Python matcher
-(`match`) and the SQL compilers.
+A tree is immutable, and everything that interprets it can trust it: the Python matcher (`match`)
+and the SQL compilers.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -11,13 +11,13 @@ from typing import Any, Final, Literal
 
 from fanion.wire.distinct_id import with_stored_ids
 
-# Deeper nesting than the web interface can make; keeps every walk far from the recursion limit.
+# More than the web interface can nest, and far below what the recursion limit allows.
 GROUP_DEPTH_MAX = 50
 
 ID_MAX = 2**63 - 1
 
 PROPERTY_TYPES = frozenset({"person", "event", "group"})
-# Of questions about events alone: their session has the property.
+# The type of a property of the event's session; only queries about events have it.
 SESSION: Final = "session"
 COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
 
@@ -26,10 +26,11 @@ COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
 class Property:
     """A comparison with one property of a person, a group or an event.
 
-    value:    JSON as stored, a list as a tuple
-    operator: as stored; `exact` when absent. An unknown one never matches
-    type:     `event` when absent, which flags and cohorts read as a person property
-    negation: inverts the result
+    Attributes:
+        value: JSON as stored, with a tuple for a list.
+        operator: As stored; `exact` if absent. An unknown operator never matches.
+        type: `event` if absent, which flags and cohorts read as a person property.
+        negation: Inverts the result.
     """
 
     key: str
@@ -50,7 +51,12 @@ class InCohort:
 
 @dataclass(frozen=True, slots=True)
 class FlagIs:
-    """Another flag's value. flag: its id in decimal, or its key; value: true, false, a variant."""
+    """A comparison with another flag's value.
+
+    Attributes:
+        flag: The id in decimal, or the key.
+        value: True, False or the key of a variant.
+    """
 
     flag: str
     value: Any
@@ -60,7 +66,11 @@ class FlagIs:
 
 @dataclass(frozen=True, slots=True)
 class Behavioral:
-    """Something a person did. spec: the leaf as stored; the cohorts package reads it further."""
+    """A condition on something a person did.
+
+    Attributes:
+        spec: The leaf as stored; the cohorts package parses it further.
+    """
 
     spec: Mapping[str, Any]
     negation: bool = False
@@ -68,7 +78,7 @@ class Behavioral:
 
 @dataclass(frozen=True, slots=True)
 class ConditionGroup:
-    """AND or OR of its children. An empty one has no criteria: no person matches, AND or OR."""
+    """The AND or OR of its children; an empty group of either type matches no person."""
 
     type: Literal["AND", "OR"]
     children: "tuple[Node, ...]"
@@ -79,11 +89,15 @@ Node = ConditionGroup | Leaf
 
 
 def parse_tree(raw: object, *, of_events: bool = False) -> ConditionGroup:
-    """Read a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
+    """Parse a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
 
-    of_events: conditions on the session of an event are known too
-    raises: ValueError naming what cannot be read
-    source: cohorts.md section 3
+    Args:
+        of_events: Also allow conditions on the session of an event.
+
+    Raises:
+        ValueError: Names the part that cannot be read.
+
+    Source: cohorts.md section 3.
     """
     if isinstance(raw, list):
         raw = {"type": "AND", "values": raw}
@@ -94,10 +108,12 @@ def parse_tree(raw: object, *, of_events: bool = False) -> ConditionGroup:
 
 
 def parse_leaves(raw: object) -> tuple[Leaf, ...]:
-    """Read the `properties` of one release condition; absent or null means none.
+    """Parse the `properties` of one release condition; absent or null means none.
 
-    raises: ValueError naming what cannot be read
-    source: flags.md section 2
+    Raises:
+        ValueError: Names the part that cannot be read.
+
+    Source: flags.md section 2.
     """
     if raw is None:
         return ()
@@ -107,7 +123,14 @@ def parse_leaves(raw: object) -> tuple[Leaf, ...]:
 
 
 def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
-    """types: of properties that can be compared. raises: ValueError naming what cannot be read"""
+    """Parse one condition.
+
+    Args:
+        types: The types of properties that can be compared.
+
+    Raises:
+        ValueError: Names the part that cannot be read.
+    """
     if not isinstance(raw, dict):
         raise ValueError("a property must be an object")
     kind = raw.get("type") or "event"
@@ -127,12 +150,12 @@ def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
 
 
 def names_distinct_ids(raw: Mapping[str, Any]) -> bool:
-    """Whether a condition compares with whole distinct ids, which are cut when they are stored."""
+    """Return whether a condition compares with whole distinct ids, which are stored cut."""
     return raw.get("key") == "distinct_id" and raw.get("operator") in (None, "exact", "is_not")
 
 
 def leaves(node: Node) -> Iterator[Leaf]:
-    """Every leaf below, in stored order."""
+    """Yield every leaf below a node, in stored order."""
     if isinstance(node, ConditionGroup):
         for child in node.children:
             yield from leaves(child)
@@ -173,7 +196,7 @@ def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:
         raise ValueError("group_type_index must be a whole number")
     value = with_stored_ids(raw.get("value")) if names_distinct_ids(raw) else raw.get("value")
     value = tuple(value) if isinstance(value, list) else value
-    # Read from JSON, the same few names come as a text of their own each time.
+    # JSON decoding creates a new text each time, although there are few different names.
     return Property(intern(key), value, intern(_operator(raw)), intern(kind), index, negation)
 
 
@@ -193,7 +216,7 @@ def _cohort_id(value: object) -> int:
         number = int(value)
     except ValueError:
         raise ValueError(f"a cohort id must be a number, not {value!r}") from None
-    # What no store can hold as an id names no cohort, as 0 does.
+    # A number that no store can hold as an id names no cohort, and 0 does not either.
     return number if 0 < number <= ID_MAX else 0
 
 

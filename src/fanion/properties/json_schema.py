@@ -1,7 +1,7 @@
-"""JSON Schema of conditions, made of the table of operators that validation reads.
+"""JSON Schema of conditions, built from the table of operators that validation uses.
 
-A schema cannot say everything: whether a text is a regular expression or a date, and whether a
-range ascends, is said in words.
+Descriptions state what a schema cannot express: that a text is a regular expression or a date, and
+that a range ascends.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -84,7 +84,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "type": ["boolean", "string"],
     },
 }
-# In words, for the table of operators in the documentation.
+# Descriptions for the table of operators in the documentation.
 VALUE_WORDS: Mapping[ValueKind, str] = {
     "any": "text, number, boolean, or a list of them",
     "one": "text, number or boolean",
@@ -106,9 +106,10 @@ VALUE_WORDS: Mapping[ValueKind, str] = {
 def object_of(
     fields: Mapping[str, JsonSchema], known: Collection[str] = (), required: Sequence[str] = ()
 ) -> JsonSchema:
-    """An object with no other names than these.
+    """Return the schema of an object with no other names than these.
 
-    known: further names, which clients send and on which nothing depends; they have any value
+    Args:
+        known: Further names, with any value, which clients send and which have no effect.
     """
     schema: JsonSchema = {
         "type": "object",
@@ -128,10 +129,13 @@ def condition_forms(
     known: Collection[str],
     required: Sequence[str],
 ) -> list[JsonSchema]:
-    """One schema for all operators that take the same values.
+    """Return one schema for all operators that take the same values.
 
-    values:   what each operator compares with
-    fields:   in addition to `operator` and `value`; known, required: as in `object_of`
+    Args:
+        values: What each operator compares with.
+        fields: Fields besides `operator` and `value`.
+        known: Further names, as in `object_of`.
+        required: Required names, as in `object_of`.
     """
     operators: dict[int, list[str]] = {}
     for name, value in values.items():
@@ -157,15 +161,15 @@ def _form(
 
 
 def values_of(operators: Mapping[str, ValueKind]) -> dict[str, JsonSchema]:
-    """What each operator compares with."""
+    """Return the schema of the value of each operator."""
     return {name: VALUE_SCHEMAS[kind] for name, kind in operators.items()}
 
 
 def listed(items: JsonSchema, **more: Any) -> JsonSchema:
-    """A list, for which null stands as well."""
+    """Return the schema of a list, which may be null."""
     return {"type": ["array", "null"], "items": items, **more}
 
 
 def reference(name: str) -> JsonSchema:
-    """To a component of the OpenAPI document."""
+    """Return a reference to a component of the OpenAPI document."""
     return {"$ref": f"#/components/schemas/{name}"}

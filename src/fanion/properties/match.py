@@ -1,9 +1,9 @@
 """Filters as Python functions: each leaf becomes one closure when its flag is loaded.
 
-Everything that a condition's own value decides is decided then; a test only looks up the
-property and compares. `condition_sql` says the same to the event store: the table of both is
-tests/cases/filters.json. A property that is null has no value to compare with, as one that is
-missing; only `is_set` tells them apart.
+Everything that depends only on the condition's own value is decided then; a test only looks up the
+property and compares. `condition_sql` is the equivalent for the event store;
+tests/cases/filters.json is the table for both. A null property has no value to compare with, like a
+missing one; only `is_set` distinguishes them.
 """
 
 import operator
@@ -29,7 +29,11 @@ Properties = Mapping[str, Any]
 
 
 class Moment(Protocol):
-    """What a test may ask in addition to the properties. now: aware."""
+    """The current time, which a test may need in addition to the properties.
+
+    Attributes:
+        now: An aware time.
+    """
 
     now: datetime
 
@@ -43,7 +47,7 @@ VERSIONS: Final = (
     *("semver_eq", "semver_neq", "semver_gt", "semver_gte", "semver_lt", "semver_lte"),
     *("semver_tilde", "semver_caret", "semver_wildcard"),
 )
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)  # no property is a time of this year
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)  # no property has a time in this year
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "gte": operator.ge,
@@ -55,14 +59,14 @@ _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
 def property_test(leaf: Property) -> PropertyTest:
     """Compile one comparison. An unknown operator never matches.
 
-    source: flags.md section 5
+    Source: flags.md section 5.
     """
     test = _operator_test(leaf)
     return inverted(test) if leaf.negation else test
 
 
 def all_of(tests: Sequence[Test[Where]]) -> Test[Where]:
-    """True when every test is; of none as well."""
+    """Return a test that passes if every test does, also if there are none."""
     if len(tests) == 1:
         return tests[0]
     if len(tests) == 2:
@@ -80,7 +84,7 @@ def all_of(tests: Sequence[Test[Where]]) -> Test[Where]:
 
 
 def any_of(tests: Sequence[Test[Where]]) -> Test[Where]:
-    """True when one test is; never of none."""
+    """Return a test that passes if any test does, and never if there are none."""
     if len(tests) == 1:
         return tests[0]
     listed = tuple(tests)
@@ -135,10 +139,10 @@ def _operator_test(leaf: Property) -> PropertyTest:
 
 
 def wanted_texts(value: Any) -> frozenset[str]:
-    """Return what the lower-case text of a property may equal.
+    r"""Return the texts that the lower-case text of a property may equal.
 
-    The several spellings of a boolean in a condition, JSON text such as `"\\"true\\""` included,
-    stand for `true` and `false`, and those of a number for the way in which it is stored.
+    All spellings of a boolean in a condition, including JSON text such as `"\"true\""`, stand for
+    `true` and `false`; all spellings of a number stand for its stored form.
     """
     decoded = _decoded_boolean(value)
     if decoded is not None:
@@ -149,7 +153,10 @@ def wanted_texts(value: Any) -> frozenset[str]:
 
 
 def _decoded_boolean(value: Any) -> str | None:
-    """Text is read as JSON once: `" true "`, `"\\"True\\""` and `"[true]"` are booleans too."""
+    r"""Return the boolean that a text writes, decoded as JSON once.
+
+    `" true "`, `"\"True\""` and `"[true]"` are booleans too.
+    """
     if not isinstance(value, str):
         return None
     trimmed = value.strip(" \t\r\n")
@@ -193,7 +200,7 @@ def _contains(key: str, part: str, *, wanted: bool) -> PropertyTest:
 
 
 def _checked(key: str, check: Callable[[str], bool], *, wanted: bool) -> PropertyTest:
-    """check: of the property's text in lower case"""
+    """Return a test that applies `check` to the property's text in lower case."""
 
     def test(properties: Properties, where: object) -> bool:
         value = properties.get(key)
@@ -242,7 +249,7 @@ def _matching(key: str, pattern: str, *, wanted: bool) -> PropertyTest:
 
 
 def _ranged(key: str, value: Any, *, wanted: bool) -> PropertyTest:
-    """A value that is no number is neither inside a range nor outside of it."""
+    """Return a test for a range; values that are not numbers are neither inside nor outside."""
     ends = range_of(value)
     if ends is None:
         return never
@@ -259,7 +266,7 @@ def _ranged(key: str, value: Any, *, wanted: bool) -> PropertyTest:
 
 
 def _ordered(key: str, value: Any, compare: Callable[[Any, Any], bool]) -> PropertyTest:
-    """Numbers are compared with a number; with any other text, texts are."""
+    """Return a test that compares numbers if the bound is a number, and texts otherwise."""
     if isinstance(value, tuple | list):
         return never
     bound, text = number_of(value), text_of(value)
@@ -320,7 +327,7 @@ def _dated_relative(key: str, ago: Ago, name: str) -> PropertyTest:
 
 
 def _versioned(key: str, value: Any, name: str) -> PropertyTest:
-    """A value that is no version is neither equal to one nor different."""
+    """Return a test for versions; values that are not versions are neither equal nor different."""
     window = version_window(name, value)
     if window is None:
         return never

@@ -1,6 +1,6 @@
-"""The operators of conditions in one table: for which kinds of conditions, with which values.
+"""The table of operators: the types of conditions that have them, and the values they take.
 
-source: flags.md sections 5, 7, 8 and 19; cohorts.md section 5
+Source: flags.md sections 5, 7, 8 and 19; cohorts.md section 5.
 """
 
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from fanion.properties.dates import date_window
 from fanion.properties.values import number_of, range_of, search
 from fanion.properties.versions import version_window
 
-# `any`:      a text, number or boolean, or a list of those
+# `any`:      a text, number or boolean, or a list of these
 # `one`:      a text, number or boolean
-# `text`:     a text only; what is compared as text has never worked with anything else
-# `number`:   a number, or a text that writes one
-# `order`:    a number, or a text; one that writes no number is compared as text
-# `date`:     a date, which may have a time, or a relative one such as `-7d`
+# `text`:     only a text; operators that compare text have never worked with anything else
+# `number`:   a number, or the text of a number
+# `order`:    a number or a text; a text that is not a number is compared as text
+# `date`:     a date, with or without a time, or a relative date such as `-7d`
 # `version`:  a version
 # `wildcard`: a version whose last numbers may be `*`
-# `none`:     any, ignored
-# `flag`:     true, false or a variant
+# `none`:     any value, which is ignored
+# `flag`:     true, false or the key of a variant
 ValueKind = (
     Literal["any", "one", "text", "texts", "pattern", "number", "order", "range"]
     | Literal["date", "version", "wildcard", "none", "cohort", "flag"]
@@ -59,36 +59,36 @@ COMPARISONS: Mapping[str, ValueKind] = {
     "semver_caret": "version",
     "semver_wildcard": "wildcard",
 }
-# `exact` is what older interfaces wrote for `in`.
+# Older interfaces wrote `exact` for `in`.
 MEMBERSHIP: Mapping[str, ValueKind] = {"in": "cohort", "not_in": "cohort", "exact": "cohort"}
 DEPENDENCY: Mapping[str, ValueKind] = {"flag_evaluates_to": "flag"}
 
-# By the type of the condition; without an operator a condition is `exact`.
+# Operators by the type of the condition; without an operator a condition is `exact`.
 OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
     "person": COMPARISONS,
     "group": COMPARISONS,
     "cohort": MEMBERSHIP,
     "flag": DEPENDENCY,
 }
-# Where cohorts, lists and insights compare: texts may be written as numbers, and only numbers have
-# an order.
+# Operators of cohorts, lists and insights: numbers and booleans may stand for text, and only
+# numbers have an order.
 QUERY_COMPARISONS: Mapping[str, ValueKind] = {
     **COMPARISONS,
     **dict.fromkeys(("icontains", "not_icontains", "starts_with", "not_starts_with"), "one"),
     **dict.fromkeys(("ends_with", "not_ends_with"), "one"),
     **dict.fromkeys(("gt", "gte", "lt", "lte"), "number"),
 }
-# The same for the criteria of cohorts; `event` is for the conditions in `event_filters`.
+# Operators in the criteria of cohorts by type; `event` is for the conditions in `event_filters`.
 CRITERIA_OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
     "person": QUERY_COMPARISONS,
     "event": QUERY_COMPARISONS,
     "cohort": MEMBERSHIP,
 }
-VALUES_MAX = 1000  # of one condition. source: flags.md section 12
+VALUES_MAX = 1000  # values of one condition. Source: flags.md section 12.
 GROUP_TYPE_INDEX_MAX = 4
 
-# What PostHog's API, its clients and its interface write into a condition on a property, a cohort
-# or a flag.
+# Fields that PostHog's API, clients and interface write into a condition on a property, a cohort or
+# a flag.
 CONDITION_FIELDS = frozenset(
     {
         *("key", "value", "operator", "type", "group_type_index", "negation"),
@@ -98,7 +98,7 @@ CONDITION_FIELDS = frozenset(
 
 
 def is_value_of(kind: ValueKind, value: Any) -> bool:
-    """Whether an operator of this kind can compare with the value."""
+    """Return whether an operator of this kind can compare with the value."""
     match kind:
         case "none":
             return True

@@ -1,12 +1,12 @@
-"""The stored size of the properties of a person or a group, and its limit."""
+"""The stored size of a person's or group's properties, and its limit."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
-# Of the JSON of all properties of one person, or of one group. A person is usually below 2 KB;
-# one of 13 MB was read, decoded and written again for each event that named it.
+# Limit of the JSON of all properties of one person or group. A person usually has less than 2 KB;
+# one with 13 MB was read, decoded and written again for every event that named it.
 PROPERTIES_BYTES_MAX = 512 * 1024
 
 _ABSENT = object()
@@ -19,8 +19,10 @@ Properties = Mapping[str, Any]
 
 
 class SizedProperties:
-    """Mixin for objects with `properties`. Their size is measured on first use, and set by code
-    that reads or changes them."""
+    """A mixin for objects with `properties` that know their size.
+
+    The size is measured on first use; code that reads or changes the properties sets it.
+    """
 
     __slots__ = ("_bytes",)
 
@@ -29,7 +31,7 @@ class SizedProperties:
 
     @property
     def properties_bytes(self) -> int:
-        """Of the properties' JSON."""
+        """Return the size of the properties' JSON."""
         if self._bytes is None:
             self._bytes = json_bytes(self.properties)
         return self._bytes
@@ -40,17 +42,17 @@ class SizedProperties:
 
 
 class ByteBudgetExceeded(Exception):
-    """More properties are read than may be in memory at a time."""
+    """The properties that were read take more memory than allowed."""
 
 
 class ByteBudget:
-    """How many bytes may be read for one purpose."""
+    """A limit on the bytes that may be read for one purpose."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = self._left = bytes_max
 
     def take(self, size: int) -> None:
-        """raises: ByteBudgetExceeded"""
+        """Take bytes from the budget; raise ByteBudgetExceeded if too few are left."""
         self._left -= size
         if self._left < 0:
             raise ByteBudgetExceeded(
@@ -60,22 +62,25 @@ class ByteBudget:
 
 
 def json_bytes(properties: Properties) -> int:
-    """Of the text that is stored."""
+    """Return the size of properties as stored."""
     return len(_encode(properties))
 
 
 def text_bytes(text: str) -> int:
-    """Of stored text; what `json_bytes` says of the properties in it."""
+    """Return the size of stored text, equal to `json_bytes` of the properties in it."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def bytes_after(
     size: int, properties: Properties, put: Properties, removed: Collection[str] = ()
 ) -> int:
-    """The size when `put` is set and `removed` is gone. Costs what changes, not what there is.
+    """Return the size after setting `put` and removing `removed`.
 
-    size:    of `properties`
-    removed: names of properties that there are, none of them in `put`
+    The cost depends on what changes, not on what there is.
+
+    Args:
+        size: The size of `properties`.
+        removed: Names of existing properties, none of them in `put`.
     """
     if not properties:
         return len(_encode(put)) if put else size
@@ -94,16 +99,17 @@ def bytes_after(
 
 
 def is_size_allowed(after: int, before: int, bytes_max: int = PROPERTIES_BYTES_MAX) -> bool:
-    """Whether a size is within the limit, or no larger than before."""
+    """Return whether a size is within the limit, or no larger than before."""
     return after <= bytes_max or after <= before
 
 
 def fitting(
     size: int, properties: Properties, offered: Properties, bytes_max: int = PROPERTIES_BYTES_MAX
 ) -> tuple[dict[str, Any], int]:
-    """Of the properties offered those that are new and fit, in their order, and the size with them.
+    """Return the offered properties that are new and fit, in their order, and the resulting size.
 
-    size: of `properties`
+    Args:
+        size: The size of `properties`.
     """
     new = {name: value for name, value in offered.items() if name not in properties}
     whole = bytes_after(size, properties, new)
@@ -121,8 +127,11 @@ def fitting(
 
 
 def differing(properties: Properties, given: Properties) -> dict[str, Any]:
-    """Of the given ones those that are not there with this value, as JSON: Python takes True for
-    1 and 1.0. Without a call for each, because most events say again what is known."""
+    """Return the given properties that are missing, or have another value as JSON.
+
+    Python considers True, 1 and 1.0 equal. The loop calls no function per property, because most
+    events repeat what is known.
+    """
     get = properties.get
     found: dict[str, Any] = {}
     for name, value in given.items():

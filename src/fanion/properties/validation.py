@@ -1,7 +1,8 @@
-"""What a condition may say where it is compared by SQL: in lists, insights and cohorts; and the
-`properties` in the address of a list.
+"""Validation of conditions that SQL compares, in lists, insights and cohorts.
 
-source: capture.md section 8; cohorts.md section 5; insights.md section 2b; "Strictness"
+Also reads the `properties` in the URL of a list.
+
+Source: capture.md section 8; cohorts.md section 5; insights.md section 2b; "Strictness".
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from fanion.properties.operators import (
 from fanion.rest.body_reader import is_deep
 from fanion.rest.unknown_fields import require_known, shortened, suggestion
 
-# Of one list; the statement's text grows with each.
+# Conditions in one list; the text of the statement grows with each.
 CONDITIONS_MAX: Final = 100
 _NAME: Final = "properties"
 _EXPECTED: Mapping[ValueKind, str] = {
@@ -40,10 +41,13 @@ _EXPECTED: Mapping[ValueKind, str] = {
 
 
 def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
-    """A JSON list of conditions on events and persons; none for no text, an empty one, and null.
+    """Read a JSON list of conditions on events and persons; no text, empty text and null mean none.
 
-    of:     whose properties the conditions may name, for the error
-    raises: Invalid
+    Args:
+        of: Whose properties the conditions may name, for the error.
+
+    Raises:
+        Invalid: The list cannot be read, or a condition is not valid.
     """
     if not text:
         return ()
@@ -71,14 +75,15 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
 
 
 def check_names(leaf: Mapping[str, Any], at: str) -> None:
-    """at: the place of the condition, in the form of `attr`. raises: Invalid"""
+    """Raise Invalid for an unknown name in a condition at the path `at`."""
     require_known(leaf, CONDITION_FIELDS, at)
 
 
 def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
-    """Operator and value, of a condition on a property or a cohort that could be read.
+    """Check the operator and value of a condition on a property or cohort that could be parsed.
 
-    raises: Invalid
+    Raises:
+        Invalid: The type has no such operator, or the operator cannot compare with the value.
     """
     kind = str(leaf.get("type") or "event")
     known = MEMBERSHIP if kind in COHORT_TYPES else QUERY_COMPARISONS
@@ -95,7 +100,7 @@ def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
 
 
 def check_index(index: object, at: str) -> None:
-    """index: of a group type, or None. raises: Invalid"""
+    """Raise Invalid unless the value is the index of a group type, or None."""
     is_number = isinstance(index, int) and not isinstance(index, bool)
     if index is None or (is_number and index in range(GROUP_TYPE_INDEX_MAX + 1)):
         return

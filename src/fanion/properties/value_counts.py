@@ -1,8 +1,7 @@
-"""Values of a property with how often they occur, for choosing one: what may be asked, what is
-shown of a value, and counting.
+"""Frequent values of a property, to choose from: reading the request, counting, and the response.
 
-The shape is PostHog's: a text, or a number; booleans, objects and what else there is, as text.
-Members of a list count one by one.
+The shape is PostHog's: a text or a number; booleans, objects and everything else become text. The
+members of a list count individually.
 """
 
 from collections import Counter
@@ -17,20 +16,24 @@ from fanion.errors import Invalid
 VALUES_MAX: Final = 20
 KEY_CHARS_MAX: Final = 200
 SEARCH_CHARS_MAX: Final = 200
-# A longer value is cut, and ends with an ellipsis.
+# Longer values are cut, and end with an ellipsis.
 VALUE_CHARS_MAX: Final = 400
 ELLIPSIS: Final = "…"
-# Of one list.
+# Counted members of one list.
 MEMBERS_MAX: Final = 100
-# Of the counted values; beyond it further ones are not counted.
+# Memory of the counted values; once it is full, new values are not counted.
 COUNTED_BYTES_MAX: Final = 32 * 2**20
 
-# Whether it is a text, and its text.
+# Whether the value is a text, and its text.
 Value = tuple[bool, str]
 
 
 class ValueSearch(Struct, frozen=True):
-    """text: part of the value, in any case; "" for all values"""
+    """A search for values of a property.
+
+    Attributes:
+        text: Part of the value; case does not matter, and "" matches all values.
+    """
 
     key: str
     text: str = ""
@@ -42,7 +45,11 @@ class PropertyValue(Struct, frozen=True):
 
 
 def read_value_search(key: str | None, text: str | None) -> ValueSearch:
-    """raises: Invalid"""
+    """Read the key and the text of a search.
+
+    Raises:
+        Invalid: The key is missing, or one of them is too long.
+    """
     if key is None:
         raise Invalid("This field is required.", code="required", attr="key")
     if not key:
@@ -72,7 +79,7 @@ def shown(value: Value, count: int) -> PropertyValue:
 
 
 class ValueCounter:
-    """Counts the values of one property."""
+    """A counter of the values of one property."""
 
     def __init__(self, search: ValueSearch) -> None:
         self._key = search.key
@@ -81,7 +88,7 @@ class ValueCounter:
         self._bytes = 0
 
     def add(self, properties: str) -> None:
-        """properties: the JSON object that may have the property"""
+        """Count the values in one JSON object of properties."""
         raw = msgspec.json.decode(properties, type=dict[str, Raw]).get(self._key)
         if raw is None:
             return
@@ -93,7 +100,7 @@ class ValueCounter:
                 self._counts[value] = 1
 
     def most(self) -> list[PropertyValue]:
-        """The most frequent ones; of equally frequent ones the first in order."""
+        """Return the most frequent values; equally frequent ones are ordered by text."""
         ordered = sorted(self._counts.items(), key=lambda pair: (-pair[1], pair[0][1]))
         return [shown(value, count) for value, count in ordered[:VALUES_MAX]]
 

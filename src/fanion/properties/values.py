@@ -1,4 +1,4 @@
-"""How values of properties and of conditions read: as text, number, date or regular expression.
+"""Values of properties and conditions, read as text, number, date or regular expression.
 
 A date in a condition is relative, such as `-7d`, or absolute in any usual notation.
 """
@@ -15,19 +15,19 @@ from typing import Any, Final
 
 from dateutil import parser
 
-# What reads as a number where both ends of a range do, in Python as in the event store.
+# The notations of a number in a text, in Python as in the event store.
 NUMBER: Final = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _NUMBER = re.compile(NUMBER)
-EXACT_MAX = 2**53  # below it every whole number is a float
-# What JSON may write differently: texts and numbers.
+EXACT_MAX = 2**53  # a float represents every whole number below this exactly
+# The tokens that JSON encoders write differently: texts and numbers.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?')
 
 # Stands for "the property does not exist", which is not the same as null.
 MISSING: Final = object()
 
-# No usual notation is longer; the generous parser is not linear in the length of its text.
+# No usual notation is longer. The lenient parser is not linear in the length of the text.
 DATE_TEXT_MAX = 64
-# What a flag's condition may count back, so that `99999999y` is not a date.
+# The limit of a relative date, so that `99999999y` is not a date.
 RELATIVE_COUNT_MAX = 9_999
 
 _RELATIVE = re.compile(r"-?([0-9]+)([a-z])")
@@ -35,9 +35,9 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 _MONTHS = {"m": 1, "y": 12}
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
-# A text that names no year would take it from these, so that two answers give it away.
+# A text without a year takes it from these defaults, so that different results reveal it.
 _BLANKS = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2004, 1, 1, tzinfo=UTC))
-# RFC 822; everything else must be written as an offset.
+# The zone names of RFC 822; other zones must be written as an offset.
 _ZONE_HOURS = dict.fromkeys(("UTC", "UT", "GMT", "Z"), 0) | {
     "EST": -5,
     "EDT": -4,
@@ -60,7 +60,10 @@ class Ago:
         self._months = count * _MONTHS.get(unit, 0)
 
     def before(self, now: datetime) -> datetime:
-        """now: aware. The end of a shorter month stands for days that it lacks."""
+        """Return the time this long before an aware time.
+
+        In a shorter month, its last day stands for the days that it does not have.
+        """
         try:
             if self._span is not None:
                 return now - self._span
@@ -74,8 +77,8 @@ class Ago:
 def text_of(value: Any) -> str:
     """Return the value as conditions see it.
 
-    Strings are as they are, booleans `true` and `false`, whole numbers without a point, lists and
-    objects compact JSON in the order in which they are stored.
+    Strings stay as they are, booleans become `true` and `false`, whole numbers have no decimal
+    point, lists and objects are compact JSON in stored order.
 
     Source: flags.md, "Decided".
     """
@@ -90,7 +93,7 @@ def text_of(value: Any) -> str:
 
 
 def _as_stored(token: re.Match[str]) -> str:
-    """Return a text or a number within JSON as the event store writes it."""
+    """Return a text or number within JSON as the event store writes it."""
     text = token[0]
     if text[0] == '"':
         return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -98,8 +101,10 @@ def _as_stored(token: re.Match[str]) -> str:
 
 
 def _float_text(value: float) -> str:
-    """Return the shortest decimal that is read as the same number; an exponent for a size that few
-    would write out."""
+    """Return the shortest decimal that reads as the same number.
+
+    Very large and very small numbers are written with an exponent.
+    """
     text = repr(value)
     if value - value != 0:
         return text
@@ -111,8 +116,11 @@ def _float_text(value: float) -> str:
 
 
 def number_notations(text: str) -> list[str]:
-    """Return how the number that a text writes is stored: `5` for `5.0`; nothing for other texts,
-    and for those that only a calculation equals, such as `1e2`."""
+    """Return the stored notations of a number that a text writes: `5` for `5.0`.
+
+    The result is empty for other texts, and for texts that only equal the number mathematically,
+    such as `1e2`.
+    """
     if not _NUMBER.fullmatch(text):
         return []
     number = float(text)
@@ -122,9 +130,9 @@ def number_notations(text: str) -> list[str]:
 
 
 def number_of(value: Any) -> float | None:
-    """Return the number that a value is, or that a text writes; blanks in a text do not count.
+    """Return the number that a value is or that a text writes, ignoring blanks in the text.
 
-    Booleans are no numbers, and infinity is none.
+    Booleans and infinity are not numbers.
     """
     kind = type(value)
     if kind is float:
@@ -139,8 +147,11 @@ def number_of(value: Any) -> float | None:
 
 
 def range_of(value: Any) -> tuple[float, float] | None:
-    """Return the ends of a range, both of them in it; None for anything but two numbers, the lesser
-    first."""
+    """Return the ends of a range, which includes both.
+
+    Returns:
+        None for anything but two numbers with the lower one first.
+    """
     if not isinstance(value, tuple | list) or len(value) != 2:
         return None
     low, high = map(number_of, value)
@@ -148,9 +159,11 @@ def range_of(value: Any) -> tuple[float, float] | None:
 
 
 def parse_date_value(value: object) -> Ago | datetime | None:
-    """What a condition on a date compares with; None for anything that is not one.
+    """Return what a condition on a date compares with; None if the value is not a date.
 
-    source: flags.md section 5, "Dates": a relative date is tried first
+    A relative date is tried first.
+
+    Source: flags.md section 5, "Dates".
     """
     if not isinstance(value, str):
         return None
@@ -158,10 +171,12 @@ def parse_date_value(value: object) -> Ago | datetime | None:
 
 
 def parse_relative(text: str) -> Ago | None:
-    """`6h`, `-7d`, `2w`, `1m`, `1y`: with or without the sign, always before now.
+    """Parse `6h`, `-7d`, `2w`, `1m` or `1y`: with or without the sign, always before now.
 
-    returns: None for anything else, counts from 10 000 on included
-    source:  flags.md section 5, "Dates"
+    Returns:
+        None for anything else, including counts from 10,000.
+
+    Source: flags.md section 5, "Dates".
     """
     match = _RELATIVE.fullmatch(text)
     if match is None or match[2] not in "hdwmy":
@@ -173,9 +188,10 @@ def parse_relative(text: str) -> Ago | None:
 
 
 def parse_date(text: str) -> datetime | None:
-    """An absolute date or date-time; UTC without an offset, midnight without a time.
+    """Parse an absolute date or date-time; UTC without an offset, midnight without a time.
 
-    returns: aware; None when the text cannot be read or names no year
+    Returns:
+        An aware time; None if the text cannot be read or names no year.
     """
     try:
         date = datetime.fromisoformat(text)
@@ -186,7 +202,7 @@ def parse_date(text: str) -> datetime | None:
 
 @lru_cache(maxsize=4096)
 def _parse_generously(text: str) -> datetime | None:
-    """50 µs and more a text, hence the memory: values of one property repeat."""
+    """Parse a date leniently; cached, because it takes 50 µs or more and values repeat."""
     if text.strip().isdigit() and len(text.strip()) not in (4, 8, 14):
         return None  # a Unix time or an id, not a date
     try:
@@ -197,7 +213,7 @@ def _parse_generously(text: str) -> datetime | None:
 
 
 def _zone(name: str | None, offset_s: int | None) -> tzinfo:
-    """Overrides the parser's own choice, which would ask the machine for its local zone."""
+    """Return a time zone; without this the parser would use the machine's local zone."""
     if offset_s is not None:
         return timezone(timedelta(seconds=offset_s))
     if name is None:
@@ -213,9 +229,9 @@ _NOWHERE = (-1, -1)
 
 
 def search(pattern: str) -> Callable[[str], bool] | None:
-    """Compile into "is it found anywhere in the text"; None when RE2 cannot read the pattern.
+    """Compile a pattern into a test that it occurs in a text; None if RE2 cannot read it.
 
-    Case counts, `.` is any character but a line break, `$` is the end of the text.
+    Case matters, `.` is any character except a line break, and `$` is the end of the text.
     """
     regex = _compiled(pattern, never_capture=True)
     if not regex.ok():
@@ -230,7 +246,7 @@ def search(pattern: str) -> Callable[[str], bool] | None:
 
 
 def groups_of(pattern: str) -> int | None:
-    """How many groups a match has; None when RE2 cannot read the pattern."""
+    """Return the number of groups of a pattern; None if RE2 cannot read it."""
     regex = _compiled(pattern, never_capture=False)
     return int(regex.NumberOfCapturingGroups()) if regex.ok() else None
 

@@ -1,7 +1,7 @@
-"""Versions as semver.org orders them, as texts that sort in this order.
+"""Versions as semver.org orders them, converted to text that sorts in this order.
 
-Read generously, as PostHog's service does: with a `v` before it, without its last numbers (`1.2` is
-1.2.0) and with leading zeros. Build metadata does not count.
+They are read leniently, as PostHog's service does: with a leading `v`, without the last numbers
+(`1.2` is 1.2.0) and with leading zeros. Build metadata is ignored.
 
 Source: semver.org 2.0.0, section 11.
 """
@@ -12,22 +12,22 @@ from typing import Any, Final
 
 from fanion.properties.values import text_of
 
-# Of one number; a longer one is no version.
+# Digits of one number; text with a longer number is not a version.
 DIGITS_MAX: Final = 20
 _NUMBER: Final = r"0*([0-9]{1,20})"
 _NUMERIC: Final = r"(?:0|[1-9][0-9]{0,19})"
 _IDENTIFIER: Final = rf"(?:{_NUMERIC}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD: Final = r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-# Read alike by Python and by RE2. Groups: major, minor, patch, pre-release.
+# Python and RE2 read this pattern alike. Groups: major, minor, patch, pre-release.
 VERSION: Final = (
     rf"^ *[vV]?{_NUMBER}(?:\.{_NUMBER}(?:\.{_NUMBER})?)?"
     rf"(?:-({_IDENTIFIER}(?:\.{_IDENTIFIER})*))?{_BUILD} *$"
 )
-# Sorts behind every pre-release.
+# Marks a release; sorts after every pre-release.
 RELEASED: Final = "~"
-# What a part of a pre-release begins with, so that numbers sort before words.
+# Prefixes of the parts of a pre-release, so that numbers sort before words.
 NUMERIC, WORD = "0", "1"
-END: Final = " "  # of a part; sorts before all that may follow
+END: Final = " "  # ends a part; sorts before everything that may follow
 
 _VERSION = re.compile(VERSION)
 WILDCARD: Final = (
@@ -35,14 +35,14 @@ WILDCARD: Final = (
 )
 _WILDCARD = re.compile(WILDCARD)
 _LEAST, _GREATEST = "0", "\x7f"
-_NEXT: Final = "\0"  # what sorts right behind a text
+_NEXT: Final = "\0"  # appended, gives the text that sorts right after
 
 Numbers = tuple[int, int, int]
 Window = tuple[str, str]
 
 
 def version_key(text: str) -> str | None:
-    """Return the text that sorts as the version does; None for what is no version."""
+    """Return text that sorts as the version does; None if the text is not a version."""
     match = _VERSION.fullmatch(text)
     if match is None:
         return None
@@ -59,11 +59,11 @@ def _part_key(part: str) -> str:
 
 
 def version_window(operator: str, value: Any) -> Window | None:
-    """Return the keys that an operator of versions selects: from the first, and below the second.
+    """Return the keys that a version operator selects, from the first and before the second.
 
     Returns:
-        None for a value that the operator cannot compare with. The window of `semver_neq` is what
-        it excludes.
+        None if the operator cannot compare with the value. The window of `semver_neq` is what it
+        excludes.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -113,7 +113,7 @@ def _above_tilde(version: Numbers) -> Numbers:
 
 
 def _above_caret(version: Numbers) -> Numbers:
-    """Return the least version in which the first number that is not 0 is greater."""
+    """Return the lowest version in which the first number that is not 0 is higher."""
     major, minor, patch = version
     if major:
         return major + 1, 0, 0
@@ -125,5 +125,5 @@ def _core(numbers: tuple[int, ...]) -> str:
 
 
 def _below(version: Numbers | tuple[int, ...]) -> str:
-    """Return the key below which a version must lie: its pre-releases are not in the range."""
+    """Return the key that excludes a version and its pre-releases from a range."""
     return _core(version)

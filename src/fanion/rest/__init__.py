@@ -1,4 +1,4 @@
-"""What every endpoint of the management API shares: reading a body, refusing it, paging.
+"""The parts that all endpoints of the management API share: reading bodies, errors and paging.
 
 An endpoint group is a Litestar `Controller` in the `api.py` of its package:
 
@@ -31,31 +31,32 @@ An endpoint group is a Litestar `Controller` in the `api.py` of its package:
             store: NamedDependency[CohortStore],
         ) -> CohortBody: ...
 
-Before the handler runs, in this order, the guard (web/guard.py) has authenticated the key,
-found the project of `{project_id}` and checked the scope; then `data` has been read with
-`rest.validation` from JSON or a form. So a handler meets `request.principal`, `request.project`
-and a struct whose fields have the right kinds; it raises AppErrors for the rest.
+Before the handler runs, in this order: the guard (web/guard.py) authenticates the key, finds the
+project of `{project_id}` and checks the scope; then `rest.validation` reads `data` from JSON or a
+form. The handler therefore gets `request.principal`, `request.project` and a struct whose fields
+have the right types; it raises AppErrors for everything else.
 
-- `scope` in `opt` is an object name: `:read` is needed for GET, `:write` otherwise. A handler
-  may say another one whole: `@get("/activity", scope="activity_log:read")`. Without a scope only
-  keys without restriction may call. `public=True` in `opt` switches the guard off;
-  `project=True` finds the caller's current project where the path names none.
-- Viewers may call GET, what says `reads=True` (a question by POST, because of long parameters; it
-  needs the `:read` scope), and what says `own=True` (it changes the caller's own account alone). A
-  GET that changes something, as PostHog has one, says `reads=False`.
-- Query parameters that the operation does not take are refused, by name. Those are the handler's
-  `FromQuery` ones, `limit` and `offset` or `page` where its answer is a page, what `query_names`
-  lists for a handler that reads the query by itself, and a few that every operation takes
-  (`rest.unknown_fields`). Known to PostHog and without effect here: `rest.posthog_fields`.
-- A body struct says `forbid_unknown_fields=True`; its `also_known` are names that are passed over,
-  its `unsupported` those that must ask for nothing. Without `data` a body must be empty, but for
-  the names in `body_names`; `reads_body=True` is for handlers that read it by themselves.
-- Path parameters are written `{name:str}` and typed in the handler: `ObjectId` or
-  `FromPath[UUID]`; what does not fit is 404. Query parameters are `FromQuery[...]` with a default.
-- One `NamedDependency` in a handler is free. Litestar resolves two or more in a task group,
-  which costs 140 µs a request: give a handler one object that knows what it needs.
-- `takes_files=True` lets a multipart form be as large as an upload may be. It is read while it
-  comes in; `(await request.values()).files` has its fields as open files.
-- The body struct's field order is the order in which problems are reported.
-- Docstrings, `summary`, `tags` and struct types are the OpenAPI document.
+- `scope` in `opt` is an object name: GET needs `:read`, other methods need `:write`. A handler may
+  set a whole scope: `@get("/activity", scope="activity_log:read")`. Without a scope, only
+  unrestricted keys may call. `public=True` in `opt` disables the guard; `project=True` finds the
+  caller's current project if the path names none.
+- Viewers may call GET, handlers with `reads=True` (a query that uses POST because of long
+  parameters; it needs the `:read` scope), and handlers with `own=True` (which change only the
+  caller's own account). A GET that changes something, as PostHog has one, sets `reads=False`.
+- Query parameters that the operation does not take are refused by name. It takes the handler's
+  `FromQuery` parameters, `limit` and `offset` or `page` if it returns a page, the names in
+  `query_names` if the handler reads the query itself, and a few that every operation takes
+  (`rest.unknown_fields`). Names that PostHog knows and that have no effect here are in
+  `rest.posthog_fields`.
+- A body struct sets `forbid_unknown_fields=True`. Its `also_known` lists names that are ignored,
+  its `unsupported` those that must be idle. Without `data` a body must be empty, except for the
+  names in `body_names`; `reads_body=True` is for handlers that read it themselves.
+- Path parameters are written `{name:str}` and typed in the handler: `ObjectId` or `FromPath[UUID]`;
+  anything that does not fit is 404. Query parameters are `FromQuery[...]` with a default.
+- One `NamedDependency` in a handler is free. Litestar resolves two or more in a task group, which
+  costs 140 µs per request: give a handler one object that has what it needs.
+- `takes_files=True` allows a multipart form as large as an upload may be. It is read while it
+  arrives; `(await request.values()).files` has its fields as open files.
+- Problems are reported in the order of the body struct's fields.
+- Docstrings, `summary`, `tags` and struct types make up the OpenAPI document.
 """

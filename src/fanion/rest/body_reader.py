@@ -1,7 +1,7 @@
-"""Reads the body of a management request into plain values: JSON, or a form.
+"""Reads the body of a management request into plain values, from JSON or a form.
 
-A multipart form is read while it arrives. Large fields are held in temporary files without a name:
-they are deleted with the request, and with the process. What is held is counted.
+A multipart form is read while it arrives. Large fields are kept in temporary files without a name,
+which disappear with the request or the process. Held bytes are counted.
 """
 
 import asyncio
@@ -23,16 +23,19 @@ from fanion.wire.incremental_json import load
 NESTING_MAX = 100
 FORM_FIELDS_MAX = 1000
 MULTIPART = "multipart/form-data"
-TEXT_BYTES_MAX = 1_048_576  # of one field; a larger one counts as a file and is held on disk
-TEXTS_BYTES_MAX = 20 * 1_048_576  # of all text fields together, which are held in memory
-FIELD_BYTES = 1_000  # that an empty field takes
-PIECE_BYTES = 256 * 1024  # collected from the network before they are parsed, in a thread
+TEXT_BYTES_MAX = 1_048_576  # limit of a text field; a larger field is a file and is kept on disk
+TEXTS_BYTES_MAX = 20 * 1_048_576  # limit of all text fields together, which are kept in memory
+FIELD_BYTES = 1_000  # memory of an empty field
+PIECE_BYTES = 256 * 1024  # bytes collected from the network before a thread parses them
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """values: decoded JSON of any kind; for a form a list of texts by field name
-    files:  for a multipart form every field, positioned at its start; closed with the body
+    """The body of a request.
+
+    Attributes:
+        values: Decoded JSON of any kind; for a form a list of texts by field name.
+        files: For a multipart form every field, positioned at its start; closed with the body.
     """
 
     values: Any
@@ -40,7 +43,7 @@ class Body:
     files: Mapping[str, IO[bytes]] = field(default_factory=dict)
 
     def text(self, name: str) -> str | None:
-        """The text under `name`, when there is one."""
+        """Return the text under a name, or None if there is none."""
         value = self.values.get(name) if isinstance(self.values, dict) else None
         if self.form and value:
             value = value[-1]
@@ -55,10 +58,13 @@ EMPTY_BODY = Body({})
 
 
 def read_body(content_type: str, raw: bytes) -> Body:
-    """An empty body counts as an empty object; without a content type a body is JSON. A multipart
-    form is read by `read_form`.
+    """Read a JSON or URL-encoded body; `read_form` reads a multipart form.
 
-    raises: ParseError, UnsupportedMediaType
+    An empty body counts as an empty object; a body without a content type is JSON.
+
+    Raises:
+        ParseError: The body cannot be read.
+        UnsupportedMediaType: It has another type.
     """
     if not raw:
         return EMPTY_BODY
@@ -125,7 +131,7 @@ def _decode(raw: bytes) -> Any:
         raise ParseError(f"JSON parse error - {error}") from None
 
 
-# Called with the bytes that a form has in memory and on disk now; may refuse them.
+# Called with the bytes that a form currently holds in memory and on disk; may refuse them.
 Hold = Callable[[int, int], None]
 
 
@@ -141,13 +147,13 @@ async def read_form(
     Args:
         pieces: The body, as it is received.
         content_type: The header, with the boundary.
-        bytes_max: The most that the body may have.
-        hold: Counts what is held.
-        folder: Where large fields are held; the system's folder of temporary files by default.
+        bytes_max: The largest allowed body.
+        hold: Counts the bytes that are held.
+        folder: Where large fields are kept; the system's folder of temporary files by default.
 
     Raises:
-        ParseError: The body is not such a form.
-        BodyTooLarge: It has more than bytes_max.
+        ParseError: The body is not a multipart form.
+        BodyTooLarge: The body is larger than bytes_max.
     """
     form = _MultipartForm(content_type, folder)
     size, waiting = 0, bytearray()
@@ -185,9 +191,11 @@ class _Field:
 
 
 class _MultipartForm:
-    """Parser of a multipart form: the last value of each field.
+    """A parser of multipart forms that keeps the last value of each field.
 
-    memory, disk: bytes that its fields take
+    Attributes:
+        memory: Bytes of the fields in memory.
+        disk: Bytes of the fields on disk.
     """
 
     def __init__(self, content_type: str, folder: str | None) -> None:
@@ -204,7 +212,12 @@ class _MultipartForm:
             raise _malformed(error) from None
 
     def take(self, piece: bytes) -> None:
-        """raises: ParseError, BodyTooLarge"""
+        """Parse the next piece.
+
+        Raises:
+            ParseError: The form is malformed.
+            BodyTooLarge: The text fields are too large together.
+        """
         if not piece:
             return
         try:
@@ -224,7 +237,7 @@ class _MultipartForm:
             raise BodyTooLarge(TEXTS_BYTES_MAX)
 
     def end(self) -> None:
-        """raises: ParseError for an incomplete form"""
+        """End the form; raise ParseError if it is incomplete."""
         try:
             self._parser.close()
         except multipart.MultipartError as error:
@@ -255,7 +268,7 @@ def _malformed(error: Exception) -> ParseError:
 
 
 def is_deep(values: Any, levels_max: int = NESTING_MAX) -> bool:
-    """Whether decoded JSON is nested more than `levels_max` levels deep."""
+    """Return whether decoded JSON is nested more than `levels_max` levels deep."""
     level = [values]
     for _ in range(levels_max):
         inner: list[Any] = []

@@ -1,4 +1,4 @@
-"""Shared by Litestar handlers: path parameters, special responses, CSV, OpenAPI operations."""
+"""Helpers for Litestar handlers: path parameters, special responses, CSV, OpenAPI operations."""
 
 import csv
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -28,26 +28,25 @@ ObjectId = Annotated[int, PathParameter(ge=1, le=INTEGER_MAX)]
 
 
 def empty(status: int, **headers: str) -> ASGIResponse:
-    """Without a content type, so that clients do not parse the empty body as JSON."""
+    """Return an empty response without a content type, so that clients do not parse it as JSON."""
     response = ASGIResponse(status_code=status, headers=headers)
     response.headers.pop("content-type", None)
     return response
 
 
 def refused(allow: str) -> ASGIResponse:
-    """Response to DELETE where it is not supported. source: api.md, "States and transitions"
+    """Return the response to DELETE where it is not supported.
 
-    allow: the supported methods
+    Args:
+        allow: The supported methods.
+
+    Source: api.md, "States and transitions".
     """
     return empty(405, allow=allow)
 
 
 class Streamed(Stream):
-    """Response produced while it is sent, one piece in memory at a time.
-
-    pieces: closed when sending fails because the client has disconnected; an exception of the
-            generator aborts the connection, so that an incomplete response is recognised
-    """
+    """A response that is produced while it is sent, one piece in memory at a time."""
 
     def __init__(
         self,
@@ -56,6 +55,12 @@ class Streamed(Stream):
         status_code: int | None = None,
         headers: Mapping[str, Any] | None = None,
     ) -> None:
+        """Create a response.
+
+        Args:
+            pieces: Closed when sending fails because the client has disconnected. If it raises, the
+                connection is aborted, so that the incomplete response is recognised.
+        """
         super().__init__(pieces, media_type=media_type, status_code=status_code, headers=headers)
         self._pieces = pieces
 
@@ -77,7 +82,10 @@ class Streamed(Stream):
 
 
 class _Pieces(ASGIStreamingResponse):
-    """Litestar's own class waits for the end of the connection after everything is sent."""
+    """A streaming response that ends when everything is sent.
+
+    Litestar's own class then still waits for the end of the connection.
+    """
 
     async def send_body(self, send: Any, receive: Any) -> None:
         try:
@@ -87,18 +95,19 @@ class _Pieces(ASGIStreamingResponse):
                 await self.iterator.aclose()
 
 
-# Spreadsheets evaluate a cell that begins with one of these as a formula, and cells contain text of
-# clients. Wide forms count in East Asian versions. source: OWASP, "CSV Injection"; ASVS 5.0, 1.2.10
+# Spreadsheets evaluate a cell that begins with one of these as a formula, and cells contain text
+# from clients. East Asian versions also recognise the full-width forms.
+# Source: OWASP, "CSV Injection"; ASVS 5.0, 1.2.10.
 FORMULA_BEGINS = tuple("=+-@\t\r\n\0\uff1d\uff0b\uff0d\uff20")
 
 
 def text_cell(text: str) -> str:
-    """Escaped with a `'` where a spreadsheet would see a formula. For text only, not numbers."""
+    """Escape text with a `'` where a spreadsheet would read a formula; not meant for numbers."""
     return f"'{text}" if text.startswith(FORMULA_BEGINS) else text
 
 
 def table_lines(rows: Iterable[Sequence[str]]) -> str:
-    """rows: of cells"""
+    """Return the rows, which consist of cells, as CSV."""
     lines = _Lines()
     csv.writer(lines).writerows(rows)
     return "".join(lines)
@@ -108,14 +117,17 @@ class _Lines(list[str]):
     write = list.append
 
 
-# Parts of the OpenAPI document that a handler's types cannot express: given as `operation_class`.
+# Parts of the OpenAPI document that a handler's types cannot express, for `operation_class`.
 
 FILE = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
 TEXT = Schema(type=OpenAPIType.STRING)
 
 
 def takes(media_type: str, schema: Schema) -> type[Operation]:
-    """Adds a media type of the request body, which the handler reads itself."""
+    """Return an operation class that adds a media type of the body.
+
+    The handler reads this body itself.
+    """
 
     @dataclass
     class Takes(Operation):
@@ -129,7 +141,13 @@ def takes(media_type: str, schema: Schema) -> type[Operation]:
 
 
 def asks(described: Mapping[str, str], base: type[Operation]) -> type[Operation]:
-    """Adds query parameters that the handler reads itself. described: descriptions by name"""
+    """Return an operation class that adds query parameters.
+
+    The handler reads these parameters itself.
+
+    Args:
+        described: Descriptions by name.
+    """
 
     @dataclass
     class Asks(base):  # type: ignore[misc,valid-type]  # which class it is depends on the caller
@@ -146,7 +164,7 @@ def asks(described: Mapping[str, str], base: type[Operation]) -> type[Operation]
 
 
 def answers(media_type: str, schema: Schema = TEXT, status: int = 200) -> type[Operation]:
-    """Adds a media type of the response."""
+    """Return an operation class that adds a media type of the response."""
 
     @dataclass
     class Answers(Operation):

@@ -1,6 +1,6 @@
 """One page of a list, and the links to its neighbours.
 
-source: api.md, "Paginated list envelope"; capture.md section 11
+Source: api.md, "Paginated list envelope"; capture.md section 11.
 """
 
 from collections.abc import Collection
@@ -27,7 +27,11 @@ class Paged(Struct, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """address: of this request, absolute, without the query"""
+    """The page that a request asks for.
+
+    Attributes:
+        address: The absolute URL of the request, without the query.
+    """
 
     limit: int
     offset: int
@@ -35,8 +39,12 @@ class Page:
     query: tuple[tuple[str, str], ...]
 
     def of(self, results: list[T], count: int, seen: int = 0) -> Paged[T]:
-        """results: rows at `limit` and `offset`; count: total number
-        seen:    number of rows that were read, if a page may end early
+        """Return the body of the page.
+
+        Args:
+            results: The rows at `limit` and `offset`.
+            count: The total number of rows.
+            seen: The number of rows that were read, if a page may end early.
         """
         following = self.offset + (seen or self.limit)
         return Paged(
@@ -47,7 +55,7 @@ class Page:
         )
 
     def _link(self, offset: int) -> str:
-        """The first page needs no offset."""
+        """Return the URL of another page; the first page needs no offset."""
         places = [("limit", str(self.limit))]
         if offset > 0:
             places.append(("offset", str(offset)))
@@ -57,14 +65,14 @@ class Page:
 
 
 def paging_names(fields: Collection[str]) -> frozenset[str]:
-    """Query parameters that page a response with these fields; none for other responses."""
+    """Return the query parameters that page a response with these fields; none if it is no page."""
     if not {"next", "previous", "results"} <= set(fields):
         return frozenset()
     return frozenset({"page", "limit"} if "total_count" in fields else {"limit", "offset"})
 
 
 def read_page(address: str, query: str) -> Page:
-    """Invalid numbers count as absent."""
+    """Read the page from a query; invalid numbers count as absent."""
     pairs = tuple(parse_qsl(query, keep_blank_values=True, errors="replace"))
     last = dict(pairs)
     offset = min(_number(last.get("offset")) or 0, OFFSET_MAX)

@@ -1,13 +1,13 @@
-"""Every name that PostHog's API, of any version, its clients and its interface write into what the
-management API manages, in addition to the fields of Fanion's own structs.
+"""Names that any version of PostHog's API, clients or interface writes into managed objects.
 
-`MAINTAINED_…` are ids, authors, times, counts and states: part of a response, sent back with it,
-and passed over. `UNSUPPORTED_…` would do something there and nothing here: they must ask for
-nothing (null, false or empty), and each has advice what to do instead. The names of flags stand
-in `flags.validation.posthog_fields`, those of an insight's question in
-`rest.posthog_insight_fields`.
+They are in addition to the fields of Fanion's own structs.
 
-source: PostHog's published schema, interface and clients, 2021 to 2026
+`MAINTAINED_…` are ids, authors, times, counts and states: they are part of a response, are sent
+back with it, and are ignored. `UNSUPPORTED_…` have an effect in PostHog and none here: they must be
+idle (null, false or empty), and each has advice what to do instead. The names of flags are in
+`flags.validation.posthog_fields`, those of an insight's query in `rest.posthog_insight_fields`.
+
+Source: PostHog's published schema, interface and clients, 2021 to 2026.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ MAINTAINED_OF_PROJECT = _EVERYWHERE | {
     *("product_intents", "managed_viewsets", "available_setup_task_ids", "is_pending_deletion"),
     *("plugins_opt_in", "opt_out_capture", "event_names", "event_properties"),
     *("event_names_with_usage", "event_properties_with_usage", "event_properties_numerical"),
-    # Where its interface is with a project.
+    # The progress of PostHog's interface with a project.
     *("completed_snippet_onboarding", "has_completed_onboarding_for", "onboarding_tasks"),
     *("signup_token", "is_demo"),
     "former_api_tokens",

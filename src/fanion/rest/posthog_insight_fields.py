@@ -1,7 +1,9 @@
-"""Every name that PostHog's API, of any version, its clients and its interface write into an
-insight's `filters`, and the words that some of them are given.
+"""Names that any version of PostHog's API, clients or interface writes into an insight's `filters`.
 
-source: PostHog's published schema, interface and clients, 2021 to 2026; insights.md sections 1 to 9
+Also the words that some of these names take.
+
+Source: PostHog's published schema, interface and clients, 2021 to 2026; insights.md sections 1 to
+9.
 """
 
 from collections.abc import Mapping
@@ -10,7 +12,7 @@ KINDS = frozenset(
     {"TRENDS", "STICKINESS", "LIFECYCLE", "FUNNELS", "RETENTION", "PATHS", "SESSIONS"}
 )
 INTERVALS = frozenset({"minute", "hour", "day", "week", "month"})
-# Of trends: one number for each interval, and one for the whole range.
+# Displays of trends: with one number for each interval, and with one for the whole range.
 DISPLAYS_OF_SERIES = frozenset(
     {
         *("ActionsLineGraph", "ActionsAreaGraph", "ActionsBar"),
@@ -20,9 +22,9 @@ DISPLAYS_OF_SERIES = frozenset(
 DISPLAYS_OF_TOTALS = frozenset(
     {"ActionsTable", "ActionsPie", "ActionsBarValue", "BoldNumber", "WorldMap"}
 )
-# Of trends: running sums.
+# Displays of trends with running sums.
 DISPLAYS_CUMULATIVE = frozenset({"ActionsLineGraphCumulative"})
-# Known to PostHog, and not calculated.
+# Displays that PostHog knows and Fanion does not calculate.
 DISPLAYS_UNSUPPORTED = frozenset(
     {"ActionsDonut", "BoxPlot", "CalendarHeatmap", "Metric", "SlopeGraph"}
 )
@@ -48,7 +50,7 @@ _ASKED = frozenset(
         *("formula", "formulas", "formulaNodes", "custom_name"),
     }
 )
-# With which a question is sent, and which are no part of it.
+# Names that are sent with a query but are not part of it.
 ACCOMPANYING = frozenset(
     {
         *("refresh", "client_query_id", "session_id", "from_dashboard", "limit", "offset"),
@@ -66,9 +68,9 @@ ACCOMPANYING = frozenset(
         ),
     }
 )
-# Options that links carry for every kind, with the value that asks for nothing.
+# Options that links contain for every kind, with the value that has no effect.
 IDLE: Mapping[str, str] = {"smoothing_intervals": "1"}
-# Display settings: stored, without effect.
+# Display settings, which are stored without effect.
 DRAWN = frozenset(
     {
         *("show_legend", "hidden_legend_keys", "hidden_legend_indexes", "hiddenLegendIndexes"),
@@ -115,17 +117,17 @@ _OF_OTHERS = frozenset(
         *("path_start_key", "path_end_key", "path_dropoff_key"),
     }
 )
-# What only one kind reads; a client may leave it in a question of another kind, as PostHog's do.
+# Names that only one kind reads. Clients may leave them in queries of other kinds, as PostHog's do.
 OF_KINDS = _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
 OF_FILTERS = _ASKED | ACCOMPANYING | DRAWN | _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
 
-# Of the place of a number, in the address of its actors, beside names of the above.
+# Names in the URL of a number's actors that locate the number, in addition to those above.
 OF_PLACES = frozenset({"day", "compare_label", "returning_interval"})
-# What PostHog's interface and server add to the address of actors; no list depends on it. `label`
-# is what the interface calls the number, and recordings do not exist here.
+# Names that PostHog's interface and server add to the URL of actors, without effect on the list.
+# `label` is the interface's name of the number, and recordings do not exist here.
 OF_LINKS = frozenset({"label", "include_recordings", "include_total"})
 
-# Of an event in `events`, `exclusions` and the like.
+# Names in an event of `events`, `exclusions` and similar lists.
 OF_ENTITY = frozenset(
     {
         *("id", "event", "type", "kind", "name", "custom_name", "order", "index", "uuid"),
@@ -140,8 +142,8 @@ OF_BREAKDOWN = frozenset(
     {"property", "value", "type", "group_type_index", "histogram_bin_count", "normalize_url"}
 )
 
-# Of the filters of a dashboard, of which Fanion applies the range and the conditions. Each of the
-# others must ask for nothing.
+# Names in the filters of a dashboard, of which Fanion applies the range and the conditions. The
+# others must be idle.
 OF_DASHBOARD_FILTERS = frozenset({"date_from", "date_to", "properties"})
 UNSUPPORTED_OF_DASHBOARD_FILTERS: Mapping[str, str] = dict.fromkeys(
     (
@@ -151,7 +153,7 @@ UNSUPPORTED_OF_DASHBOARD_FILTERS: Mapping[str, str] = dict.fromkeys(
     "Set it in the filters of each insight.",
 )
 
-# The words that a name may be given, letter for letter.
+# The words that a name may have as its value, exactly as written.
 WORDS: Mapping[str, frozenset[str]] = {
     "interval": INTERVALS,
     "display": DISPLAYS,

@@ -1,6 +1,6 @@
-"""Rejects unknown names in requests, with the most similar known name.
+"""Rejection of unknown names in requests, with the most similar known name.
 
-source: flags.md, "Strictness"
+Source: flags.md, "Strictness".
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,23 +12,24 @@ from fanion.errors import Invalid
 # Query parameters that clients send with any request: credentials, the response format, and a
 # counter against caches.
 QUERY_NAMES = frozenset({"token", "api_key", "personal_api_key", "format", "_"})
-FORMAT = "json"  # of every response, unless the operation declares another
+FORMAT = "json"  # the format of every response, unless the operation declares another
 # A body may contain the caller's key in addition to its fields.
 CREDENTIAL_NAMES = frozenset({"personal_api_key", "api_key", "token"})
-NAME_CHARS_MAX = 100  # of an unknown name in an error
-# Limits of the comparison of a word with the known names: about 3 ms on the event loop.
+NAME_CHARS_MAX = 100  # characters of an unknown name in an error
+# Limits for comparing a word with the known names, which takes about 3 ms on the event loop.
 COMPARED_CHARS_MAX = 50
 COMPARED_MAX = 200
 LISTED_MAX = 12  # known names in an error, when none is similar
-EDITS_MAX = 3  # between a word and a name that is near
-PART_CHARS_MIN = 3  # of a word that is the beginning or the end of a name
+EDITS_MAX = 3  # edits between a word and a name that is near
+PART_CHARS_MIN = 3  # characters of a word that is the beginning or the end of a name
 _FAR = 1_000
 
 
 def require_known(sent: Iterable[str], known: Collection[str], at: str = "") -> None:
-    """at: place of the names, as in `attr`: `filters__groups__0`
+    """Raise Invalid for the first unknown name, with its path as `attr`.
 
-    raises: Invalid for the first unknown name; `attr` is its place
+    Args:
+        at: The path of the names, as in `attr`: `filters__groups__0`.
     """
     for name in sent:
         if name not in known:
@@ -36,10 +37,14 @@ def require_known(sent: Iterable[str], known: Collection[str], at: str = "") -> 
 
 
 def require_only(body: Any, known: Collection[str]) -> None:
-    """For an operation without a body: rejects fields, which would have no effect.
+    """Reject the fields of a body that the operation does not take, as they would have no effect.
 
-    body:   decoded; known: allowed names
-    raises: Invalid for the first other name, and for a body that is not an object
+    Args:
+        body: The decoded body.
+        known: The allowed names.
+
+    Raises:
+        Invalid: There is another name, or the body is not an object.
     """
     if body in (None, "", []):
         return
@@ -50,9 +55,11 @@ def require_only(body: Any, known: Collection[str]) -> None:
 
 
 def require_known_query(sent: Iterable[tuple[str, str]], known: Collection[str]) -> None:
-    """sent: names with their values; known: those of the operation
+    """Raise Invalid for the first query parameter that the operation does not take.
 
-    raises: Invalid for the first parameter that the operation does not take
+    Args:
+        sent: Names with their values.
+        known: The names that the operation takes.
     """
     for name, value in sent:
         if name not in known and name not in QUERY_NAMES:
@@ -64,9 +71,10 @@ def require_known_query(sent: Iterable[tuple[str, str]], known: Collection[str])
 def require_supported(
     sent: Mapping[str, Any], unsupported: Mapping[str, str], at: str = ""
 ) -> None:
-    """unsupported: fields of PostHog without effect here, each with advice
+    """Raise Invalid for the first unsupported field whose value is not idle.
 
-    raises: Invalid for the first with a value that is not idle
+    Args:
+        unsupported: Fields of PostHog that have no effect here, with advice.
     """
     for name, instead in unsupported.items():
         if name in sent and not is_idle(sent[name]):
@@ -75,12 +83,12 @@ def require_supported(
 
 
 def is_idle(value: Any) -> bool:
-    """Null, false, 0 or empty: the value requests nothing."""
+    """Return whether a value requests nothing: null, false, 0 or empty."""
     return value is None or value in (False, "", [], {})
 
 
 def suggestion(word: str, known: Collection[str]) -> str:
-    """Return a sentence with the known word that is near, or with all of them if they are few."""
+    """Return a sentence with the nearest known word, or with all known words if they are few."""
     if not known:
         return "None are allowed here."
     nearest = _nearest(word[:COMPARED_CHARS_MAX].lower(), known)
@@ -94,7 +102,7 @@ def suggestion(word: str, known: Collection[str]) -> str:
 def _nearest(word: str, known: Collection[str]) -> str | None:
     """Return the known name that is nearest to the word; None if all are far.
 
-    A name is near when a third of its letters differ at most, or when one of the two begins or ends
+    A name is near if at most a third of its letters differ, or if one of the two begins or ends
     with the other.
     """
     compared: Collection[str] = known
@@ -118,7 +126,7 @@ def _distance(word: str, name: str) -> float:
 
 
 def _edits(word: str, name: str, edits_max: int) -> int:
-    """Count the letters to insert, remove, replace or swap with the next; stops above the limit."""
+    """Count the letters to insert, remove, replace or swap with the next; stop above the limit."""
     pairs = zip(word, name, strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     word, name = word[same:], name[same:]
@@ -127,7 +135,7 @@ def _edits(word: str, name: str, edits_max: int) -> int:
     for place, letter in enumerate(word, 1):
         two_before, before, row = before, row, [_FAR] * (len(name) + 1)
         row[0] = place
-        # Further from the diagonal there are more edits than count.
+        # Further from the diagonal, the edits exceed the limit.
         for other in range(max(1, place - edits_max), min(len(name), place + edits_max) + 1):
             own = name[other - 1]
             best = min(before[other] + 1, row[other - 1] + 1, before[other - 1] + (letter != own))
@@ -140,7 +148,7 @@ def _edits(word: str, name: str, edits_max: int) -> int:
 
 
 def no_choice(value: object, choices: Collection[str], attr: str | None) -> Invalid:
-    """Error for a value that is not one of the choices."""
+    """Return the error for a value that is not one of the choices."""
     quoted = shortened(value)
     return Invalid(
         f'"{quoted}" is not a valid choice. {suggestion(quoted, choices)}',
@@ -150,7 +158,7 @@ def no_choice(value: object, choices: Collection[str], attr: str | None) -> Inva
 
 
 def shortened(value: object) -> str:
-    """A value as it is quoted in an error."""
+    """Return a value as it is quoted in an error."""
     text = str(value)
     return text if len(text) <= NAME_CHARS_MAX else f"{text[:NAME_CHARS_MAX]}…"
 

@@ -1,7 +1,8 @@
-"""Converts a client's values to a typed struct; the first problem is reported with the texts of
-Django REST framework, which clients compare.
+"""Converts a client's values to a typed struct, and reports the first problem.
 
-source: capture.md section 10; flags.md section 12
+The texts are those of Django REST framework, which clients compare.
+
+Source: capture.md section 10; flags.md section 12.
 """
 
 import re
@@ -21,7 +22,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 Convert = Callable[[Any], Any]
 
 INTEGER_CHARS_MAX = 20
-INTEGER_MAX = 2**63 - 1  # what a column of either store holds
+INTEGER_MAX = 2**63 - 1  # the largest integer in a column of either store
 _TRUE = frozenset({"t", "y", "yes", "true", "on", "1"})
 _FALSE = frozenset({"f", "n", "no", "false", "off", "0"})
 _WHOLE = re.compile(r"\.0*\s*$")
@@ -29,12 +30,17 @@ _DATETIME_FORMAT = "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]"
 
 
 def read_struct(kind: type[S], values: object, *, form: bool = False) -> S:
-    """values: decoded JSON, or for a form each name with the list of its texts
-    raises: Invalid, whose `attr` names the field, nested ones joined by `__`
+    """Convert values to a struct.
 
-    A struct that forbids unknown fields rejects all names except its own and those in its class
-    variables: `also_known` contains names that are ignored, `unsupported` those whose values must
+    A struct that forbids unknown fields rejects all names except its own and those in two class
+    variables. `also_known` contains names that are ignored, `unsupported` those whose values must
     be idle, each with advice.
+
+    Args:
+        values: Decoded JSON, or for a form each name with the list of its texts.
+
+    Raises:
+        Invalid: `attr` names the field; nested names are joined by `__`.
     """
     if not isinstance(values, dict):
         found = type(values).__name__
@@ -74,7 +80,7 @@ class _StructReader:
         return self._kind(**read)
 
     def from_form(self, texts: Mapping[str, list[str]]) -> Any:
-        """Texts of a form are JSON where the field is not a scalar."""
+        """Read the texts of a form, which are JSON for fields that are not scalars."""
         return self(
             {
                 name: _from_texts(kind, texts[name])
@@ -90,7 +96,7 @@ class _StructReader:
         *,
         form: bool = False,
     ) -> None:
-        """raises: Invalid"""
+        """Raise Invalid for unknown names, and for unsupported ones that are not idle."""
         if self._known is not None and not self._known.issuperset(values):
             require_known((name for name in values if name not in ignored), self._known)
         asked = {name: values[name] for name in self._unsupported if name in values}
@@ -119,7 +125,7 @@ def _within(name: str, convert: Convert, value: object) -> Any:
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
-    """Without metadata and without `| None`."""
+    """Return the type without metadata and without `| None`."""
     while True:
         if isinstance(kind, inspect.Metadata):
             kind = kind.type
@@ -140,7 +146,7 @@ def _from_texts(kind: inspect.Type, texts: list[str]) -> Any:
 
 
 def _plain_value(texts: list[str]) -> Any:
-    """Value of a form field, which may be JSON or a boolean."""
+    """Return the value of a form field, which may be JSON or a boolean."""
     try:
         return msgspec.json.decode(texts[-1].lower())
     except (msgspec.DecodeError, RecursionError):
@@ -269,7 +275,7 @@ def _boolean(value: object) -> bool:
 
 
 def _time(value: object) -> datetime:
-    """A time without an offset is UTC."""
+    """Parse a time; without an offset it is UTC."""
     try:
         if not isinstance(value, str):
             raise ValueError
@@ -314,7 +320,7 @@ def _choice(choices: tuple[object, ...]) -> Convert:
     allowed = [str(choice) for choice in choices]
 
     def convert(value: object) -> object:
-        # A boolean equals 0 or 1 and is none of them.
+        # Python considers booleans equal to 0 and 1, but they are not a valid choice.
         if isinstance(value, str | int) and not isinstance(value, bool) and value in choices:
             return value
         raise no_choice(value, allowed, None)
@@ -331,21 +337,21 @@ _PLAIN: tuple[tuple[type[inspect.Type], Convert], ...] = (
 
 
 def given_fields(changes: msgspec.Struct) -> dict[str, Any]:
-    """Fields of a PATCH body that the client has sent."""
+    """Return the fields of a PATCH body that the client has sent."""
     fields = msgspec.structs.asdict(changes)
     return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
 
 
 def normal_tags(tags: Sequence[str]) -> list[str]:
-    """Trimmed, in lower case, without duplicates and blank ones, in the given order.
+    """Return tags trimmed and in lower case, without blank and repeated ones, in the given order.
 
-    source: capture.md section 7
+    Source: capture.md section 7.
     """
     return [tag for tag in dict.fromkeys(tag.strip().lower() for tag in tags) if tag]
 
 
 def object_id(text: str) -> int | None:
-    """As `rest.endpoints.ObjectId`, for paths outside of the framework; None for other text."""
+    """Return the id in a path outside of the framework; None if it is not an `ObjectId`."""
     if not (text.isascii() and text.isdigit() and len(text) <= INTEGER_CHARS_MAX):
         return None
     number = int(text)
