@@ -73,7 +73,7 @@ def test_it_agrees_with_the_evaluator(filters: Json, subject: Subject) -> None:
     decision = evaluate(flags, subject, NOW).decisions["flag"]
     assert (found.decision, found.problem) == (decision, None)
     order = evaluation_order(parse_rules(filters).conditions)
-    assert [one.place for one in sorted(found.conditions, key=lambda one: one.position)] == order
+    assert [one.index for one in sorted(found.conditions, key=lambda one: one.position)] == order
     is_hit = DecisionReason.CONDITION_MATCH
     hits = [
         one
@@ -81,7 +81,7 @@ def test_it_agrees_with_the_evaluator(filters: Json, subject: Subject) -> None:
         if one.is_reached and one.decision is not None and one.decision.reason is is_hit
     ]
     if decision.reason is is_hit:
-        assert [(one.place, one.decision and one.decision.value) for one in hits] == [
+        assert [(one.index, one.decision and one.decision.value) for one in hits] == [
             (decision.condition_index, decision.value)
         ]
     else:

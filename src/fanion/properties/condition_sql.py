@@ -34,7 +34,7 @@ _NEVER: Final = "0"
 _WITH_OBJECTS: Final = ("Array(JSON)", "Array(Dynamic)")
 # Whether any row has an object under the key. This is computed once per statement, which is then
 # planned without the JSON text. It takes 5 ms if none of a million rows has one.
-_ANY_OBJECT: Final = "(SELECT count() > 0 FROM (SELECT 1 FROM {rows} AND ({found}) LIMIT 1))"
+_ANY_OBJECT: Final = "(SELECT count() > 0 FROM (SELECT 1 FROM {rows} AND ({checks}) LIMIT 1))"
 
 
 def property_condition(
@@ -98,16 +98,18 @@ def _condition(leaf: Property, compared: _Compared, now: datetime) -> str:
 
 def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: str) -> _Compared:
     key = leaf.key
-    place = f"properties, {bindings.text(key)}"
-    kind = f"JSONType({place})"
+    json_args = f"properties, {bindings.text(key)}"
+    kind = f"JSONType({json_args})"
     if not COLUMN.fullmatch(key):
-        stored = f"multiIf({kind} = 'String', JSONExtractString({place}), {kind} = 'Null', NULL, "
-        return _Compared(f"{stored}JSONExtractRaw({place}))", f"JSONHas({place})", bindings)
+        stored = (
+            f"multiIf({kind} = 'String', JSONExtractString({json_args}), {kind} = 'Null', NULL, "
+        )
+        return _Compared(f"{stored}JSONExtractRaw({json_args}))", f"JSONHas({json_args})", bindings)
     column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
     # Such a key is never escaped, so a search for it saves parsing the JSON of most rows.
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
-    is_set = f"(isNotNull({column}) OR ({is_written} AND JSONHas({place})))"
-    text = _text_of_row(column, place, is_written, _reads_objects(leaf, bindings, events_of))
+    is_set = f"(isNotNull({column}) OR ({is_written} AND JSONHas({json_args})))"
+    text = _text_of_row(column, json_args, is_written, _reads_objects(leaf, bindings, events_of))
     return _Compared(text, is_set, bindings)
 
 
@@ -122,13 +124,13 @@ def shown_text(key: str, bindings: Bindings, rows: str) -> str:
         rows: What follows FROM: the rows that the statement reads.
     """
     column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
-    place = f"properties, {bindings.text(key)}"
+    json_args = f"properties, {bindings.text(key)}"
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
     reads = _any_object(key, bindings, rows)
-    return f"ifNull({_text_of_row(column, place, is_written, reads)}, '')"
+    return f"ifNull({_text_of_row(column, json_args, is_written, reads)}, '')"
 
 
-def _text_of_row(column: str, place: str, is_written: str, reads: str) -> str:
+def _text_of_row(column: str, json_args: str, is_written: str, reads: str) -> str:
     """Return the text of a property of the row.
 
     Args:
@@ -139,7 +141,7 @@ def _text_of_row(column: str, place: str, is_written: str, reads: str) -> str:
     # The engine returns an empty text for a column without a value.
     own = f"if({is_list}, toJSONString({column}), toString({column}))"
     by_columns = f"if(isNull({column}), NULL, {own})"
-    raw = f"nullIf(JSONExtractRaw({place}), 'null')"
+    raw = f"nullIf(JSONExtractRaw({json_args}), 'null')"
     by_text = (
         f"multiIf({is_list}, {raw}, isNotNull({column}), toString({column}), "
         f"{is_written}, nullIf({raw}, ''), NULL)"
@@ -187,12 +189,12 @@ def _may_match_objects(leaf: Property) -> bool:
 def _any_object(key: str, bindings: Bindings, rows: str) -> str:
     path = f"`{key.replace('.', '%2E')}`"
     inside = bindings.text(f"^{path}")
-    found = [f"toString(getSubcolumn(attributes, {inside})) != '{{}}'"]
+    checks = [f"toString(getSubcolumn(attributes, {inside})) != '{{}}'"]
     for kind in _WITH_OBJECTS:
         column = f"getSubcolumn(attributes, {bindings.text(f'{path}.:`{kind}`')})"
         nested = f"getSubcolumn(attributes, {bindings.text(f'{path}.:`Array({kind})`')})"
-        found += [f"notEmpty({column})", f"notEmpty({nested})"]
-    return _ANY_OBJECT.format(rows=rows, found=" OR ".join(found))
+        checks += [f"notEmpty({column})", f"notEmpty({nested})"]
+    return _ANY_OBJECT.format(rows=rows, checks=" OR ".join(checks))
 
 
 _Condition = Callable[[_Compared, Property, datetime], str]
@@ -202,9 +204,9 @@ def _parts(value: Any) -> Sequence[Any]:
     return value if isinstance(value, tuple | list) else (value,)
 
 
-def _signed(found: str, leaf: Property) -> str:
+def _signed(condition: str, leaf: Property) -> str:
     """Return the condition, or its opposite, which also holds if there is no value."""
-    positive = f"ifNull({found}, 0)"
+    positive = f"ifNull({condition}, 0)"
     return f"NOT {positive}" if leaf.operator in NEGATIVE else positive
 
 
@@ -216,8 +218,8 @@ def _opposed(compared: _Compared, is_value: str, is_inside: str, leaf: Property)
 
 
 def _exact(compared: _Compared, leaf: Property, now: datetime) -> str:
-    wanted = compared.bindings.texts(sorted(wanted_texts(leaf.value)))
-    return _signed(f"lowerUTF8({compared.text}) IN {wanted}", leaf)
+    texts = compared.bindings.texts(sorted(wanted_texts(leaf.value)))
+    return _signed(f"lowerUTF8({compared.text}) IN {texts}", leaf)
 
 
 def _contains(compared: _Compared, leaf: Property, now: datetime) -> str:
@@ -227,8 +229,8 @@ def _contains(compared: _Compared, leaf: Property, now: datetime) -> str:
 
 def _contains_any(compared: _Compared, leaf: Property, now: datetime) -> str:
     parts = compared.bindings.texts([text_of(part).lower() for part in _parts(leaf.value)])
-    found = f"ifNull(position(lowerUTF8({compared.text}), part) > 0, 0)"
-    return _signed(f"arrayExists(part -> {found}, {parts})", leaf)
+    contains = f"ifNull(position(lowerUTF8({compared.text}), part) > 0, 0)"
+    return _signed(f"arrayExists(part -> {contains}, {parts})", leaf)
 
 
 def _starts(compared: _Compared, leaf: Property, now: datetime) -> str:
@@ -308,10 +310,10 @@ def _versioned(compared: _Compared, leaf: Property, now: datetime) -> str:
         return _NEVER
     low, high = map(compared.bindings.text, window)
     inside = f"version >= {low} AND version < {high}"
-    wanted = f"NOT ({inside})" if leaf.operator in NEGATIVE else f"{inside}"
+    is_match = f"NOT ({inside})" if leaf.operator in NEGATIVE else f"{inside}"
     key = _version_sql(compared.text, compared.bindings)
-    found = f"arrayExists(version -> version != '' AND {wanted}, [{key}])"
-    return f"(isNull({compared.text}) OR {found})" if leaf.operator in NEGATIVE else found
+    exists = f"arrayExists(version -> version != '' AND {is_match}, [{key}])"
+    return f"(isNull({compared.text}) OR {exists})" if leaf.operator in NEGATIVE else exists
 
 
 def _version_sql(text: str, bindings: Bindings) -> str:

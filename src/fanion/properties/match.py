@@ -121,9 +121,9 @@ def _operator_test(leaf: Property) -> PropertyTest:
     if name == "is_not_set":
         return lambda properties, where: properties.get(key, MISSING) is MISSING
     if name in ("icontains", "not_icontains"):
-        return _contains(key, text_of(value).lower(), wanted=name == "icontains")
+        return _contains(key, text_of(value).lower(), expected=name == "icontains")
     if name in ("regex", "not_regex"):
-        return _matching(key, text_of(value), wanted=name == "regex")
+        return _matching(key, text_of(value), expected=name == "regex")
     if name in _ORDER:
         return _ordered(key, value, _ORDER[name])
     if name in DATES:
@@ -131,10 +131,10 @@ def _operator_test(leaf: Property) -> PropertyTest:
     if name in VERSIONS:
         return _versioned(key, value, name)
     if name in ("between", "not_between"):
-        return _ranged(key, value, wanted=name == "between")
+        return _ranged(key, value, expected=name == "between")
     positive = name.removeprefix("not_")
     if positive in _TEXT_CHECKS:
-        return _checked(key, _TEXT_CHECKS[positive](value), wanted=positive == name)
+        return _checked(key, _TEXT_CHECKS[positive](value), expected=positive == name)
     return never
 
 
@@ -168,45 +168,45 @@ def _decoded_boolean(value: Any) -> str | None:
     return quoted.get(trimmed)
 
 
-def _equal(key: str, wanted: frozenset[str]) -> PropertyTest:
+def _equal(key: str, texts: frozenset[str]) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
         value = properties.get(key)
         if type(value) is str:
-            return value.lower() in wanted
-        return value is not None and text_of(value).lower() in wanted
+            return value.lower() in texts
+        return value is not None and text_of(value).lower() in texts
 
     return test
 
 
-def _unequal(key: str, wanted: frozenset[str]) -> PropertyTest:
+def _unequal(key: str, texts: frozenset[str]) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
         value = properties.get(key)
         if type(value) is str:
-            return value.lower() not in wanted
-        return value is None or text_of(value).lower() not in wanted
+            return value.lower() not in texts
+        return value is None or text_of(value).lower() not in texts
 
     return test
 
 
-def _contains(key: str, part: str, *, wanted: bool) -> PropertyTest:
+def _contains(key: str, part: str, *, expected: bool) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
         value = properties.get(key)
         if value is None:
-            return not wanted
+            return not expected
         text = value if type(value) is str else text_of(value)
-        return (part in text.lower()) is wanted
+        return (part in text.lower()) is expected
 
     return test
 
 
-def _checked(key: str, check: Callable[[str], bool], *, wanted: bool) -> PropertyTest:
+def _checked(key: str, check: Callable[[str], bool], *, expected: bool) -> PropertyTest:
     """Return a test that applies `check` to the property's text in lower case."""
 
     def test(properties: Properties, where: object) -> bool:
         value = properties.get(key)
         if value is None:
-            return not wanted
-        return check(text_of(value).lower()) is wanted
+            return not expected
+        return check(text_of(value).lower()) is expected
 
     return test
 
@@ -234,7 +234,7 @@ _TEXT_CHECKS: Mapping[str, Callable[[Any], Callable[[str], bool]]] = {
 }
 
 
-def _matching(key: str, pattern: str, *, wanted: bool) -> PropertyTest:
+def _matching(key: str, pattern: str, *, expected: bool) -> PropertyTest:
     matches = search(pattern)
     if matches is None:
         return never
@@ -242,13 +242,13 @@ def _matching(key: str, pattern: str, *, wanted: bool) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
         value = properties.get(key)
         if value is None:
-            return not wanted
-        return matches(value if type(value) is str else text_of(value)) is wanted
+            return not expected
+        return matches(value if type(value) is str else text_of(value)) is expected
 
     return test
 
 
-def _ranged(key: str, value: Any, *, wanted: bool) -> PropertyTest:
+def _ranged(key: str, value: Any, *, expected: bool) -> PropertyTest:
     """Return a test for a range; values that are not numbers are neither inside nor outside."""
     ends = range_of(value)
     if ends is None:
@@ -258,9 +258,9 @@ def _ranged(key: str, value: Any, *, wanted: bool) -> PropertyTest:
     def test(properties: Properties, where: object) -> bool:
         held = properties.get(key)
         if held is None:
-            return not wanted
+            return not expected
         number = number_of(held)
-        return number is not None and (low <= number <= high) is wanted
+        return number is not None and (low <= number <= high) is expected
 
     return test
 
@@ -331,13 +331,13 @@ def _versioned(key: str, value: Any, name: str) -> PropertyTest:
     window = version_window(name, value)
     if window is None:
         return never
-    (low, high), wanted = window, name != "semver_neq"
+    (low, high), expected = window, name != "semver_neq"
 
     def test(properties: Properties, where: object) -> bool:
         held = properties.get(key)
         if held is None:
-            return not wanted
+            return not expected
         version = version_key(text_of(held))
-        return version is not None and (low <= version < high) is wanted
+        return version is not None and (low <= version < high) is expected
 
     return test

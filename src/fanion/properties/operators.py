@@ -117,7 +117,7 @@ def is_value_of(kind: ValueKind, value: Any) -> bool:
         case "pattern":
             return isinstance(value, str) and search(value) is not None
         case "texts":
-            return isinstance(value, list) and all(isinstance(one, str) for one in value)
+            return isinstance(value, list) and all(isinstance(member, str) for member in value)
         case "range":
             return range_of(value) is not None
         case "date":
@@ -127,4 +127,4 @@ def is_value_of(kind: ValueKind, value: Any) -> bool:
         case "cohort":
             return isinstance(value, int | str) and not isinstance(value, bool)
     members = value if isinstance(value, list) else [value]
-    return bool(members) and all(isinstance(one, str | int | float) for one in members)
+    return bool(members) and all(isinstance(member, str | int | float) for member in members)

@@ -133,7 +133,7 @@ def differing(properties: Properties, given: Properties) -> dict[str, Any]:
     events repeat what is known.
     """
     get = properties.get
-    found: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for name, value in given.items():
         old = get(name, _ABSENT)
         kind = type(value)
@@ -143,5 +143,5 @@ def differing(properties: Properties, given: Properties) -> dict[str, Any]:
             and (kind not in _NESTED or _encode_sorted(old) == _encode_sorted(value))
         ):
             continue
-        found[name] = value
-    return found
+        changed[name] = value
+    return changed

@@ -65,13 +65,15 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
         raise Invalid(
             f"Ensure there are at most {CONDITIONS_MAX} properties, not {len(leaves)}.", attr=_NAME
         )
-    found = tuple(leaf for leaf in leaves if isinstance(leaf, Property) and leaf.type != "group")
-    if len(found) < len(leaves):
+    properties = tuple(
+        leaf for leaf in leaves if isinstance(leaf, Property) and leaf.type != "group"
+    )
+    if len(properties) < len(leaves):
         raise Invalid(f"Only conditions on properties of {of} are supported.", attr=_NAME)
-    for place, leaf in enumerate(raw or ()):
-        check_names(leaf, f"{_NAME}__{place}")
-        check_comparison(leaf, f"{_NAME}__{place}")
-    return found
+    for index, leaf in enumerate(raw or ()):
+        check_names(leaf, f"{_NAME}__{index}")
+        check_comparison(leaf, f"{_NAME}__{index}")
+    return properties
 
 
 def check_names(leaf: Mapping[str, Any], at: str) -> None:

@@ -245,16 +245,18 @@ class _MultipartForm:
 
     def body(self) -> Body:
         texts = {}
-        for name, one in self._fields.items():
-            one.file.seek(0)
-            if one.is_text:
-                texts[name] = [one.file.read().decode("utf-8", "replace")]
-                one.file.seek(0)
-        return Body(texts, form=True, files={n: one.file for n, one in self._fields.items()})
+        for name, form_field in self._fields.items():
+            form_field.file.seek(0)
+            if form_field.is_text:
+                texts[name] = [form_field.file.read().decode("utf-8", "replace")]
+                form_field.file.seek(0)
+        return Body(
+            texts, form=True, files={n: form_field.file for n, form_field in self._fields.items()}
+        )
 
     def close(self) -> None:
-        for one in self._fields.values():
-            one.file.close()
+        for form_field in self._fields.values():
+            form_field.file.close()
 
     def _begin(self, name: str) -> None:
         before = self._fields.get(name)

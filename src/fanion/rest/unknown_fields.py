@@ -49,8 +49,8 @@ def require_only(body: Any, known: Collection[str]) -> None:
     if body in (None, "", []):
         return
     if not isinstance(body, dict):
-        found = type(body).__name__
-        raise Invalid(f"Invalid data. Expected a dictionary, but got {found}.")
+        type_name = type(body).__name__
+        raise Invalid(f"Invalid data. Expected a dictionary, but got {type_name}.")
     require_known((name for name in body if name not in CREDENTIAL_NAMES), known)
 
 
@@ -132,14 +132,14 @@ def _edits(word: str, name: str, edits_max: int) -> int:
     word, name = word[same:], name[same:]
     before: list[int] = []
     row = list(range(len(name) + 1))
-    for place, letter in enumerate(word, 1):
+    for position, letter in enumerate(word, 1):
         two_before, before, row = before, row, [_FAR] * (len(name) + 1)
-        row[0] = place
+        row[0] = position
         # Further from the diagonal, the edits exceed the limit.
-        for other in range(max(1, place - edits_max), min(len(name), place + edits_max) + 1):
+        for other in range(max(1, position - edits_max), min(len(name), position + edits_max) + 1):
             own = name[other - 1]
             best = min(before[other] + 1, row[other - 1] + 1, before[other - 1] + (letter != own))
-            if place > 1 < other and letter == name[other - 2] and word[place - 2] == own:
+            if position > 1 < other and letter == name[other - 2] and word[position - 2] == own:
                 best = min(best, two_before[other - 2] + 1)
             row[other] = best
         if min(row) > edits_max:

@@ -43,8 +43,8 @@ def read_struct(kind: type[S], values: object, *, form: bool = False) -> S:
         Invalid: `attr` names the field; nested names are joined by `__`.
     """
     if not isinstance(values, dict):
-        found = type(values).__name__
-        raise Invalid(f"Invalid data. Expected a dictionary, but got {found}.")
+        type_name = type(values).__name__
+        raise Invalid(f"Invalid data. Expected a dictionary, but got {type_name}.")
     read = _struct(kind)
     read.refuse_unknown(values, CREDENTIAL_NAMES, form=form)
     struct: S = read.from_form(values) if form else read(values)
@@ -69,8 +69,8 @@ class _StructReader:
 
     def __call__(self, values: object) -> Any:
         if not isinstance(values, dict):
-            found = type(values).__name__
-            raise Invalid(f"Invalid data. Expected a dictionary, but got {found}.")
+            type_name = type(values).__name__
+            raise Invalid(f"Invalid data. Expected a dictionary, but got {type_name}.")
         read: dict[str, Any] = {}
         for name, attribute, required, _, convert in self._fields:
             if name in values:
@@ -99,11 +99,11 @@ class _StructReader:
         """Raise Invalid for unknown names, and for unsupported ones that are not idle."""
         if self._known is not None and not self._known.issuperset(values):
             require_known((name for name in values if name not in ignored), self._known)
-        asked = {name: values[name] for name in self._unsupported if name in values}
+        sent = {name: values[name] for name in self._unsupported if name in values}
         if form:
-            asked = {name: _plain_value(texts) for name, texts in asked.items()}
-        if asked:
-            require_supported(asked, self._unsupported)
+            sent = {name: _plain_value(texts) for name, texts in sent.items()}
+        if sent:
+            require_supported(sent, self._unsupported)
 
     def nested(self, values: object) -> Any:
         if isinstance(values, dict):
@@ -309,9 +309,11 @@ def _list(item: Convert) -> Convert:
         if value is None:
             raise Invalid("This field may not be null.", code="null")
         if not isinstance(value, list):
-            found = type(value).__name__
-            raise Invalid(f'Expected a list of items but got type "{found}".', code="not_a_list")
-        return [_within(str(place), item, one) for place, one in enumerate(value)]
+            type_name = type(value).__name__
+            raise Invalid(
+                f'Expected a list of items but got type "{type_name}".', code="not_a_list"
+            )
+        return [_within(str(index), item, member) for index, member in enumerate(value)]
 
     return convert
 

@@ -107,9 +107,9 @@ def check_conditions(sent: object, stored: object) -> None:
         raise Invalid(f"Ensure there are at most {CONDITIONS_MAX} conditions.", attr=_FIELD)
     former = [stored] if isinstance(stored, Mapping) else stored
     known = former if isinstance(former, list) else []
-    for place, condition in enumerate(sent):
-        if not any(same(condition, one) for one in known):
-            _check_condition(condition, f"{_FIELD}__{place}")
+    for index, condition in enumerate(sent):
+        if not any(same(condition, known_condition) for known_condition in known):
+            _check_condition(condition, f"{_FIELD}__{index}")
 
 
 def _check_condition(raw: object, at: str) -> None:

@@ -121,12 +121,14 @@ def _refuse_recurrence(data: NewScheduledChange) -> None:
 
 def served_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored payload with whole percentages as integers."""
-    found = dict(payload)
-    if "value" in found:
-        found["value"] = whole_number(found["value"])
-    if "steps" in found:
-        found["steps"] = [{**one, "value": whole_number(one["value"])} for one in found["steps"]]
-    return found
+    served = dict(payload)
+    if "value" in served:
+        served["value"] = whole_number(served["value"])
+    if "steps" in served:
+        served["steps"] = [
+            {**step, "value": whole_number(step["value"])} for step in served["steps"]
+        ]
+    return served
 
 
 def payload_of_step(payload: Mapping[str, Any], step: Step) -> dict[str, Any]:
@@ -163,10 +165,10 @@ def _with_rollout(filters: dict[str, Any], index: int | None, percentage: float)
         raise Invalid(
             f"The feature flag has {len(groups)} condition sets; condition_index must name one."
         )
-    place = index or 0
-    if place >= len(groups):
-        raise Invalid(f"The feature flag has no condition set {place}.")
-    groups[place] = {**groups[place], "rollout_percentage": percentage}
+    position = index or 0
+    if position >= len(groups):
+        raise Invalid(f"The feature flag has no condition set {position}.")
+    groups[position] = {**groups[position], "rollout_percentage": percentage}
     return {**filters, "groups": groups}
 
 
@@ -196,9 +198,9 @@ def _steps(data: NewScheduledChange) -> list[Step]:
     return [
         Step(
             scheduled_at=step.scheduled_at,
-            value=_value(sent.operation, step.value, f"payload__steps__{place}__value"),
+            value=_value(sent.operation, step.value, f"payload__steps__{index}__value"),
         )
-        for place, step in enumerate(sent.steps)
+        for index, step in enumerate(sent.steps)
     ]
 
 

@@ -54,8 +54,8 @@ class ScheduledChangesApi(Controller):
         """Lists the newest first, including up to 100 changes that were executed or failed."""
         page, project_id = request.page, request.project.id
         await flags.get(project_id, flag_id)
-        found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
-        return page.of([_body(one) for one in found], count)
+        changes, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
+        return page.of([_body(change) for change in changes], count)
 
     @post("/", summary="Schedule a change of a flag")
     async def create(

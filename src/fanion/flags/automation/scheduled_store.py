@@ -67,7 +67,7 @@ class ScheduledChange:
     def scheduled_at(self) -> datetime:
         """Return the time of the next step, or else of the step that came last."""
         return self.due_at or next(
-            (one.scheduled_at for one in self.steps if one.executed_at is None),
+            (step.scheduled_at for step in self.steps if step.executed_at is None),
             self.steps[-1].scheduled_at,
         )
 
@@ -116,10 +116,10 @@ class ScheduledChangeStore:
 
     async def get(self, project_id: int, flag_id: int, change_id: int) -> ScheduledChange:
         async with self.records.read() as connection:
-            found = await connection.run_sync(_get, project_id, flag_id, change_id)
-        if found is None:
+            change = await connection.run_sync(_get, project_id, flag_id, change_id)
+        if change is None:
             raise NotFound
-        return found
+        return change
 
     async def create(
         self, author: Author, flag_id: int, data: NewScheduledChange
@@ -185,16 +185,16 @@ def _create(
         created_at=author.now,
     )
     change_id = connection.execute(statement.returning(_change.id)).scalar_one()
-    made = _get(connection, project_id, flag_id, change_id)
-    assert made is not None
+    change = _get(connection, project_id, flag_id, change_id)
+    assert change is not None
     record_updated(
         connection,
         author,
         flag_id,
         flag.definition.key,
-        [related_change("scheduled_change", None, _recorded(made))],
+        [related_change("scheduled_change", None, _recorded(change))],
     )
-    return made
+    return change
 
 
 def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
@@ -220,10 +220,10 @@ def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
 def _remove(connection: Connection, author: Author, flag_id: int, change_id: int) -> None:
     project_id = author.project_id
     flag = lock_flag(connection, project_id, flag_id)
-    found = _get(connection, project_id, flag_id, change_id, for_update=True)
-    if flag is None or found is None:
+    change = _get(connection, project_id, flag_id, change_id, for_update=True)
+    if flag is None or change is None:
         raise NotFound
-    if found.due_at is None:
+    if change.due_at is None:
         raise Invalid(
             "This scheduled change has been executed or has failed; it cannot be cancelled."
         )
@@ -233,7 +233,7 @@ def _remove(connection: Connection, author: Author, flag_id: int, change_id: int
         author,
         flag_id,
         flag.definition.key,
-        [related_change("scheduled_change", _recorded(found), None)],
+        [related_change("scheduled_change", _recorded(change), None)],
     )
 
 
@@ -244,18 +244,18 @@ def _execute(
     change = _get(connection, due.project_id, due.flag_id, due.id, for_update=True)
     if flag is None or change is None or change.due_at is None or change.due_at > now:
         return None
-    place = next(n for n, step in enumerate(change.steps) if step.executed_at is None)
-    outcome = _try_step(connection, flag, change, change.steps[place], project, now)
+    index = next(n for n, step in enumerate(change.steps) if step.executed_at is None)
+    outcome = _try_step(connection, flag, change, change.steps[index], project, now)
     values: dict[str, Any]
     if outcome.failure_reason is not None:
         values = {"due_at": None, "failure_reason": outcome.failure_reason}
     else:
         steps = list(change.steps)
-        steps[place] = replace(steps[place], executed_at=now)
-        is_last = place + 1 == len(steps)
+        steps[index] = replace(steps[index], executed_at=now)
+        is_last = index + 1 == len(steps)
         values = {
             "steps": msgspec.to_builtins(steps),
-            "due_at": None if is_last else steps[place + 1].scheduled_at,
+            "due_at": None if is_last else steps[index + 1].scheduled_at,
             "executed_at": now if is_last else None,
         }
     connection.execute(update(scheduled_changes).where(_change.id == change.id).values(**values))

@@ -58,16 +58,16 @@ class _DueWorker(ABC, Generic[T]):
             RecordsUnavailable: The list of due items cannot be read.
         """
         done = 0
-        for one in await self._due():
+        for item in await self._due():
             try:
-                done += await self._execute(one)
+                done += await self._execute(item)
             except Exception as error:
                 known = isinstance(error, RecordsUnavailable)
                 self._log.warning(
                     f"{self.work_name}_waits",
                     reason=str(error),
                     exc_info=None if known else error,
-                    **self._log_fields(one),
+                    **self._log_fields(item),
                 )
         return done > 0
 

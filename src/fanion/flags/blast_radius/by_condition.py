@@ -44,12 +44,12 @@ class Step:
     """A condition in the order of evaluation.
 
     Attributes:
-        place: The position in the stored order.
+        index: The position in the stored order.
         leaves: None if one refers to another flag, which no stored data can answer.
         share: Percent.
     """
 
-    place: int
+    index: int
     leaves: Sequence[Leaf] | None
     share: float
 
@@ -137,7 +137,7 @@ def ladder_of(rules: Rules) -> Ladder:
     conditions = rules.conditions
     for name, count, at_most in (
         ("groups", len(conditions), CONDITIONS_MAX),
-        ("properties", sum(len(one.leaves) for one in conditions), LEAVES_MAX),
+        ("properties", sum(len(condition.leaves) for condition in conditions), LEAVES_MAX),
     ):
         if count > at_most:
             raise Invalid(
@@ -145,16 +145,16 @@ def ladder_of(rules: Rules) -> Ladder:
             )
     holdout = rules.holdout
     return Ladder(
-        [_step(place, conditions[place]) for place in evaluation_order(conditions)],
+        [_step(index, conditions[index]) for index in evaluation_order(conditions)],
         _early(rules.super_condition),
         0.0 if holdout is None or holdout.leaves else _share(holdout),
         rules.group_type_index,
     )
 
 
-def _step(place: int, condition: Condition) -> Step:
+def _step(index: int, condition: Condition) -> Step:
     asks_flag = any(isinstance(leaf, FlagIs) for leaf in condition.leaves)
-    return Step(place, None if asks_flag else condition.leaves, _share(condition))
+    return Step(index, None if asks_flag else condition.leaves, _share(condition))
 
 
 def _share(condition: Condition) -> float:
@@ -192,8 +192,8 @@ def ladder_statement(
     bits = ["toUInt64(0)"]
     for number, step in enumerate(ladder.steps):
         if step.leaves is not None:
-            found = " AND ".join(compiler.condition(leaf) for leaf in step.leaves) or "1"
-            bits.append(f"({found}) * toUInt64({1 << number})")
+            condition = " AND ".join(compiler.condition(leaf) for leaf in step.leaves) or "1"
+            bits.append(f"({condition}) * toUInt64({1 << number})")
     text = _COUNT.format(
         decided=f"toUInt8({decided})",
         matched=" + ".join(bits),
@@ -227,41 +227,42 @@ def _constant(answer: bool) -> PropertyTest:
     return always if answer else never
 
 
-def reach_of(ladder: Ladder, found: Mapping[Combination, int]) -> LadderReach:
+def reach_of(ladder: Ladder, combinations: Mapping[Combination, int]) -> LadderReach:
     """Return whom each condition reaches; shares of the subjects are rounded.
 
     Args:
-        found: The number of subjects with each combination.
+        combinations: The number of subjects with each combination.
 
     Raises:
         Invalid: There are too many combinations.
     """
-    if len(found) > COMBINATIONS_MAX:
+    if len(combinations) > COMBINATIONS_MAX:
         detail = f"The groups match in more than {COMBINATIONS_MAX:,} combinations."
         raise Invalid(detail, attr="filters")
-    held, counts = ladder.holdout_share / 100, _counted(ladder, found)
+    held, counts = ladder.holdout_share / 100, _counted(ladder, combinations)
     reached: dict[int, ConditionReach] = {}
     is_known = True
-    for step, one in zip(ladder.steps, counts, strict=True):
+    for step, condition_counts in zip(ladder.steps, counts, strict=True):
         if step.leaves is None:
             is_known = False
-            reached[step.place] = ConditionReach(None, None, None, None)
+            reached[step.index] = ConditionReach(None, None, None, None)
         elif is_known:
-            reached[step.place] = _reached(one, step.share, held)
+            reached[step.index] = _reached(condition_counts, step.share, held)
         else:
-            reached[step.place] = ConditionReach(one.matches, None, None, None)
-    total, decided = sum(found.values()), sum(n for (early, _), n in found.items() if early)
-    ordered = [reached[place] for place in sorted(reached)]
+            reached[step.index] = ConditionReach(condition_counts.matches, None, None, None)
+    total = sum(combinations.values())
+    decided = sum(number for (is_early, _), number in combinations.items() if is_early)
+    ordered = [reached[index] for index in sorted(reached)]
     return LadderReach(total, decided, round((total - decided) * held), ordered)
 
 
-def _counted(ladder: Ladder, found: Mapping[Combination, int]) -> Sequence[Counts]:
+def _counted(ladder: Ladder, combinations: Mapping[Combination, int]) -> Sequence[Counts]:
     counts = [Counts() for _ in ladder.steps]
-    for (is_decided, bits), number in found.items():
+    for (is_decided, bits), number in combinations.items():
         above = 0.0
-        for place, step in enumerate(ladder.steps):
-            if bits >> place & 1:
-                _add(counts[place], number, step.share, None if is_decided else above)
+        for n, step in enumerate(ladder.steps):
+            if bits >> n & 1:
+                _add(counts[n], number, step.share, None if is_decided else above)
                 above = max(above, step.share)
     return counts
 

@@ -156,8 +156,8 @@ def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
             raise Invalid(f"Ensure there are at most {LEAVES_MAX} {name}, not {count}.", attr=attr)
     index = _group_type_index(raw_index, attr)
     parsed = [[_parsed(leaf, attr) for leaf in leaves] for leaves in raw]
-    for place, group in enumerate(raw):
-        at = attr if attr == "condition" else f"{attr}__groups__{place}"
+    for position, group in enumerate(raw):
+        at = attr if attr == "condition" else f"{attr}__groups__{position}"
         for number, leaf in enumerate(group):
             _check_operator(leaf, f"{at}__properties__{number}")
     for leaf in chain.from_iterable(parsed):
@@ -221,24 +221,24 @@ def _group_type_index(raw: object, attr: str) -> int | None:
     return raw
 
 
-def stored_cohorts(asked: Sequence[Leaf], cohorts: ProjectCohorts) -> Sequence[int]:
+def stored_cohorts(condition_leaves: Sequence[Leaf], cohorts: ProjectCohorts) -> Sequence[int]:
     """Return the ids of the cohorts whose members the statement will look up, each once."""
     seen: dict[int, bool] = {}
-    waiting = list(asked)
-    while waiting:
-        leaf = waiting.pop()
-        found = cohorts.existing(leaf.cohort_id) if isinstance(leaf, InCohort) else None
-        if found is None or found.id in seen:
+    pending = list(condition_leaves)
+    while pending:
+        leaf = pending.pop()
+        definition = cohorts.existing(leaf.cohort_id) if isinstance(leaf, InCohort) else None
+        if definition is None or definition.id in seen:
             continue
-        seen[found.id] = cohorts.is_stored(found)
-        if not seen[found.id] and found.tree is not None:
-            waiting += leaves(found.tree)
+        seen[definition.id] = cohorts.is_stored(definition)
+        if not seen[definition.id] and definition.tree is not None:
+            pending += leaves(definition.tree)
     return [cohort_id for cohort_id, is_stored in seen.items() if is_stored]
 
 
 def count_statement(
     project_id: int,
-    asked: Sequence[Sequence[Leaf]],
+    conditions: Sequence[Sequence[Leaf]],
     cohorts: ProjectCohorts,
     runs: Mapping[int, UUID],
     now: datetime,
@@ -246,16 +246,16 @@ def count_statement(
     """Return the statement that counts the persons whom the conditions reach.
 
     Args:
-        asked: One of these conditions must match, that is, all its leaves.
+        conditions: One of these conditions must match, that is, all its leaves.
         runs: Cohort id → the run under which the members of `stored_cohorts` were uploaded.
 
     Raises:
         ValueError: The criteria of a cohort cannot be tested live.
     """
     compiler = CountCompiler(cohorts, runs, now)
-    conditions = [f"({' AND '.join(map(compiler.condition, leaves)) or '1'})" for leaves in asked]
+    clauses = [f"({' AND '.join(map(compiler.condition, leaves)) or '1'})" for leaves in conditions]
     text = _COUNT.format(
-        condition=" OR ".join(conditions) or "0",
+        condition=" OR ".join(clauses) or "0",
         project=compiler.bindings.add(project_id, "UInt64"),
     )
     return CountStatement(text, compiler.bindings.values)
@@ -286,8 +286,8 @@ class CountCompiler:
             return "0"
         if definition.problem is not None:
             raise ValueError(f"cohort {definition.id}: {definition.problem}")
-        found = self._found(definition)
-        return f"(NOT {found})" if leaf.negation else found
+        condition = self._found(definition)
+        return f"(NOT {condition})" if leaf.negation else condition
 
     def _found(self, definition: CohortDefinition) -> str:
         if self._cohorts.is_stored(definition):

@@ -97,25 +97,25 @@ class BlastRadius:
 
     async def by_condition(self, project: Project, ladder: Ladder, now: datetime) -> LadderReach:
         async with self.events.turn(project.id):
-            found = await self._combinations(project, ladder, now)
-        return await asyncio.to_thread(reach_of, ladder, found)
+            combinations = await self._combinations(project, ladder, now)
+        return await asyncio.to_thread(reach_of, ladder, combinations)
 
     async def _combinations(
         self, project: Project, ladder: Ladder, now: datetime
     ) -> Counter[Combination]:
         index = ladder.group_type_index
-        found: Counter[Combination] = Counter()
+        combinations: Counter[Combination] = Counter()
         if index is not None:
             tests, where = LadderTests(ladder), moment(now)
             async for rows in self._group_pages(project.id, index):
-                found.update(await asyncio.to_thread(_combinations, tests, rows, where))
+                combinations.update(await asyncio.to_thread(_combinations, tests, rows, where))
         else:
             known, runs = await self._cohorts(project.id, ladder.leaves)
             statement = partial(ladder_statement, project.id, ladder, known, runs, now)
             decided, matched, counts = await self._columns(statement, "filters") or ((), (), ())
             for early, bits, number in zip(decided, matched, counts, strict=True):
-                found[bool(early), int(bits)] = int(number)
-        return found
+                combinations[bool(early), int(bits)] = int(number)
+        return combinations
 
     async def _persons(self, project_id: int, reach: Reach, now: datetime) -> Radius:
         known, runs = await self._cohorts(project_id, reach.leaves)
@@ -124,19 +124,19 @@ class BlastRadius:
         return Radius(int(affected), int(total))
 
     async def _cohorts(
-        self, project_id: int, asked: Sequence[Leaf]
+        self, project_id: int, leaves: Sequence[Leaf]
     ) -> tuple[ProjectCohorts, Mapping[int, UUID]]:
         """Return the project's cohorts, if a leaf uses any, and the runs with their members."""
         known = ProjectCohorts({})
-        if any(isinstance(leaf, InCohort) for leaf in asked):
+        if any(isinstance(leaf, InCohort) for leaf in leaves):
             async with self.records.read() as connection:
                 rows = await connection.run_sync(cohort_rows, project_id)
             known = ProjectCohorts({row.id: compile_cohort(row) for row in rows})
-        stored = stored_cohorts(asked, known)
-        return known, {one: await self._run_of(project_id, one) for one in stored}
+        stored = stored_cohorts(leaves, known)
+        return known, {cohort_id: await self._run_of(project_id, cohort_id) for cohort_id in stored}
 
     async def _columns(
-        self, statement: Callable[[], CountStatement], attr: str
+        self, build_statement: Callable[[], CountStatement], attr: str
     ) -> Sequence[Sequence[int]]:
         """Run a statement and return its columns.
 
@@ -144,30 +144,32 @@ class BlastRadius:
             attr: The field that the conditions come from.
         """
         try:
-            one = statement()
-            found = await self.events.ask(one.text, one.parameters, SECONDS_MAX, estimated=False)
+            statement = build_statement()
+            result = await self.events.ask(
+                statement.text, statement.parameters, SECONDS_MAX, estimated=False
+            )
         except ValueError as error:
             raise Invalid(f"The condition cannot be read: {error}.", attr=attr) from None
         except EventRejected:
             raise Invalid(
                 "The condition holds a value that cannot be compared.", attr=attr
             ) from None
-        return found.columns
+        return result.columns
 
     async def _run_of(self, project_id: int, cohort_id: int) -> UUID:
         """Return the run under which a cohort's members are in the event store."""
-        wanted = (_cohort.project_id == project_id, _cohort.id == cohort_id)
-        found = await self.records.fetch(select(_cohort.version).where(*wanted))
-        version = found[0].version if found else 0
-        known = self._uploads.pop(cohort_id, None)
-        if known is None or known.version != version or known.until <= monotonic():
+        is_cohort = (_cohort.project_id == project_id, _cohort.id == cohort_id)
+        rows = await self.records.fetch(select(_cohort.version).where(*is_cohort))
+        version = rows[0].version if rows else 0
+        upload = self._uploads.pop(cohort_id, None)
+        if upload is None or upload.version != version or upload.until <= monotonic():
             run = uuid4()
             await self._upload(cohort_id, version, run)
-            known = _Upload(version, run, monotonic() + UPLOAD_TTL_S)
-        self._uploads[cohort_id] = known
+            upload = _Upload(version, run, monotonic() + UPLOAD_TTL_S)
+        self._uploads[cohort_id] = upload
         if len(self._uploads) > UPLOADS_MAX:
             del self._uploads[next(iter(self._uploads))]
-        return known.run
+        return upload.run
 
     async def _upload(self, cohort_id: int, version: int, run: UUID) -> None:
         """Upload a cohort's members, read as one text.
@@ -183,20 +185,20 @@ class BlastRadius:
         )
         last = 0
         while True:
-            some = page.where(_member.person_id > last).subquery()
-            together = select(
-                func.aggregate_strings(some.c.uuid, " ").label("members"),
-                func.max(some.c.person_id).label("last"),
+            members = page.where(_member.person_id > last).subquery()
+            statement = select(
+                func.aggregate_strings(members.c.uuid, " ").label("members"),
+                func.max(members.c.person_id).label("last"),
             )
-            found = (await self.records.fetch(together))[0]
-            if found.members is None:
+            row = (await self.records.fetch(statement))[0]
+            if row.members is None:
                 return
-            await self.events.put_inputs(run, cohort_id, found.members.split(" "))
-            last = found.last
+            await self.events.put_inputs(run, cohort_id, row.members.split(" "))
+            last = row.last
 
     async def _groups(self, project_id: int, reach: Reach, index: int, now: datetime) -> Radius:
-        wanted = (_group.project_id == project_id, _group.group_type_index == index)
-        count = select(func.count()).select_from(groups).where(*wanted)
+        of_type = (_group.project_id == project_id, _group.group_type_index == index)
+        count = select(func.count()).select_from(groups).where(*of_type)
         total = int((await self.records.fetch(count))[0][0])
         if not all(reach.conditions):  # one of them holds for every group
             return Radius(total, total)

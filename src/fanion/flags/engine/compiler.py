@@ -85,7 +85,7 @@ def for_subject(
 
 def evaluation_order(conditions: Sequence[Condition]) -> list[int]:
     """Return positions in the stored order, conditions that force a variant first."""
-    return sorted(range(len(conditions)), key=lambda place: conditions[place].variant is None)
+    return sorted(range(len(conditions)), key=lambda index: conditions[index].variant is None)
 
 
 def _conditions_program(

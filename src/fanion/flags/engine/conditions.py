@@ -131,9 +131,9 @@ class ProjectCohorts:
     def _reachable(self, definition: CohortDefinition) -> list[ConditionGroup]:
         """Return the criteria of the cohort and of every dynamic cohort it contains, each once."""
         trees: list[ConditionGroup] = []
-        seen, waiting = {definition.id}, [definition]
-        while waiting:
-            tree = waiting.pop().tree
+        seen, pending = {definition.id}, [definition]
+        while pending:
+            tree = pending.pop().tree
             if tree is None:
                 continue
             trees.append(tree)
@@ -141,7 +141,7 @@ class ProjectCohorts:
                 if isinstance(leaf, InCohort) and leaf.cohort_id not in seen:
                     seen.add(leaf.cohort_id)
                     nested = self.existing(leaf.cohort_id)
-                    waiting.extend([] if nested is None else [nested])
+                    pending.extend([] if nested is None else [nested])
         return trees
 
     def _compiled(self, definition: CohortDefinition) -> EvaluationTest:
@@ -246,11 +246,13 @@ def flag_reads(
             names.add(leaf.key)
         elif isinstance(leaf, InCohort):
             _add_cohort(leaf, cohorts, names, stored, set())
-    asked = frozenset(names) - _IMPLIED
+    property_names = frozenset(names) - _IMPLIED
     if rules.group_type_index is not None:
-        return Reads(groups={type_name: asked} if type_name is not None and asked else {})
+        if type_name is None or not property_names:
+            return Reads()
+        return Reads(groups={type_name: property_names})
     keeps = keeps_experience and rules.uses_hash
-    return _reads(asked, stored, {}, {key} if keeps else ())
+    return _reads(property_names, stored, {}, {key} if keeps else ())
 
 
 def union(parts: Iterable[Reads]) -> Reads:
@@ -279,9 +281,9 @@ def _reads(
     return Reads(_frozen(person), _frozen(cohorts), groups, _frozen(continuity))
 
 
-def _frozen(found: Collection[_T]) -> frozenset[_T]:
+def _frozen(values: Collection[_T]) -> frozenset[_T]:
     """Return a frozen set, sharing one empty set: each takes 216 bytes, and most are empty."""
-    return frozenset(found) if found else _NONE
+    return frozenset(values) if values else _NONE
 
 
 def _add_cohort(

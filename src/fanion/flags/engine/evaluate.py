@@ -44,12 +44,12 @@ def evaluate(
         failed = _decide(run, flag_set.programs) | flag_set.broken
         decisions = run.decisions
     else:
-        wanted = dict.fromkeys(keys)
-        unanswered = _decide(run, _programs_of(flag_set, wanted)) | flag_set.broken
-        failed = unanswered & wanted.keys()
-        decisions = {key: run.decisions[key] for key in wanted if key in run.decisions}
+        requested = dict.fromkeys(keys)
+        unanswered = _decide(run, _programs_of(flag_set, requested)) | flag_set.broken
+        failed = unanswered & requested.keys()
+        decisions = {key: run.decisions[key] for key in requested if key in run.decisions}
     if with_inactive:
-        off = flag_set.inactive if keys is None else wanted.keys() & set(flag_set.inactive)
+        off = flag_set.inactive if keys is None else requested.keys() & set(flag_set.inactive)
         decisions.update(dict.fromkeys(off, DISABLED))
     return Evaluation(decisions, failed, now)
 

@@ -59,14 +59,14 @@ class ExplainedCondition:
     """One condition, explained as if it were the flag's only one.
 
     Attributes:
-        place: The position in the stored order.
+        index: The position in the stored order.
         position: The position in the order of evaluation.
         is_reached: Whether no earlier condition has decided.
         decision: The condition's own decision; None if it cannot be known.
     """
 
     condition: Condition
-    place: int
+    index: int
     position: int
     is_reached: bool
     decision: Decision | None
@@ -131,16 +131,16 @@ class _Explainer:
         self._alone = replace(self._rules, conditions=(), super_condition=None, holdout=None)
 
     def explanation(self, problem: str | None) -> Explanation:
-        found = self._seen()
-        properties = None if found is None else found[0]
+        seen = self._seen()
+        properties = None if seen is None else seen[0]
         early, holdout = self._rules.super_condition, self._rules.holdout
         by_early = early is not None and self._decides(replace(self._alone, super_condition=early))
         is_held_out = holdout is not None and self._decides(replace(self._alone, holdout=holdout))
-        is_over = found is None or by_early or is_held_out
+        is_over = seen is None or by_early or is_held_out
         return Explanation(
             self._run.decisions.get(self._flag.key),
             problem,
-            None if found is None else self._buckets(found[1]),
+            None if seen is None else self._buckets(seen[1]),
             None if early is None else self._early(early, properties),
             None if holdout is None else is_held_out,
             self._conditions(properties, is_over=is_over),
@@ -206,14 +206,16 @@ class _Explainer:
     ) -> tuple[ExplainedCondition, ...]:
         explained = []
         conditions = self._rules.conditions
-        for position, place in enumerate(evaluation_order(conditions)):
-            one = conditions[place]
-            alone = self._alone_answer(replace(self._alone, conditions=(one,)))
-            leaves = self._leaves(one, properties)
-            explained.append(ExplainedCondition(one, place, position, not is_over, alone, leaves))
+        for position, index in enumerate(evaluation_order(conditions)):
+            condition = conditions[index]
+            alone = self._alone_answer(replace(self._alone, conditions=(condition,)))
+            leaves = self._leaves(condition, properties)
+            explained.append(
+                ExplainedCondition(condition, index, position, not is_over, alone, leaves)
+            )
             is_match = alone is not None and alone.reason is DecisionReason.CONDITION_MATCH
             is_over = is_over or is_match
-        return tuple(sorted(explained, key=lambda one: one.place))
+        return tuple(sorted(explained, key=lambda item: item.index))
 
     def _leaves(
         self, condition: Condition, properties: Properties | None

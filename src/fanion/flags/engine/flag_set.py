@@ -214,8 +214,8 @@ class _FlagSetBuilder:
         """
         rules = self._flags[key].rules
         named = () if rules is None else rules.flags_named()
-        found = (self._find(name) for name in named)
-        return list(dict.fromkeys(f.key for f in found if f is not None and f.active))
+        dependencies = (self._find(name) for name in named)
+        return list(dict.fromkeys(f.key for f in dependencies if f is not None and f.active))
 
     def _find(self, name: str) -> Flag | None:
         return self._flags.get(self.keys_by_id.get(name, name))
@@ -268,14 +268,14 @@ def uncomputable_flags(
         cohorts: All cohorts of the project that are not deleted.
     """
     known = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
-    found = {flag.key: _unread(flag, known) for flag in flags}
-    return {key: why for key, why in found.items() if why is not None}
+    problems = {flag.key: _unread(flag, known) for flag in flags}
+    return {key: why for key, why in problems.items() if why is not None}
 
 
 def _unread(flag: Flag, cohorts: ProjectCohorts) -> str | None:
-    asked = () if flag.rules is None else flag.rules.leaves()
+    leaves = () if flag.rules is None else flag.rules.leaves()
     try:
-        for leaf in asked:
+        for leaf in leaves:
             if isinstance(leaf, InCohort):
                 cohorts.test(leaf)
     except ValueError as error:
@@ -290,14 +290,14 @@ def _by_name(flags: Sequence[FlagRow]) -> Mapping[str, FlagRow]:
 
 def _dependencies_of(flag: Flag, rows: Mapping[str, FlagRow]) -> Sequence[Flag]:
     """Return the flags that a flag depends on, directly or indirectly."""
-    found: dict[str, Flag] = {}
-    waiting = _flags_named(flag)
-    while waiting:
-        row = rows.get(waiting.pop())
-        if row is not None and row.key != flag.key and row.key not in found:
-            found[row.key] = compile_flag(row)
-            waiting += _flags_named(found[row.key])
-    return list(found.values())
+    dependencies: dict[str, Flag] = {}
+    pending = _flags_named(flag)
+    while pending:
+        row = rows.get(pending.pop())
+        if row is not None and row.key != flag.key and row.key not in dependencies:
+            dependencies[row.key] = compile_flag(row)
+            pending += _flags_named(dependencies[row.key])
+    return list(dependencies.values())
 
 
 def _flags_named(flag: Flag) -> list[str]:

@@ -136,11 +136,11 @@ class EvaluationRun:
             return self._groups[type_name]
         except KeyError:
             key = self._subject.groups.get(type_name)
-            found = None
+            group = None
             if key is not None:
-                found = self._properties_of(type_name, key), key.encode(errors="replace")
-            self._groups[type_name] = found
-            return found
+                group = self._properties_of(type_name, key), key.encode(errors="replace")
+            self._groups[type_name] = group
+            return group
 
     def _properties_of(self, type_name: str, key: str) -> Properties:
         sent = self._subject.group_properties.get(type_name) or {}

@@ -45,8 +45,8 @@ def _sets(given: Any, name: str) -> Any:
     """Return the list with whole percentages, or the same list if nothing changes."""
     if not isinstance(given, list):
         return given
-    found = [_object(one, name) for one in given]
-    return found if any(a is not b for a, b in zip(found, given, strict=True)) else given
+    sets = [_object(item, name) for item in given]
+    return sets if any(a is not b for a, b in zip(sets, given, strict=True)) else given
 
 
 def _object(given: Any, name: str) -> Any:

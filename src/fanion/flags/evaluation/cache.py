@@ -170,12 +170,12 @@ class FlagSets:
         """
         begun = self._now()
         cached = self._built.keys() | self._building.keys()
-        wanted = cached if ids is None else (cached & set(ids)) | self._outdated | self._stale
-        ordered = sorted(wanted)
+        outdated = cached if ids is None else (cached & set(ids)) | self._outdated | self._stale
+        ordered = sorted(outdated)
         for start in range(0, len(ordered), VERSIONS_MAX):
-            some = ordered[start : start + VERSIONS_MAX]
-            versions = await self._store.versions(some)
-            for project_id in some:
+            batch = ordered[start : start + VERSIONS_MAX]
+            versions = await self._store.versions(batch)
+            for project_id in batch:
                 await self._bring_to(project_id, versions.get(project_id, 0))
         self._current_at = begun
 

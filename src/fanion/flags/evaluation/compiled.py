@@ -36,20 +36,20 @@ class PackedRows(Sequence[FlagRow]):
         return map(_unpack, self.packed)
 
     @overload
-    def __getitem__(self, place: int) -> FlagRow: ...
+    def __getitem__(self, index: int) -> FlagRow: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[FlagRow]: ...
-    def __getitem__(self, place: int | slice) -> FlagRow | Sequence[FlagRow]:
-        if isinstance(place, slice):
-            return [_unpack(one) for one in self.packed[place]]
-        return _unpack(self.packed[place])
+    def __getitem__(self, index: slice) -> Sequence[FlagRow]: ...
+    def __getitem__(self, index: int | slice) -> FlagRow | Sequence[FlagRow]:
+        if isinstance(index, slice):
+            return [_unpack(row) for row in self.packed[index]]
+        return _unpack(self.packed[index])
 
 
 def written(rows: object) -> list[msgspec.Raw | FlagRow]:
     """Encode packed rows, a type that msgpack does not know; a hook of its encoder."""
     if not isinstance(rows, PackedRows):
         raise NotImplementedError(f"{type(rows).__name__} cannot be encoded")
-    return [msgspec.Raw(one) if isinstance(one, bytes) else one for one in rows.packed]
+    return [msgspec.Raw(row) if isinstance(row, bytes) else row for row in rows.packed]
 
 
 def _pack(row: FlagRow) -> Packed:
@@ -59,8 +59,8 @@ def _pack(row: FlagRow) -> Packed:
         return row
 
 
-def _unpack(one: Packed) -> FlagRow:
-    return one if isinstance(one, FlagRow) else FlagRow(**_decode(one))
+def _unpack(packed: Packed) -> FlagRow:
+    return packed if isinstance(packed, FlagRow) else FlagRow(**_decode(packed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ def _compiled(
     known: dict[Packed, Flag] = {}
     if former is not None:
         pairs = zip(former.rows.packed, former.compiled, strict=True)
-        known = {one: flag for one, flag in pairs if isinstance(one, bytes)}
+        known = {key: flag for key, flag in pairs if isinstance(key, bytes)}
     return [
-        known[one] if isinstance(one, bytes) and one in known else compile_flag(row)
-        for one, row in zip(packed.packed, rows, strict=True)
+        known[key] if isinstance(key, bytes) and key in known else compile_flag(row)
+        for key, row in zip(packed.packed, rows, strict=True)
     ]
 
 

@@ -70,11 +70,11 @@ async def stored_identities(
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
         by_project.setdefault(project_id, []).append(distinct_id)
-    found: dict[tuple[int, str], HashKeys] = {}
+    identities: dict[tuple[int, str], HashKeys] = {}
     for project_id, ids in by_project.items():
         rows = await records.fetch(_OF_IDS, {"in_project": project_id, "distinct_ids": ids})
-        found.update({(project_id, name): stored for name, stored in _by_id(rows).items()})
-    return found
+        identities.update({(project_id, name): stored for name, stored in _by_id(rows).items()})
+    return identities
 
 
 def _by_id(rows: Iterable[Row[Any]]) -> dict[str, dict[str, str]]:
@@ -83,14 +83,14 @@ def _by_id(rows: Iterable[Row[Any]]) -> dict[str, dict[str, str]]:
     A person's identities take precedence over those stored for the id before the person was
     created.
     """
-    found: dict[str, dict[str, str]] = {}
+    identities: dict[str, dict[str, str]] = {}
     for row in rows:
-        stored = found.setdefault(row.distinct_id, {})
+        stored = identities.setdefault(row.distinct_id, {})
         if row.waiting is not None:
-            found[row.distinct_id] = {**read_waiting(row.waiting), **stored}
+            identities[row.distinct_id] = {**read_waiting(row.waiting), **stored}
         elif row.flag_key is not None:
             stored[row.flag_key] = row.hash_key
-    return found
+    return identities
 
 
 @dataclass(slots=True)
@@ -166,12 +166,16 @@ def _without_person(
         for distinct_id in (keep.distinct_id, keep.anon_distinct_id):
             first = of_project.setdefault(distinct_id, {})
             of_project[distinct_id] = dict.fromkeys(keep.flags, keep.anon_distinct_id) | first
-    found: list[PendingIdentity] = []
+    pending: list[PendingIdentity] = []
     for project_id, by_id in named.items():
-        asked = {"in_project": project_id, "distinct_ids": list(by_id)}
-        owned = set(connection.scalars(_OWNED, asked))
-        found += [PendingIdentity(project_id, one, by_id[one]) for one in by_id if one not in owned]
-    return found
+        parameters = {"in_project": project_id, "distinct_ids": list(by_id)}
+        owned = set(connection.scalars(_OWNED, parameters))
+        pending += [
+            PendingIdentity(project_id, unowned_id, by_id[unowned_id])
+            for unowned_id in by_id
+            if unowned_id not in owned
+        ]
+    return pending
 
 
 def _first_wins(dialect: Dialect) -> Insert:

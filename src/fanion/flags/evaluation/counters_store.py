@@ -96,10 +96,10 @@ def _rows(project: Project | None, counts: ByAnswer, now: datetime) -> list[dict
     if project is None:
         return []
     day = now.astimezone(ZoneInfo(project.timezone)).date()
-    found: dict[tuple[str, str], int] = {}
+    totals: dict[tuple[str, str], int] = {}
     for (key, value), times in counts.items():
         answer = key, value_text(value)
-        found[answer] = found.get(answer, 0) + times
+        totals[answer] = totals.get(answer, 0) + times
     return [
         {
             "project_id": project.id,
@@ -109,7 +109,7 @@ def _rows(project: Project | None, counts: ByAnswer, now: datetime) -> list[dict
             "evaluations": times,
             "last_at": now,
         }
-        for (key, value), times in found.items()
+        for (key, value), times in totals.items()
     ]
 
 

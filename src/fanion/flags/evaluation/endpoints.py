@@ -199,10 +199,10 @@ class DecideEndpoints:
         if form is None:
             return await self._evaluated_large(request, query)
         project = await self._project(request, token, values.get("project_id"))
-        asked = read_flag_request(values)
-        if asked is None:
+        flag_request = read_flag_request(values)
+        if flag_request is None:
             return None
-        return await self.evaluator.answer(project.id, self._located(request, asked))
+        return await self.evaluator.answer(project.id, self._located(request, flag_request))
 
     async def _evaluated_large(
         self, request: Request, query: Mapping[str, str]
@@ -221,10 +221,10 @@ class DecideEndpoints:
             project = await self._project(request, token, outline.value.get("project_id"))
             room.shrink(len(form.json))
             await room.grow(outline.bytes)
-            asked = await room.run(partial(_read_large, form.json))
-            if asked is None:
+            flag_request = await room.run(partial(_read_large, form.json))
+            if flag_request is None:
                 return None
-            return await self.evaluator.answer(project.id, self._located(request, asked))
+            return await self.evaluator.answer(project.id, self._located(request, flag_request))
 
     async def _project(self, request: Request, token: str, project_id: Any) -> Project:
         self._limit(token)
@@ -253,11 +253,15 @@ class DecideEndpoints:
             raise InvalidPayload(_EMPTY) from None
         return form, outline_of(form.json, KEYS_OF_PROJECT)
 
-    def _located(self, request: Request, asked: FlagRequest) -> FlagRequest:
-        if self.locate is no_location or asked.geoip_disable:
-            return asked
+    def _located(self, request: Request, flag_request: FlagRequest) -> FlagRequest:
+        if self.locate is no_location or flag_request.geoip_disable:
+            return flag_request
         geoip = self.locate(self.proxies.client_address(request.peer, request.headers))
-        return replace(asked, subject=replace(asked.subject, geoip=geoip)) if geoip else asked
+        return (
+            replace(flag_request, subject=replace(flag_request.subject, geoip=geoip))
+            if geoip
+            else flag_request
+        )
 
 
 def _object_of(values: Any) -> dict[str, Any]:
@@ -267,5 +271,5 @@ def _object_of(values: Any) -> dict[str, Any]:
 
 
 def _read_large(raw: bytes) -> FlagRequest | None:
-    asked = read_flag_request(_object_of(load(raw)))
-    return None if asked is None else replace(asked, is_large=True)
+    flag_request = read_flag_request(_object_of(load(raw)))
+    return None if flag_request is None else replace(flag_request, is_large=True)

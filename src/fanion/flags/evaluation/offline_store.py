@@ -188,7 +188,9 @@ class OfflineFlagStore:
     async def renew(self, project_ids: Collection[int], at: datetime) -> None:
         """Record that the flags of these projects were current at a time."""
         waiting = self._changed.keys()
-        renewed = [(at.timestamp(), one) for one in project_ids if one not in waiting]
+        renewed = [
+            (at.timestamp(), project_id) for project_id in project_ids if project_id not in waiting
+        ]
         try:
             if renewed:
                 await asyncio.to_thread(self._write, lambda file: file.executemany(_RENEW, renewed))
@@ -205,11 +207,11 @@ class OfflineFlagStore:
         changed, self._changed = self._changed, {}
         project_ids, self._changed_projects = self._changed_projects, set()
         try:
-            found = [(await project_of(project_id), each) for project_id, each in changed.items()]
-            known = [(project, each) for project, each in found if project is not None]
+            copies = [(await project_of(project_id), each) for project_id, each in changed.items()]
+            known = [(project, each) for project, each in copies if project is not None]
             projects = [await project_of(project_id) for project_id in project_ids]
             if known or projects:
-                put = partial(_put, known, [one for one in projects if one])
+                put = partial(_put, known, [project for project in projects if project])
                 await asyncio.to_thread(self._write, put)
                 self._unkept.succeeded()
         except Exception as error:
@@ -255,7 +257,9 @@ def _put(
 ) -> None:
     for project, copy in known:
         put_row(file, project, copy)
-    file.executemany(_CHANGE, [(one.api_token, _encode(one), one.id) for one in projects])
+    file.executemany(
+        _CHANGE, [(project.api_token, _encode(project), project.id) for project in projects]
+    )
 
 
 def _time(seconds: float) -> datetime:

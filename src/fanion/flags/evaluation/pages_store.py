@@ -56,12 +56,12 @@ class SubjectPages:
     records: Records
 
     async def count_persons(self, project_id: int) -> int:
-        wanted = _person.project_id == project_id
-        return await self._count(select(func.count()).select_from(persons).where(wanted))
+        in_project = _person.project_id == project_id
+        return await self._count(select(func.count()).select_from(persons).where(in_project))
 
     async def count_groups(self, project_id: int, index: int) -> int:
-        wanted = (_group.project_id == project_id, _group.group_type_index == index)
-        return await self._count(select(func.count()).select_from(groups).where(*wanted))
+        of_type = (_group.project_id == project_id, _group.group_type_index == index)
+        return await self._count(select(func.count()).select_from(groups).where(*of_type))
 
     async def persons(
         self, project_id: int, reads: Reads, persons_max: int | None = None
@@ -101,28 +101,28 @@ class SubjectPages:
     ) -> AsyncGenerator[Sequence[Subject]]:
         """Yield pages of these groups, as subjects of which only the group is known."""
         start, size = 0, ROWS_MIN
-        while some := keys[start : start + size]:
-            rows = await self._groups(project_id, index, _group.group_key.in_(some), size)
+        while page_keys := keys[start : start + size]:
+            rows = await self._groups(project_id, index, _group.group_key.in_(page_keys), size)
             yield await asyncio.to_thread(_group_subjects, name, rows)
-            start, size = start + len(some), next_page(rows)
+            start, size = start + len(page_keys), next_page(rows)
 
     async def sample_groups(self, project_id: int, index: int, groups_max: int) -> list[str]:
         """Return the group keys with the lowest hashes, at most `groups_max`."""
         chosen: list[tuple[bytes, str]] = []
         last = ""
-        wanted = (_group.project_id == project_id, _group.group_type_index == index)
-        page = select(_group.group_key).where(*wanted).order_by(_group.group_key).limit(KEYS_MAX)
+        of_type = (_group.project_id == project_id, _group.group_type_index == index)
+        page = select(_group.group_key).where(*of_type).order_by(_group.group_key).limit(KEYS_MAX)
         while rows := await self.records.fetch(page.where(_group.group_key > last)):
             last = rows[-1].group_key
             chosen = await asyncio.to_thread(_lowest, chosen, rows, groups_max)
         return [key for _, key in chosen]
 
     async def _groups(
-        self, project_id: int, index: int, wanted: ColumnElement[bool], limit: int
+        self, project_id: int, index: int, condition: ColumnElement[bool], limit: int
     ) -> Sequence[Row[Any]]:
         columns = (_group.group_key, type_coerce(_group.properties, Text).label("text"))
         of_type = (_group.project_id == project_id, _group.group_type_index == index)
-        page = select(*columns).where(*of_type, wanted).order_by(_group.group_key).limit(limit)
+        page = select(*columns).where(*of_type, condition).order_by(_group.group_key).limit(limit)
         return await self.records.fetch(page)
 
     async def _count(self, statement: Select[Any]) -> int:
@@ -131,14 +131,14 @@ class SubjectPages:
     async def _subjects(
         self, project_id: int, reads: Reads, rows: Sequence[Row[Any]]
     ) -> Sequence[PersonOf]:
-        asked: list[Key] = [(project_id, row.distinct_id) for row in rows]
+        keys: list[Key] = [(project_id, row.distinct_id) for row in rows]
         member_of: Mapping[Key, frozenset[int]] = {}
         identities: Mapping[Key, HashKeys] = {}
         if reads.cohorts:
-            member_of = await memberships(self.records, asked)
+            member_of = await memberships(self.records, keys)
         if reads.continuity:
-            identities = await stored_identities(self.records, asked)
-        return await asyncio.to_thread(_person_subjects, rows, asked, member_of, identities)
+            identities = await stored_identities(self.records, keys)
+        return await asyncio.to_thread(_person_subjects, rows, keys, member_of, identities)
 
 
 def _with_id(rows: Sequence[Row[Any]]) -> Sequence[Row[Any]]:
@@ -158,14 +158,20 @@ def _persons(
     page = select(_key.person_id, _key.uuid).where(_key.project_id == project_id)
     if after is not None:
         page = page.where(_key.uuid > after)
-    some = page.order_by(_key.uuid).limit(limit).subquery()
-    first = select(func.min(_link.distinct_id)).where(_link.person_id == some.c.person_id)
+    page_persons = page.order_by(_key.uuid).limit(limit).subquery()
+    first = select(func.min(_link.distinct_id)).where(_link.person_id == page_persons.c.person_id)
     distinct_id = first.scalar_subquery().label("distinct_id")
     if not with_properties:
-        return select(some.c.uuid, literal("{}").label("text"), distinct_id).order_by(some.c.uuid)
+        return select(page_persons.c.uuid, literal("{}").label("text"), distinct_id).order_by(
+            page_persons.c.uuid
+        )
     text = type_coerce(_person.properties, Text).label("text")
-    joined = some.join(persons, _person.id == some.c.person_id)
-    return select(some.c.uuid, text, distinct_id).select_from(joined).order_by(some.c.uuid)
+    joined = page_persons.join(persons, _person.id == page_persons.c.person_id)
+    return (
+        select(page_persons.c.uuid, text, distinct_id)
+        .select_from(joined)
+        .order_by(page_persons.c.uuid)
+    )
 
 
 def _person_subjects(

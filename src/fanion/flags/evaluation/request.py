@@ -162,29 +162,29 @@ def _token_within(properties: object) -> Any:
 
 
 def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = values.get(name)
-    if found is None or found == []:  # PHP clients encode an empty object as a list
+    value = values.get(name)
+    if value is None or value == []:  # PHP clients encode an empty object as a list
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise InvalidPayload(f"Malformed request data: {name} must be an object.")
-    return found
+    return value
 
 
 def _device_id(values: Mapping[str, Any]) -> str | None:
     """Return the device id, which browsers and servers spell differently and may send as null."""
-    found = values.get("$device_id")
-    if found is None:
-        found = values.get("device_id")
-    return text(found) or None if isinstance(found, str | int | float) else None
+    value = values.get("$device_id")
+    if value is None:
+        value = values.get("device_id")
+    return text(value) or None if isinstance(value, str | int | float) else None
 
 
 def _contexts(values: Mapping[str, Any]) -> frozenset[str]:
-    found = values.get("evaluation_contexts")
-    if found is None:
-        found = values.get("evaluation_environments")
-    if not isinstance(found, list):
+    names = values.get("evaluation_contexts")
+    if names is None:
+        names = values.get("evaluation_environments")
+    if not isinstance(names, list):
         return frozenset()
-    return frozenset(normal_tags([each for each in found if isinstance(each, str)]))
+    return frozenset(normal_tags([each for each in names if isinstance(each, str)]))
 
 
 def _runtime(value: object) -> str:
@@ -192,27 +192,31 @@ def _runtime(value: object) -> str:
 
 
 def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:
-    found = values.get("flag_keys_to_evaluate")
-    if found is None:
-        found = values.get("flag_keys")
-    if not isinstance(found, list):
+    keys = values.get("flag_keys_to_evaluate")
+    if keys is None:
+        keys = values.get("flag_keys")
+    if not isinstance(keys, list):
         return None
-    return tuple(dict.fromkeys(key for key in found if isinstance(key, str)))
+    return tuple(dict.fromkeys(key for key in keys if isinstance(key, str)))
 
 
-def visible_keys(flag_set: FlagSet, asked: FlagRequest) -> tuple[str, ...] | None:
+def visible_keys(flag_set: FlagSet, flag_request: FlagRequest) -> tuple[str, ...] | None:
     """Return the keys of the flags to evaluate; None for all.
 
     A client that names no context, or no runtime, gets the flags of every one.
     """
-    if not flag_set.limited or not (asked.contexts or asked.runtime):
-        return asked.keys
+    if not flag_set.limited or not (flag_request.contexts or flag_request.runtime):
+        return flag_request.keys
     flags = flag_set.flags
-    wanted = flags if asked.keys is None else asked.keys
-    return tuple(key for key in wanted if key in flags and _is_for(flags[key], asked))
+    requested = flags if flag_request.keys is None else flag_request.keys
+    return tuple(key for key in requested if key in flags and _is_for(flags[key], flag_request))
 
 
-def _is_for(flag: Flag, asked: FlagRequest) -> bool:
-    in_runtime = not asked.runtime or flag.runtime in (ANYWHERE, asked.runtime)
-    in_context = not asked.contexts or not flag.contexts or bool(flag.contexts & asked.contexts)
+def _is_for(flag: Flag, flag_request: FlagRequest) -> bool:
+    in_runtime = not flag_request.runtime or flag.runtime in (ANYWHERE, flag_request.runtime)
+    in_context = (
+        not flag_request.contexts
+        or not flag.contexts
+        or bool(flag.contexts & flag_request.contexts)
+    )
     return in_runtime and in_context

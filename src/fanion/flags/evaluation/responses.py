@@ -63,7 +63,7 @@ def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> di
     """
     decisions = evaluation.decisions
     if version == 1:
-        return {"featureFlags": [key for key, found in decisions.items() if found.enabled]}
+        return {"featureFlags": [key for key, decision in decisions.items() if decision.enabled]}
     if version == 2:
         return {"featureFlags": {k: d.value for k, d in decisions.items() if d.enabled}}
     if version == 3:
@@ -74,8 +74,10 @@ def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> di
 def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
     """Return every flag's value, and the payloads of flags that are on."""
     decisions = evaluation.decisions
-    values = {key: found.value for key, found in decisions.items()}
-    payloads = {k: found.payload for k, found in decisions.items() if found.payload is not None}
+    values = {key: decision.value for key, decision in decisions.items()}
+    payloads = {
+        k: decision.payload for k, decision in decisions.items() if decision.payload is not None
+    }
     return {"featureFlags": values, "featureFlagPayloads": payloads, **_marker(evaluation)}
 
 
@@ -88,8 +90,8 @@ def records(
         with_value: Include the value, as /flags does from version 4.
     """
     flags = {
-        key: _record(flag_set, key, found, with_value)
-        for key, found in evaluation.decisions.items()
+        key: _record(flag_set, key, decision, with_value)
+        for key, decision in evaluation.decisions.items()
     }
     return {"flags": flags, **_marker(evaluation)}
 
@@ -101,37 +103,37 @@ def payload_text(payload: Any) -> str | None:
     return _encode(payload).decode()
 
 
-def reason_description(found: Decision) -> str:
+def reason_description(decision: Decision) -> str:
     """Return the reason of a decision in words.
 
     Source: flags.md section 19.
     """
-    if found.reason is DecisionReason.CONDITION_MATCH:
-        return f"Matched condition set {(found.condition_index or 0) + 1}"
-    return _DESCRIPTIONS[found.reason]
+    if decision.reason is DecisionReason.CONDITION_MATCH:
+        return f"Matched condition set {(decision.condition_index or 0) + 1}"
+    return _DESCRIPTIONS[decision.reason]
 
 
-def _record(flag_set: FlagSet, key: str, found: Decision, with_value: bool) -> dict[str, Any]:
+def _record(flag_set: FlagSet, key: str, decision: Decision, with_value: bool) -> dict[str, Any]:
     flag = flag_set.flags[key]
     record: dict[str, Any] = {
         "key": key,
-        "enabled": found.enabled,
-        "variant": found.variant,
+        "enabled": decision.enabled,
+        "variant": decision.variant,
         "reason": {
-            "code": found.reason.value,
-            "condition_index": found.condition_index,
-            "description": reason_description(found),
+            "code": decision.reason.value,
+            "condition_index": decision.condition_index,
+            "description": reason_description(decision),
         },
         "metadata": {
             "id": flag.id,
             "version": flag.version,
             "description": flag.name or None,
-            "payload": payload_text(found.payload),
+            "payload": payload_text(decision.payload),
             "has_experiment": False,
         },
     }
     if with_value:
-        record["value"] = found.value
+        record["value"] = decision.value
     return record
 
 

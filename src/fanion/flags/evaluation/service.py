@@ -92,19 +92,19 @@ class Evaluator:
     counters: EvaluationCounters
 
     async def answer(
-        self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
+        self, project_id: int, flag_request: FlagRequest, *, with_inactive: bool = False
     ) -> tuple[CompiledFlags, Evaluation]:
         """Evaluate a request of a client of the public API, and count it.
 
         Raises:
             Unavailable: The project's flags are not known and cannot be read.
         """
-        found = await self.evaluate(project_id, asked, with_inactive=with_inactive)
-        self.counters.add(project_id, found[1].decisions)
-        return found
+        result = await self.evaluate(project_id, flag_request, with_inactive=with_inactive)
+        self.counters.add(project_id, result[1].decisions)
+        return result
 
     async def evaluate(
-        self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
+        self, project_id: int, flag_request: FlagRequest, *, with_inactive: bool = False
     ) -> tuple[CompiledFlags, Evaluation]:
         """Evaluate a request.
 
@@ -117,18 +117,18 @@ class Evaluator:
             built = await self.flag_sets.built(project_id)
         except RecordsUnavailable:
             raise Unavailable("The flags of this project cannot be read.") from None
-        flag_set, subject = built.flag_set, asked.subject
-        if asked.is_large:
-            keys, missing = await asyncio.to_thread(_wanted, flag_set, asked)
+        flag_set, subject = built.flag_set, flag_request.subject
+        if flag_request.is_large:
+            keys, missing = await asyncio.to_thread(_wanted, flag_set, flag_request)
         else:
-            keys, missing = _wanted(flag_set, asked)
-        anon = asked.anon_distinct_id
+            keys, missing = _wanted(flag_set, flag_request)
+        anon = flag_request.anon_distinct_id
         if missing is not NOTHING or (anon is not None and flag_set.continuity):
             read = await self.subjects.read(project_id, flag_set, subject, missing, anon)
             subject = replace(subject, **read)
         now, started = self.now(), perf_counter()
         flags = len(flag_set.programs if keys is None else keys)
-        if flags <= ANSWERED_ON_LOOP_MAX and not asked.is_large:
+        if flags <= ANSWERED_ON_LOOP_MAX and not flag_request.is_large:
             evaluation = evaluate(flag_set, subject, now, keys, with_inactive=with_inactive)
         else:
             evaluation = await asyncio.to_thread(
@@ -138,7 +138,7 @@ class Evaluator:
         return built, evaluation
 
 
-def _wanted(flag_set: FlagSet, asked: FlagRequest) -> tuple[tuple[str, ...] | None, Needs]:
+def _wanted(flag_set: FlagSet, flag_request: FlagRequest) -> tuple[tuple[str, ...] | None, Needs]:
     """Return the keys of the flags to evaluate (None for all) and what must be read first."""
-    keys = visible_keys(flag_set, asked) if flag_set.limited else asked.keys
-    return keys, needs(flag_set, asked.subject, keys)
+    keys = visible_keys(flag_set, flag_request) if flag_set.limited else flag_request.keys
+    return keys, needs(flag_set, flag_request.subject, keys)

@@ -129,16 +129,16 @@ class SubjectStore:
             ((name, read),) = reads.items()
             known[name] = await read
         elif reads:
-            found = await asyncio.gather(*reads.values())
-            known.update(zip(reads, found, strict=True))
+            values = await asyncio.gather(*reads.values())
+            known.update(zip(reads, values, strict=True))
         return known
 
     async def _or_none(self, lookup: DataLoader[K, V], key: K, absent: V) -> V | None:
         try:
-            found = await self._ask(lookup, key)
+            value = await self._ask(lookup, key)
         except RecordsUnavailable:
             return None
-        return absent if found is None else found
+        return absent if value is None else value
 
     async def _ask(self, lookup: DataLoader[K, V], key: K) -> V | None:
         """Look up a key through the circuit breaker.
@@ -151,27 +151,27 @@ class SubjectStore:
             raise RecordsUnavailable("the store does not answer")
         answers = breaker.answers
         try:
-            found = await lookup.get(key)
+            value = await lookup.get(key)
         except RecordsUnavailable:
             breaker.failed(answers)
             raise
         breaker.answered()
-        return found
+        return value
 
     async def _groups(
         self, project_id: int, flag_set: FlagSet, missing: Needs
     ) -> Mapping[str, Stored] | None:
-        wanted: Sequence[tuple[int, str]] = sorted(missing.groups)
-        found = await asyncio.gather(
-            *(self._group((project_id, index, _storable(key))) for index, key in wanted)
+        keys: Sequence[tuple[int, str]] = sorted(missing.groups)
+        values = await asyncio.gather(
+            *(self._group((project_id, index, _storable(key))) for index, key in keys)
         )
         names = flag_set.group_types
         known = {
             names[index]: properties
-            for (index, _), properties in zip(wanted, found, strict=True)
+            for (index, _), properties in zip(keys, values, strict=True)
             if properties is not None
         }
-        return known if len(known) == len(wanted) else None
+        return known if len(known) == len(keys) else None
 
     async def _group(self, key: tuple[int, int, str]) -> Stored | None:
         return await self._or_none(self.groups, key, {})

@@ -185,10 +185,10 @@ class FlagsApi(Controller):
                 request, flags.store, access, flags.last_evaluated, query, stale_days
             )
         page, now = request.page, request.app.state.now()
-        found, count = await flags.store.find(
+        stored_flags, count = await flags.store.find(
             request.project.id, query, now, page.limit, page.offset
         )
-        return page.of([flag_body(flag, access) for flag in found], count)
+        return page.of([flag_body(flag, access) for flag in stored_flags], count)
 
     @post("/", summary="Create a feature flag", response_headers=[_VERSION])
     async def create(
@@ -286,13 +286,13 @@ async def stale_page(
     project_id, now, page = request.project.id, request.app.state.now(), request.page
     flags, _ = await store.find(project_id, query, now, FLAGS_MAX, 0)
     last = await last_evaluated(project_id, now)
-    found: list[FlagBody] = []
+    stale_flags: list[FlagBody] = []
     for flag in flags:
-        asked = last.get(flag.definition.key)
-        reason = stale_reason(flag.definition, flag.created_at, asked, now, days)
+        evaluated_at = last.get(flag.definition.key)
+        reason = stale_reason(flag.definition, flag.created_at, evaluated_at, now, days)
         if reason is not None:
-            found.append(_with_reason(flag_body(flag, access), reason, asked))
-    return page.of(found[page.offset : page.offset + page.limit], len(found))
+            stale_flags.append(_with_reason(flag_body(flag, access), reason, evaluated_at))
+    return page.of(stale_flags[page.offset : page.offset + page.limit], len(stale_flags))
 
 
 def _with_reason(

@@ -62,10 +62,10 @@ def _enabled(
     """
     enabled = []
     for person in persons:
-        found = evaluate(flag_set, person.subject, now, [key])
-        if found.failed:
+        evaluation = evaluate(flag_set, person.subject, now, [key])
+        if evaluation.failed:
             raise _not_computable(key, "it cannot be evaluated for some persons")
-        if found.decisions[key].enabled:
+        if evaluation.decisions[key].enabled:
             enabled.append(person.uuid)
     return enabled
 

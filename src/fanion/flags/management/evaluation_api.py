@@ -93,11 +93,13 @@ class FlagEvaluationApi(Controller):
             distinct_id = request.principal.user.distinct_id
         if not distinct_id:
             raise Invalid("distinct_id is required", attr="distinct_id")
-        asked = FlagRequest(Subject(stored_distinct_id(distinct_id), groups=read_groups(groups)))
-        _, found = await evaluation.evaluator.evaluate(
-            request.project.id, asked, with_inactive=True
+        flag_request = FlagRequest(
+            Subject(stored_distinct_id(distinct_id), groups=read_groups(groups))
         )
-        return {key: _evaluated(decision) for key, decision in found.decisions.items()}
+        _, result = await evaluation.evaluator.evaluate(
+            request.project.id, flag_request, with_inactive=True
+        )
+        return {key: _evaluated(decision) for key, decision in result.decisions.items()}
 
     @post(
         "/evaluation_reasons",
@@ -130,7 +132,7 @@ class FlagEvaluationApi(Controller):
         """Lists the newest flags first. The caller is the person with the user's distinct id."""
         project_id = request.project.id
         subject = Subject(request.principal.user.distinct_id, groups=read_groups(groups))
-        built, found = await evaluation.evaluator.evaluate(
+        built, result = await evaluation.evaluator.evaluate(
             project_id, FlagRequest(subject), with_inactive=True
         )
         rows = {row.key: row for row in built.definitions.flags}
@@ -139,7 +141,7 @@ class FlagEvaluationApi(Controller):
                 feature_flag=FlagSummary(
                     **flag_summary(project_id, rows[key], grouped_filters(rows[key]))
                 ),
-                value=found.decisions.get(key, DISABLED).value,
+                value=result.decisions.get(key, DISABLED).value,
             )
             for key in await evaluation.store.newest_first(project_id)
             if key in rows

@@ -84,16 +84,16 @@ class FlagQuery:
 
     def choose(self, flags: Iterable[Candidate], now: datetime) -> list[int]:
         """Return the ids of the flags that match, in the requested order."""
-        found = [flag for flag in flags if self.matches(flag, now)]
-        found.sort(key=lambda flag: (flag.created_at, flag.id), reverse=True)
+        matching = [flag for flag in flags if self.matches(flag, now)]
+        matching.sort(key=lambda flag: (flag.created_at, flag.id), reverse=True)
         if self.order:
-            found.sort(key=self._sort_key, reverse=self.order.startswith("-"))
-        return [flag.id for flag in found]
+            matching.sort(key=self._sort_key, reverse=self.order.startswith("-"))
+        return [flag.id for flag in matching]
 
     def matches(self, flag: Candidate, now: datetime) -> bool:
-        sought = self.search.lower()
+        text = self.search.lower()
         return (
-            (sought in flag.key.lower() or sought in flag.name.lower())
+            (text in flag.key.lower() or text in flag.name.lower())
             and self._is_in_state(flag, now)
             and (not self.kind or self.kind == kind_of(flag.filters))
             and (self.creator_id is None or self.creator_id == flag.creator_id)

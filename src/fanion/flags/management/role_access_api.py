@@ -58,8 +58,8 @@ class RoleAccessApi(Controller):
         """Lists the oldest first."""
         page, project_id = request.page, request.project.id
         flag = flag_body(await flags.get(project_id, flag_id), await flags.access(request))
-        found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
-        return page.of([_body(one, flag) for one in found], count)
+        accesses, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
+        return page.of([_body(access, flag) for access in accesses], count)
 
     @post("/", summary="Permit a role to edit a flag")
     async def create(
@@ -72,8 +72,8 @@ class RoleAccessApi(Controller):
         access = await flags.access(request)
         flag = await flags.get(request.project.id, flag_id)
         access.require_share(flag.creator_id)
-        made = await _store(flags).create(request.author, flag_id, data.role_id)
-        return _body(made, flag_body(flag, access))
+        created = await _store(flags).create(request.author, flag_id, data.role_id)
+        return _body(created, flag_body(flag, access))
 
     @get("/{access_id:str}", summary="Retrieve a role's permission")
     async def record(
@@ -105,12 +105,12 @@ def _store(flags: Flags) -> RoleAccessStore:
     return RoleAccessStore(flags.store.records)
 
 
-def _body(one: RoleAccess, flag: FlagBody) -> RoleAccessBody:
+def _body(access: RoleAccess, flag: FlagBody) -> RoleAccessBody:
     return RoleAccessBody(
-        id=one.id,
+        id=access.id,
         feature_flag=flag,
-        role=one.role,
-        role_id=one.role.id,
-        added_at=one.added_at,
-        updated_at=one.updated_at,
+        role=access.role,
+        role_id=access.role.id,
+        added_at=access.added_at,
+        updated_at=access.updated_at,
     )

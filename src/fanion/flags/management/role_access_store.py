@@ -124,12 +124,12 @@ class RoleAccessStore:
     ) -> tuple[Sequence[RoleAccess], int]:
         """Return a page of a flag's records, oldest first, and their total number."""
         theirs = _of_flag(project_id, flag_id)
-        rows = select(*_COLUMNS).where(theirs).order_by(_access.id).limit(limit).offset(offset)
+        statement = select(*_COLUMNS).where(theirs).order_by(_access.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
             count = select(func.count()).select_from(flag_role_access).where(theirs)
             total = (await connection.execute(count)).scalar_one()
-            found = (await connection.execute(rows)).all()
-            return await connection.run_sync(_with_roles, found), total
+            rows = (await connection.execute(statement)).all()
+            return await connection.run_sync(_with_roles, rows), total
 
     async def get(self, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
         async with self.records.read() as connection:
@@ -267,8 +267,10 @@ def _of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
 
 
 def _with_roles(connection: Connection, rows: Sequence[Any]) -> list[RoleAccess]:
-    found = load_roles(connection, [row.role_id for row in rows])
-    return [RoleAccess(row.id, found[row.role_id], row.added_at, row.updated_at) for row in rows]
+    roles_by_id = load_roles(connection, [row.role_id for row in rows])
+    return [
+        RoleAccess(row.id, roles_by_id[row.role_id], row.added_at, row.updated_at) for row in rows
+    ]
 
 
 def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
@@ -307,27 +309,27 @@ def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUI
         updated_at=author.now,
     )
     access_id = connection.execute(statement.returning(_access.id)).scalar_one()
-    made = _get(connection, author.project_id, flag_id, access_id)
+    access = _get(connection, author.project_id, flag_id, access_id)
     record_updated(
         connection,
         author,
         flag_id,
         key,
-        [related_change("role_access", None, _recorded(made.role))],
+        [related_change("role_access", None, _recorded(access.role))],
     )
-    return made
+    return access
 
 
 def _remove(connection: Connection, author: Author, flag_id: int, access_id: int) -> None:
     key = _lock_flag(connection, author.project_id, flag_id)
-    gone = _get(connection, author.project_id, flag_id, access_id)
+    access = _get(connection, author.project_id, flag_id, access_id)
     connection.execute(delete(flag_role_access).where(_access.id == access_id))
     record_updated(
         connection,
         author,
         flag_id,
         key,
-        [related_change("role_access", _recorded(gone.role), None)],
+        [related_change("role_access", _recorded(access.role), None)],
     )
 
 

@@ -60,10 +60,10 @@ class FlagPreviewsApi(Controller):
         flag = await previews.unsaved(request, data)
         row = flag.unsaved.row
         ladder = ladder_of(_reach_rules(row))
-        found = await previews.blast_radius.by_condition(
+        reach = await previews.blast_radius.by_condition(
             request.project, ladder, request.app.state.now()
         )
-        return flag_reach(ladder, found)
+        return flag_reach(ladder, reach)
 
     @post(
         "/preview_change",
@@ -88,8 +88,8 @@ class FlagPreviewsApi(Controller):
         # All flags that a user has not created yet count as one flag.
         flag_id = None if flag.flag is None else flag.flag.definition.id
         asker = request.principal.user.id, request.project.id, flag_id
-        computed = await request.unless_client_left(previews.changes.compute(asker, question))
-        return change_preview(question.group_type_index, computed)
+        result = await request.unless_client_left(previews.changes.compute(asker, question))
+        return change_preview(question.group_type_index, result)
 
 
 def _reach_rules(row: FlagRow | None) -> Rules:

@@ -152,7 +152,9 @@ class TransitionCount:
 
     def add(self, subjects: Iterable[Subject]) -> None:
         saved, unsaved, now = self._saved, self._unsaved, self._now
-        self._found.update((saved.value(one, now), unsaved.value(one, now)) for one in subjects)
+        self._found.update(
+            (saved.value(subject, now), unsaved.value(subject, now)) for subject in subjects
+        )
 
     @property
     def evaluated(self) -> int:
@@ -170,5 +172,11 @@ def estimate(count: int, result: Result) -> int:
 def ordered(transitions: Sequence[Transition]) -> list[Transition]:
     """Return transitions with changes first, and the most frequent ones first among these."""
     return sorted(
-        transitions, key=lambda one: (one[0] == one[1], -one[2], str(one[0]), str(one[1]))
+        transitions,
+        key=lambda transition: (
+            transition[0] == transition[1],
+            -transition[2],
+            str(transition[0]),
+            str(transition[1]),
+        ),
     )

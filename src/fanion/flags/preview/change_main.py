@@ -54,37 +54,37 @@ async def compute(records: Records, question: Question) -> Result:
     else:
         total = await pages.count_groups(question.project_id, index)
     is_exact = total <= question.exact_max
-    most = None if is_exact else question.sample
-    subjects = _persons(pages, question, count, most)
+    subjects_max = None if is_exact else question.sample
+    subjects = _persons(pages, question, count, subjects_max)
     if index is not None:
         names = saved.flag_set or unsaved.flag_set
         name = "" if names is None else names.group_types.get(index, "")
-        subjects = _groups(pages, question, index, name, most)
-    async for some in subjects:
-        count.add(some)
+        subjects = _groups(pages, question, index, name, subjects_max)
+    async for subjects_page in subjects:
+        count.add(subjects_page)
         await asyncio.sleep(0)
     evaluated = count.evaluated
     return Result(evaluated if is_exact else total, evaluated, count.transitions())
 
 
 async def _persons(
-    pages: SubjectPages, question: Question, count: TransitionCount, most: int | None
+    pages: SubjectPages, question: Question, count: TransitionCount, persons_max: int | None
 ) -> AsyncGenerator[Sequence[Subject]]:
-    async for some in pages.persons(question.project_id, count.reads, most):
-        yield [one.subject for one in some]
+    async for page in pages.persons(question.project_id, count.reads, persons_max):
+        yield [person.subject for person in page]
 
 
 async def _groups(
-    pages: SubjectPages, question: Question, index: int, name: str, most: int | None
+    pages: SubjectPages, question: Question, index: int, name: str, groups_max: int | None
 ) -> AsyncGenerator[Sequence[Subject]]:
     project_id = question.project_id
-    if most is None:
-        found = pages.groups(project_id, index, name)
+    if groups_max is None:
+        group_pages = pages.groups(project_id, index, name)
     else:
-        keys = await pages.sample_groups(project_id, index, most)
-        found = pages.groups_of(project_id, index, name, keys)
-    async for some in found:
-        yield some
+        keys = await pages.sample_groups(project_id, index, groups_max)
+        group_pages = pages.groups_of(project_id, index, name, keys)
+    async for page in group_pages:
+        yield page
 
 
 class _Process:

@@ -20,7 +20,7 @@ def question_of(project_id: int, flag: UnsavedFlag, now: datetime) -> Question:
         Invalid: One version is evaluated for persons and the other for groups, or for groups of
             another type.
     """
-    rows = [one.row for one in (flag.saved, flag.unsaved) if one.row is not None]
+    rows = [version.row for version in (flag.saved, flag.unsaved) if version.row is not None]
     # A flag that is off has the same value for persons and for groups.
     indexes = set(_indexes(row for row in rows if row.active)) or set(_indexes(iter(rows)))
     if len(indexes) > 1:

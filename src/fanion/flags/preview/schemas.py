@@ -170,13 +170,13 @@ class UnsavedReasons(Struct, kw_only=True):
     unsaved: Annotated[ExplainedFlag | None, Meta(description="Null when it would be deleted.")]
 
 
-def explained_flag(row: FlagRow, found: Explanation) -> ExplainedFlag:
+def explained_flag(row: FlagRow, explanation: Explanation) -> ExplainedFlag:
     """Return the explanation of a flag.
 
     Args:
-        found: The explanation of the flag as if it were active.
+        explanation: The explanation of the flag as if it were active.
     """
-    decision = found.decision if row.active else DISABLED
+    decision = explanation.decision if row.active else DISABLED
     return ExplainedFlag(
         key=row.key,
         active=row.active,
@@ -184,11 +184,11 @@ def explained_flag(row: FlagRow, found: Explanation) -> ExplainedFlag:
         payload=None if decision is None else decision.payload,
         reason=None if decision is None else decision.reason.value,
         condition_index=None if decision is None else decision.condition_index,
-        problem=found.problem,
-        bucket=_bucket(found),
-        super_condition=None if found.early is None else _condition(found.early),
-        is_held_out=found.is_held_out,
-        conditions=[_condition(one) for one in found.conditions],
+        problem=explanation.problem,
+        bucket=_bucket(explanation),
+        super_condition=None if explanation.early is None else _condition(explanation.early),
+        is_held_out=explanation.is_held_out,
+        conditions=[_condition(condition) for condition in explanation.conditions],
     )
 
 
@@ -196,8 +196,8 @@ def _value(decision: Decision | None) -> bool | str | None:
     return None if decision is None else decision.value
 
 
-def _bucket(found: Explanation) -> Bucket | None:
-    buckets = found.buckets
+def _bucket(explanation: Explanation) -> Bucket | None:
+    buckets = explanation.buckets
     if buckets is None:
         return None
     return Bucket(
@@ -208,34 +208,34 @@ def _bucket(found: Explanation) -> Bucket | None:
     )
 
 
-def _condition(one: ExplainedCondition) -> EvaluatedCondition:
+def _condition(explained: ExplainedCondition) -> EvaluatedCondition:
     return EvaluatedCondition(
-        index=one.place,
-        position=one.position,
-        is_reached=one.is_reached,
-        value=_value(one.decision),
-        reason=None if one.decision is None else one.decision.reason.value,
-        rollout_percentage=one.condition.rollout_percentage,
-        variant=one.condition.variant,
-        properties=[_compared(leaf) for leaf in one.leaves],
+        index=explained.index,
+        position=explained.position,
+        is_reached=explained.is_reached,
+        value=_value(explained.decision),
+        reason=None if explained.decision is None else explained.decision.reason.value,
+        rollout_percentage=explained.condition.rollout_percentage,
+        variant=explained.condition.variant,
+        properties=[_compared(leaf) for leaf in explained.leaves],
     )
 
 
-def _compared(one: ExplainedLeaf) -> ComparedProperty:
-    key, kind, operator = _names(one)
+def _compared(explained: ExplainedLeaf) -> ComparedProperty:
+    key, kind, operator = _names(explained)
     return ComparedProperty(
         key=key,
         type=kind,
         operator=operator,
-        is_set=one.is_set,
-        compared=_cut(one.compared),
-        source=one.source,
-        matches=one.matches,
+        is_set=explained.is_set,
+        compared=_cut(explained.compared),
+        source=explained.source,
+        matches=explained.matches,
     )
 
 
-def _names(one: ExplainedLeaf) -> tuple[str, str, str | None]:
-    leaf = one.leaf
+def _names(explained: ExplainedLeaf) -> tuple[str, str, str | None]:
+    leaf = explained.leaf
     if isinstance(leaf, InCohort):
         return str(leaf.cohort_id), "cohort", "not_in" if leaf.negation else "in"
     if isinstance(leaf, FlagIs):
@@ -288,23 +288,23 @@ class FlagReach(Struct, kw_only=True):
     conditions: Annotated[list[ReachedByCondition], Meta(description="Each of `groups`.")]
 
 
-def flag_reach(ladder: Ladder, found: LadderReach) -> FlagReach:
+def flag_reach(ladder: Ladder, reach: LadderReach) -> FlagReach:
     return FlagReach(
         exact=ladder.is_exact,
-        total_persons=found.total,
+        total_persons=reach.total,
         group_type_index=ladder.group_type_index,
-        super_groups=found.decided_early,
-        holdout_groups=found.held_out,
-        conditions=[_reached(one) for one in found.conditions],
+        super_groups=reach.decided_early,
+        holdout_groups=reach.held_out,
+        conditions=[_reached(condition) for condition in reach.conditions],
     )
 
 
-def _reached(one: ConditionReach) -> ReachedByCondition:
+def _reached(reach: ConditionReach) -> ReachedByCondition:
     return ReachedByCondition(
-        matches=one.matches,
-        already_taken=one.already_taken,
-        rolled_out=one.rolled_out,
-        never_reached=one.never_reached,
+        matches=reach.matches,
+        already_taken=reach.already_taken,
+        rolled_out=reach.rolled_out,
+        never_reached=reach.never_reached,
     )
 
 

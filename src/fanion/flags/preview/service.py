@@ -78,12 +78,12 @@ class FlagPreviews:
         request.principal.require_scope("person:read")
         if data.groups:
             request.principal.require_scope("group:read")
-        flag, asked = await self.unsaved(request, data), await self._subject(request, data)
+        flag, subject = await self.unsaved(request, data), await self._subject(request, data)
         project_id, now = request.project.id, request.app.state.now()
         return UnsavedReasons(
-            distinct_id=asked.distinct_id,
-            saved=await self._explained(project_id, flag.saved, asked, now),
-            unsaved=await self._explained(project_id, flag.unsaved, asked, now),
+            distinct_id=subject.distinct_id,
+            saved=await self._explained(project_id, flag.saved, subject, now),
+            unsaved=await self._explained(project_id, flag.unsaved, subject, now),
         )
 
     async def _subject(self, request: ManagementRequest, data: UnsavedEvaluation) -> Subject:
@@ -97,18 +97,18 @@ class FlagPreviews:
         )
 
     async def _explained(
-        self, project_id: int, version: storage.FlagVersion, asked: Subject, now: datetime
+        self, project_id: int, version: storage.FlagVersion, subject: Subject, now: datetime
     ) -> ExplainedFlag | None:
         row = version.row
         if row is None:
             return None
         flag_set = await asyncio.to_thread(_switched_on, row, version.around)
-        missing = needs(flag_set, asked, [row.key])
+        missing = needs(flag_set, subject, [row.key])
         if missing is not NOTHING:
-            read = await self.subjects.read(project_id, flag_set, asked, missing)
-            asked = replace(asked, **read)
-        found = await asyncio.to_thread(explain, flag_set, row.key, asked, now)
-        return explained_flag(row, found)
+            read = await self.subjects.read(project_id, flag_set, subject, missing)
+            subject = replace(subject, **read)
+        explanation = await asyncio.to_thread(explain, flag_set, row.key, subject, now)
+        return explained_flag(row, explanation)
 
     async def _distinct_id(self, request: ManagementRequest, data: UnsavedEvaluation) -> str:
         named = [
@@ -131,7 +131,7 @@ class FlagPreviews:
 def _switched_on(row: FlagRow, around: FlagDefinitions) -> FlagSet:
     """Compile the flag as if it were active; runs in a thread, as there may be many cohorts."""
     flags = [
-        dataclass_replace(one, active=True) if one.id == row.id else one for one in around.flags
+        dataclass_replace(flag, active=True) if flag.id == row.id else flag for flag in around.flags
     ]
     cohorts = map(compile_cohort, around.cohorts)
     return build_flag_set(map(compile_flag, flags), around.group_types, cohorts)
@@ -140,12 +140,12 @@ def _switched_on(row: FlagRow, around: FlagDefinitions) -> FlagSet:
 def _require_small(filters: object) -> None:
     groups = list(condition_sets(filters)) if isinstance(filters, dict) else []
     leaves = sum(len(objects_of(group.get("properties"))) for group, _ in groups)
-    for name, found, at_most in (
+    for name, count, at_most in (
         ("groups", len(groups), GROUPS_MAX),
         ("properties", leaves, PROPERTIES_MAX),
     ):
-        if found > at_most:
-            detail = f"Ensure there are at most {at_most} {name}, not {found}."
+        if count > at_most:
+            detail = f"Ensure there are at most {at_most} {name}, not {count}."
             raise Invalid(detail, attr="filters")
 
 

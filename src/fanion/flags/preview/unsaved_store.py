@@ -46,9 +46,9 @@ class UnsavedFlagStore:
         flag = None
         if isinstance(data.id, int):
             flag = await self._stored(project_id, data.id, data, access)
-        wanted = await asyncio.to_thread(partial(_columns, data, flag, now))
+        requested = await asyncio.to_thread(partial(_columns, data, flag, now))
         async with self.records.read() as connection:
-            return await connection.run_sync(check_unsaved, project_id, flag, wanted)
+            return await connection.run_sync(check_unsaved, project_id, flag, requested)
 
     async def _stored(
         self, project_id: int, flag_id: int, data: UnsavedFields, access: FlagAccess
@@ -67,8 +67,8 @@ class UnsavedFlagStore:
         Raises:
             Invalid: No person, or more than one, has the address.
         """
-        wanted = (_person.project_id == project_id, _person.email == email.lower())
-        rows = await self.records.fetch(_first_ids().where(*wanted).limit(2))
+        has_email = (_person.project_id == project_id, _person.email == email.lower())
+        rows = await self.records.fetch(_first_ids().where(*has_email).limit(2))
         if len(rows) > 1:
             raise Invalid(
                 "Several persons have this e-mail address. Give a person_id or a distinct_id.",
@@ -86,10 +86,10 @@ class UnsavedFlagStore:
         survivor = select(_override.new_person).where(
             _override.project_id == project_id, _override.old_person == person
         )
-        became = await self.records.fetch(survivor)
-        wanted = _person.uuid == (became[0].new_person if became else person)
+        overrides = await self.records.fetch(survivor)
+        is_person = _person.uuid == (overrides[0].new_person if overrides else person)
         rows = await self.records.fetch(
-            _first_ids().where(_person.project_id == project_id, wanted)
+            _first_ids().where(_person.project_id == project_id, is_person)
         )
         return _only(rows, "person_id", "No person has this id.")
 

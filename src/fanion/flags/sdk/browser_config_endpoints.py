@@ -57,13 +57,13 @@ class BrowserConfig:
             NotFound: The token is not valid.
         """
         token = await self._token(request)
-        found = {"config": _configuration(token), "siteApps": []}
+        config = {"config": _configuration(token), "siteApps": []}
         return (
             b"(function() {\n"
             b"  window._POSTHOG_REMOTE_CONFIG = window._POSTHOG_REMOTE_CONFIG || {};\n"
             b"  window._POSTHOG_REMOTE_CONFIG[%b] = %b;\n"
             b"})();\n"
-        ) % (_encode(token), _encode(found))
+        ) % (_encode(token), _encode(config))
 
     async def empty_list(self, request: Request) -> Response:
         """Answer with an empty list for a product that does not exist here.
@@ -81,12 +81,12 @@ class BrowserConfig:
 
     async def _token(self, request: Request) -> str:
         """Return the valid token in the path; on NotFound clients use their defaults."""
-        found = _TOKEN.match(request.path)
+        match = _TOKEN.match(request.path)
         try:
-            if found is None:
+            if match is None:
                 raise NotFound
-            await self.projects.by_token(found[1], request)
-            return found[1]  # clients look up their configuration by the token they sent
+            await self.projects.by_token(match[1], request)
+            return match[1]  # clients look up their configuration by the token they sent
         except InvalidApiKey:
             raise NotFound from None
 

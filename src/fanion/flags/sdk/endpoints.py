@@ -77,9 +77,9 @@ class DefinitionReaders:
         self, request: Request, query: Mapping[str, str], named: str
     ) -> tuple[Project, Grant]:
         """Return the project with a grant, for a stream that outlives the check of its key."""
-        key, place = _key(request, query)
+        key, key_source = _key(request, query)
         try:
-            project = await self._project(request, query, named, key, place)
+            project = await self._project(request, query, named, key, key_source)
         except RecordsUnavailable:
             raise Unavailable from None
         is_secret = request.user_id is None
@@ -106,9 +106,9 @@ class DefinitionReaders:
         return True
 
     async def _project(
-        self, request: Request, query: Mapping[str, str], named: str, key: str, place: str
+        self, request: Request, query: Mapping[str, str], named: str, key: str, key_source: str
     ) -> Project:
-        owner = await self.secret_keys.project_id(key, place, request)
+        owner = await self.secret_keys.project_id(key, key_source, request)
         if owner is not None:
             request.key_id = mask(key)
             named = str(owner) if named == CURRENT else named
@@ -117,7 +117,7 @@ class DefinitionReaders:
                 self.authentication.failures.denied_secret(request.key_id, request)
                 raise PermissionDenied("This key reads the flags of another project.")
             return project
-        principal = await self.authentication.authenticate(key, place, request)
+        principal = await self.authentication.authenticate(key, key_source, request)
         request.key_id, request.user_id = principal.credential, principal.user.id
         project = await self._wanted(request, query, named) or (
             await self.projects.current(principal) if named == CURRENT else None
@@ -210,13 +210,13 @@ class DefinitionEndpoints:
     async def _answer(self, request: Request, named: str = "@current", *, newer: bool) -> Response:
         query = parse_query(request.query)
         project = await self._readers.project(request, query, named)
-        found = await self._document(
+        document = await self._document(
             project.id, await self._built(project), "send_cohorts" in query, newer
         )
-        etag = (("etag", found.etag),)
-        if is_known_version(request.headers.get("if-none-match"), found.etag):
+        etag = (("etag", document.etag),)
+        if is_known_version(request.headers.get("if-none-match"), document.etag):
             return Response(304, b"", etag)
-        return Response(200, found.body, etag)
+        return Response(200, document.body, etag)
 
     async def _built(self, project: Project) -> CompiledFlags:
         try:

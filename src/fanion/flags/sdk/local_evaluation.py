@@ -163,22 +163,22 @@ def local_filters(flag_set: FlagSet, filters: Json, *, with_cohorts: bool) -> Js
 def local_cohorts(flag_set: FlagSet, filters: Iterable[Json]) -> dict[str, Json]:
     """Return the criteria of each dynamic cohort in the filters, by id, including nested ones."""
     sent: dict[str, Json] = {}
-    waiting = [cohort_id for each in filters for cohort_id in _cohort_ids(each)]
-    while waiting:
-        cohort_id = waiting.pop()
+    pending = [cohort_id for each in filters for cohort_id in _cohort_ids(each)]
+    while pending:
+        cohort_id = pending.pop()
         tree = _sendable(flag_set.cohorts, cohort_id)
         if tree is None or str(cohort_id) in sent:
             continue
         sent[str(cohort_id)] = _node_json(tree)
-        waiting.extend(leaf.cohort_id for leaf in leaves(tree) if isinstance(leaf, InCohort))
+        pending.extend(leaf.cohort_id for leaf in leaves(tree) if isinstance(leaf, InCohort))
     return sent
 
 
 def _cohort_ids(filters: Json) -> list[int]:
     groups = filters.get("groups")
     listed = groups if isinstance(groups, list) else []
-    found = (_cohort_leaf(leaf) for group in listed for leaf in _properties(group))
-    return [leaf.cohort_id for leaf in found if leaf is not None]
+    cohort_leaves = (_cohort_leaf(leaf) for group in listed for leaf in _properties(group))
+    return [leaf.cohort_id for leaf in cohort_leaves if leaf is not None]
 
 
 def _sendable(cohorts: ProjectCohorts, cohort_id: int) -> ConditionGroup | None:
@@ -215,8 +215,8 @@ def _expanded(groups: Sequence[dict[str, Any]], cohorts: ProjectCohorts) -> list
     if alternatives is None:
         return list(groups)
     written = [
-        {"properties": [_leaf_json(each) for each in one], "rollout_percentage": percentage}
-        for one in alternatives
+        {"properties": [_leaf_json(each) for each in alternative], "rollout_percentage": percentage}
+        for alternative in alternatives
     ]
     return [*(group for group in groups if group is not asking[0]), *written]
 
@@ -251,11 +251,11 @@ def _with_stored_ids(group: dict[str, Any]) -> dict[str, Any]:
     properties = _properties(group)
     if not any(map(names_distinct_ids, properties)):
         return group
-    found = [
+    converted = [
         {**leaf, "value": with_stored_ids(leaf.get("value"))} if names_distinct_ids(leaf) else leaf
         for leaf in properties
     ]
-    return {**group, "properties": found}
+    return {**group, "properties": converted}
 
 
 def _with_chains(group: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
@@ -278,8 +278,12 @@ def _with_chain(leaf: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
 
 
 def _properties(group: Any) -> list[dict[str, Any]]:
-    found = group.get("properties") if isinstance(group, dict) else None
-    return [leaf for leaf in found if isinstance(leaf, dict)] if isinstance(found, list) else []
+    properties = group.get("properties") if isinstance(group, dict) else None
+    return (
+        [leaf for leaf in properties if isinstance(leaf, dict)]
+        if isinstance(properties, list)
+        else []
+    )
 
 
 def _cohort_leaf(raw: dict[str, Any]) -> InCohort | None:
@@ -299,13 +303,13 @@ def _node_json(node: Node) -> Json:
 def _leaf_json(leaf: Leaf) -> Json:
     """Return a leaf without empty keys; a property without a type is the person's."""
     if isinstance(leaf, InCohort):
-        found: dict[str, Any] = {"key": "id", "type": "cohort", "value": leaf.cohort_id}
+        fields: dict[str, Any] = {"key": "id", "type": "cohort", "value": leaf.cohort_id}
     elif isinstance(leaf, Property):
         value = list(leaf.value) if isinstance(leaf.value, tuple) else leaf.value
         kind = "person" if leaf.type == "event" else leaf.type
-        found = {"key": leaf.key, "type": kind, "value": value, "operator": leaf.operator}
+        fields = {"key": leaf.key, "type": kind, "value": value, "operator": leaf.operator}
     else:
         raise TypeError("only properties and cohorts are sent")
     if leaf.negation:
-        found["negation"] = True
-    return {key: value for key, value in found.items() if value is not None}
+        fields["negation"] = True
+    return {key: value for key, value in fields.items() if value is not None}

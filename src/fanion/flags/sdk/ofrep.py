@@ -110,7 +110,9 @@ def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[s
 
 def bulk_answer(flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
     """Return the body for all flags; flags that cannot be computed are individual failures."""
-    flags = [success(flag_set.flags[key], found) for key, found in evaluation.decisions.items()]
+    flags = [
+        success(flag_set.flags[key], decision) for key, decision in evaluation.decisions.items()
+    ]
     failed = [
         failure(ErrorCode.GENERAL, "The flag cannot be computed now.", key)
         for key in sorted(evaluation.failed)
@@ -159,22 +161,22 @@ def _match_reason(condition: Condition, *, splits: bool) -> str:
 
 def _metadata(flag: Flag, decision: Decision) -> dict[str, Any]:
     """Return the metadata, which the protocol limits to booleans, strings and numbers."""
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "id": flag.id,
         "version": flag.version,
         "reason": decision.reason.value,
     }
     if decision.condition_index is not None:
-        found["conditionIndex"] = decision.condition_index
+        metadata["conditionIndex"] = decision.condition_index
     if decision.payload is not None:
-        found["payload"] = payload_text(decision.payload)
-    return found
+        metadata["payload"] = payload_text(decision.payload)
+    return metadata
 
 
 def _object(context: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = context.get(name)
-    if found is None or found == []:  # PHP clients encode an empty object as a list
+    value = context.get(name)
+    if value is None or value == []:  # PHP clients encode an empty object as a list
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise OfrepError(400, ErrorCode.INVALID_CONTEXT, f"{name} must be an object.")
-    return found
+    return value

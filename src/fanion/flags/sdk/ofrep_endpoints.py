@@ -68,11 +68,11 @@ class OfrepEndpoints:
         def body() -> EtagDocument:
             return etagged(_encode(bulk_answer(built.flag_set, evaluation)))
 
-        found = await run_offloaded(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
-        etag = (("etag", found.etag),)
-        if is_known_version(request.headers.get("if-none-match"), found.etag):
+        document = await run_offloaded(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
+        etag = (("etag", document.etag),)
+        if is_known_version(request.headers.get("if-none-match"), document.etag):
             return Response(304, b"", etag)
-        return Response(200, found.body, etag)
+        return Response(200, document.body, etag)
 
     async def _project(self, request: Request) -> Project:
         headers = request.headers
@@ -94,12 +94,12 @@ class OfrepEndpoints:
         await request.read(self.body_bytes_max)
         form = _or_parse_error(partial(self._decode, decode_small, request))
         if form is not None:
-            asked = read_context(_or_parse_error(partial(loads, form.json)), keys)
-            return await self.evaluator.answer(project.id, asked, with_inactive=True)
+            flag_request = read_context(_or_parse_error(partial(loads, form.json)), keys)
+            return await self.evaluator.answer(project.id, flag_request, with_inactive=True)
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             await room.grow(DECODED_BYTES_MAX)
-            asked = await room.run(partial(self._read_large, request, keys))
-            return await self.evaluator.answer(project.id, asked, with_inactive=True)
+            flag_request = await room.run(partial(self._read_large, request, keys))
+            return await self.evaluator.answer(project.id, flag_request, with_inactive=True)
 
     def _read_large(self, request: Request, keys: tuple[str, ...] | None) -> FlagRequest:
         form = _or_parse_error(partial(self._decode, decode_body, request))

@@ -119,7 +119,7 @@ def change_flag(
     connection: Connection,
     author: Author,
     flag: StoredFlag,
-    wanted: Mapping[str, Any],
+    requested: Mapping[str, Any],
     *,
     alone: bool = True,
 ) -> StoredFlag:
@@ -127,7 +127,7 @@ def change_flag(
 
     Args:
         flag: Locked, so that concurrent changes decide on each other's outcome.
-        wanted: Values by column.
+        requested: Values by column.
         alone: Whether flags must be computable afterwards. If several changes in one transaction
             need each other, the caller is responsible for that.
 
@@ -135,14 +135,16 @@ def change_flag(
         Invalid: The flag would not be valid.
     """
     project_id, flag_id, row = author.project_id, flag.definition.id, columns_of(flag)
-    values = changed_values(row, wanted)
+    values = changed_values(row, requested)
     if not values:
         return flag
     require_references(connection, project_id, flag, values)
     if "key" in values:
         _free_key(connection, project_id, values["key"])
-    one = (_flag.project_id == project_id) & (_flag.id == flag_id)
-    connection.execute(update(feature_flags).where(one).values(version=_flag.version + 1, **values))
+    is_flag = (_flag.project_id == project_id) & (_flag.id == flag_id)
+    connection.execute(
+        update(feature_flags).where(is_flag).values(version=_flag.version + 1, **values)
+    )
     if values.get("deleted"):
         _cancel_scheduled_changes(connection, flag_id)
     changed = {**row, **values}
@@ -156,13 +158,13 @@ def change_flag(
     return _get(connection, project_id, flag_id)
 
 
-def changed_values(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+def changed_values(row: Mapping[str, Any], requested: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that a change sets to another value.
 
     Args:
         row: From `columns_of`.
     """
-    return {name: value for name, value in wanted.items() if _differ(row[name], value)}
+    return {name: value for name, value in requested.items() if _differ(row[name], value)}
 
 
 def require_references(
@@ -311,6 +313,6 @@ def _free_key(connection: Connection, project_id: int, key: str) -> None:
     )
 
 
-def _differ(stored: object, wanted: object) -> bool:
+def _differ(stored: object, requested: object) -> bool:
     """Return whether two values differ as JSON: True is not 1, and the order of keys counts."""
-    return _encode(stored) != _encode(wanted)
+    return _encode(stored) != _encode(requested)

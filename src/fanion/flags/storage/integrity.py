@@ -76,14 +76,14 @@ def _depends(rules: Rules) -> bool:
 def _require_others(connection: Connection, row: Mapping[str, Any], former_key: str) -> None:
     others = live_flags(row["project_id"]).where(_flag.id != row["id"])
     naming = others.where(cast(_flag.filters, Text).like('%"flag"%'))
-    found = [FlagRow(*one) for one in connection.execute(naming)]
-    if not found:
+    rows = [FlagRow(*columns) for columns in connection.execute(naming)]
+    if not rows:
         return
     # Another flag may have the former key, or a key that looks like this flag's id.
     namesakes = others.where(_flag.key.in_([former_key, str(row["id"])]))
-    found += [FlagRow(*one) for one in connection.execute(namesakes)]
-    found += [] if row["deleted"] else [flag_row(row)]
-    definitions = FlagDefinitions(list({one.id: one for one in found}.values()))
+    rows += [FlagRow(*columns) for columns in connection.execute(namesakes)]
+    rows += [] if row["deleted"] else [flag_row(row)]
+    definitions = FlagDefinitions(list({flag.id: flag for flag in rows}.values()))
     broken = broken_dependents(row["id"], former_key, definitions)
     if broken:
         what = "delete this feature flag" if row["deleted"] else "change the key of this flag"

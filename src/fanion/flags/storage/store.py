@@ -171,23 +171,23 @@ def definitions_around(
     """
     flags = [] if row is None else _with_dependencies(connection, project_id, row)
     version = flag_version(connection, project_id)
-    if any(_names_cohort(compile_flag(one)) for one in flags):
+    if any(_names_cohort(compile_flag(flag)) for flag in flags):
         return with_references(connection, project_id, flags, version)
     return FlagDefinitions(flags, _group_types(connection, project_id), (), version)
 
 
 def _with_dependencies(connection: Connection, project_id: int, row: FlagRow) -> list[FlagRow]:
-    found = {row.id: row}
+    rows = {row.id: row}
     known: set[str] = {str(row.id)}
-    waiting = _flags_named(row)
-    while names := waiting - known:
+    pending = _flags_named(row)
+    while names := pending - known:
         known |= names
-        waiting = set()
+        pending = set()
         for other in _flags_called(connection, project_id, sorted(names)):
-            if other.id not in found:
-                found[other.id] = other
-                waiting |= _flags_named(other)
-    return list(found.values())
+            if other.id not in rows:
+                rows[other.id] = other
+                pending |= _flags_named(other)
+    return list(rows.values())
 
 
 def _flags_called(
@@ -199,11 +199,11 @@ def _flags_called(
         names: Keys, or ids in decimal.
     """
     for start in range(0, len(names), READ_IDS_MAX):
-        some = names[start : start + READ_IDS_MAX]
-        ids = [number for number in map(object_id, some) if number is not None]
-        called = _flag.key.in_(some) | _flag.id.in_(ids)
-        for one in connection.execute(live_flags(project_id).where(called)):
-            yield FlagRow(*one)
+        batch = names[start : start + READ_IDS_MAX]
+        ids = [number for number in map(object_id, batch) if number is not None]
+        called = _flag.key.in_(batch) | _flag.id.in_(ids)
+        for columns in connection.execute(live_flags(project_id).where(called)):
+            yield FlagRow(*columns)
 
 
 def _flags_named(row: FlagRow) -> set[str]:
@@ -226,11 +226,11 @@ def cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
     """Return the project's cohorts, without deleted ones."""
     return [
         CohortRow(
-            one.id,
-            None if one.is_static else one.effective_filters.get("properties"),
-            one.is_static,
+            cohort.id,
+            None if cohort.is_static else cohort.effective_filters.get("properties"),
+            cohort.is_static,
         )
-        for one in live_criteria(connection, project_id)
+        for cohort in live_criteria(connection, project_id)
     ]
 
 
@@ -245,7 +245,7 @@ class FlagStore:
     ) -> tuple[Sequence[StoredFlag], int]:
         """Return a page of flags that are not deleted, newest first, and their total number."""
         not_deleted = (_flag.project_id == project_id) & _flag.deleted.is_(False)
-        rows = (
+        statement = (
             flag_rows()
             .where(not_deleted)
             .order_by(_flag.created_at.desc(), _flag.id.desc())
@@ -256,8 +256,8 @@ class FlagStore:
             total = await connection.scalar(
                 select(func.count()).select_from(feature_flags).where(not_deleted)
             )
-            found = await connection.execute(rows)
-            return [stored_flag(row) for row in found], total or 0
+            rows = await connection.execute(statement)
+            return [stored_flag(row) for row in rows], total or 0
 
     async def find(
         self, project_id: int, query: FlagQuery, now: datetime, limit: int, offset: int
@@ -269,8 +269,8 @@ class FlagStore:
         live = select(*columns).where(_flag.project_id == project_id, _flag.deleted.is_(False))
         async with self.records.read() as connection:
             ids = query.choose(map(_candidate, await connection.execute(live)), now)
-            wanted = ids[offset : offset + limit]
-            return await connection.run_sync(_in_order, wanted), len(ids)
+            page_ids = ids[offset : offset + limit]
+            return await connection.run_sync(_in_order, page_ids), len(ids)
 
     async def get(self, project_id: int, flag_id: int) -> StoredFlag | None:
         """Return a flag, even if it is deleted."""
@@ -305,12 +305,12 @@ class FlagStore:
 
 
 def _in_order(connection: Connection, ids: Sequence[int]) -> Sequence[StoredFlag]:
-    found = {}
+    flags = {}
     for start in range(0, len(ids), READ_IDS_MAX):
-        some = ids[start : start + READ_IDS_MAX]
-        for row in connection.execute(flag_rows().where(_flag.id.in_(some))):
-            found[row.id] = stored_flag(row)
-    return [found[flag_id] for flag_id in ids]
+        batch = ids[start : start + READ_IDS_MAX]
+        for row in connection.execute(flag_rows().where(_flag.id.in_(batch))):
+            flags[row.id] = stored_flag(row)
+    return [flags[flag_id] for flag_id in ids]
 
 
 def _candidate(row: Row[Any]) -> Candidate:

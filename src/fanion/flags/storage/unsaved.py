@@ -53,19 +53,19 @@ class UnsavedFlag:
 
 
 def check_unsaved(
-    connection: Connection, project_id: int, flag: StoredFlag | None, wanted: Mapping[str, Any]
+    connection: Connection, project_id: int, flag: StoredFlag | None, requested: Mapping[str, Any]
 ) -> UnsavedFlag:
     """Validate a change as a save would, and return both versions of the flag.
 
     Args:
         flag: The stored flag; None for a new one.
-        wanted: By column, as for `create_flag` and `change_flag`.
+        requested: By column, as for `create_flag` and `change_flag`.
 
     Raises:
         Invalid: The save would fail.
     """
     stored = {} if flag is None else columns_of(flag)
-    values = dict(wanted) if flag is None else changed_values(stored, wanted)
+    values = dict(requested) if flag is None else changed_values(stored, requested)
     row = {"id": NEW_FLAG_ID, **stored, **values, "project_id": project_id}
     require_references(connection, project_id, flag, values)
     if "key" in values and _is_taken(connection, row):

@@ -110,21 +110,21 @@ def _days(bounds: tuple[str, str | None], zone: ZoneInfo, now: datetime) -> list
     since, until = parse_bound(bounds[0], "date_from"), parse_bound(bounds[1], "date_to")
     if since.is_all:
         raise Invalid("Invalid date: all", attr="date_from")
-    found = cut(resolve(since, until, "day", RangeClock(now, zone)), "day", zone).days
-    if len(found) > DAYS_MAX:
+    days = cut(resolve(since, until, "day", RangeClock(now, zone)), "day", zone).days
+    if len(days) > DAYS_MAX:
         raise Invalid(
-            f"Ensure there are at most {DAYS_MAX} days, not {len(found)}.", attr="date_from"
+            f"Ensure there are at most {DAYS_MAX} days, not {len(days)}.", attr="date_from"
         )
-    return [date.fromisoformat(day) for day in found]
+    return [date.fromisoformat(day) for day in days]
 
 
 def _by_value(rows: Iterable[Evaluated], days: list[date]) -> list[ByValue]:
-    found: dict[str, dict[date, int]] = {}
+    by_value: dict[str, dict[date, int]] = {}
     for row in rows:
-        found.setdefault(row.value, {})[row.day] = row.evaluations
+        by_value.setdefault(row.value, {})[row.day] = row.evaluations
     entries = [
         ByValue(value=value, count=sum(by_day.values()), data=[by_day.get(d, 0) for d in days])
-        for value, by_day in found.items()
+        for value, by_day in by_value.items()
     ]
     return sorted(entries, key=lambda entry: (-entry.count, entry.value))
 

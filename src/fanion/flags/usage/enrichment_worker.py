@@ -88,9 +88,9 @@ class Enrichment:
 
     async def _seen(self, project_id: int, keys: Sequence[str]) -> Sequence[str]:
         since = micros(self.now() - LOOKBACK)
-        asked = {"project_id": project_id, "since": since, "keys": list(keys)}
-        found = await self.events.ask(SEEN, asked, SECONDS_MAX, estimated=False)
-        return found.columns[0] if found.columns else ()
+        parameters = {"project_id": project_id, "since": since, "keys": list(keys)}
+        result = await self.events.ask(SEEN, parameters, SECONDS_MAX, estimated=False)
+        return result.columns[0] if result.columns else ()
 
 
 def _mark(connection: Connection, creator: Creator, key: str) -> int:
@@ -99,10 +99,10 @@ def _mark(connection: Connection, creator: Creator, key: str) -> int:
     Evaluation and editors of the flag read nothing of this, so its version stays and no activity is
     recorded.
     """
-    one = update(feature_flags).where(
+    statement = update(feature_flags).where(
         _flag.project_id == creator.project_id, _flag.key == key, _plain
     )
-    marked = one.values(has_enriched_analytics=True).returning(_flag.id)
+    marked = statement.values(has_enriched_analytics=True).returning(_flag.id)
     flag_id = connection.execute(marked).scalar_one_or_none()
     if flag_id is None:
         return 0

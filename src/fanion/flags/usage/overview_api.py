@@ -64,22 +64,22 @@ class FlagsOverviews:
         evaluations = await self.overview.evaluations(project.id, days)
         changes = await self.overview.last_changes(project.id)
         last = await self.usage.last_evaluated(project.id, now)
-        found: list[FlagOverview] = []
+        overviews: list[FlagOverview] = []
         for flag in flags:
             row, change = flag.definition, changes.get(flag.definition.id)
-            asked = last.get(row.key)
-            found.append(
+            evaluated_at = last.get(row.key)
+            overviews.append(
                 FlagOverview(
                     id=row.id,
                     calls=_daily(calls, row.key, days),
                     evaluations=_daily(evaluations, row.key, days),
-                    last_evaluated_at=asked,
-                    stale_reason=stale_reason(row, flag.created_at, asked, now, STALE_DAYS),
+                    last_evaluated_at=evaluated_at,
+                    stale_reason=stale_reason(row, flag.created_at, evaluated_at, now, STALE_DAYS),
                     changed_at=None if change is None else change.changed_at,
                     changed_by=_author(change),
                 )
             )
-        return FlagsOverview(days=[day.isoformat() for day in days], flags=found)
+        return FlagsOverview(days=[day.isoformat() for day in days], flags=overviews)
 
 
 class FlagsOverviewApi(Controller):

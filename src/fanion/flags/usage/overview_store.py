@@ -64,14 +64,14 @@ class OverviewStore:
             days: Consecutive days up to today.
         """
         since = datetime.combine(days[0], time.min, zone)
-        asked = {
+        parameters = {
             "project_id": project_id,
             "zone": zone.key,
             "since": int(since.timestamp()) * 1_000_000,
         }
         async with self.events.turn(project_id):
-            found = await self.events.ask(CALLS, asked, SECONDS_MAX, estimated=False)
-        rows = zip(*found.columns, strict=True)
+            result = await self.events.ask(CALLS, parameters, SECONDS_MAX, estimated=False)
+        rows = zip(*result.columns, strict=True)
         return {(flag, day): calls for flag, day, calls in rows if flag}
 
     async def evaluations(self, project_id: int, days: Sequence[date]) -> Daily:

@@ -82,11 +82,11 @@ class UsageStore:
         Args:
             key: The only flag to look for; None for all.
         """
-        found = await self._last_answered(project_id, key)
+        last = await self._last_answered(project_id, key)
         for flag, called in await self._last_called(project_id, now, key):
-            known = found.get(flag)
-            found[flag] = called if known is None else max(known, called)
-        return found
+            known = last.get(flag)
+            last[flag] = called if known is None else max(known, called)
+        return last
 
     async def _last_answered(self, project_id: int, key: str | None) -> dict[str, datetime]:
         statement = select(_row.flag_key, func.max(_row.last_at).label("last_at")).where(
@@ -101,15 +101,15 @@ class UsageStore:
         self, project_id: int, now: datetime, key: str | None
     ) -> list[tuple[str, datetime]]:
         since = now - timedelta(days=KEPT_DAYS)
-        asked = {
+        parameters = {
             "project_id": project_id,
             "since": int(since.timestamp()) * 1_000_000,
             "any_flag": key is None,
             "flag": key or "",
         }
         async with self.events.turn(project_id):
-            found = await self.events.ask(LAST_CALLED, asked, SECONDS_MAX, estimated=False)
-        rows = zip(*found.columns, strict=True)
+            result = await self.events.ask(LAST_CALLED, parameters, SECONDS_MAX, estimated=False)
+        rows = zip(*result.columns, strict=True)
         # A client's clock may be ahead.
         return [(flag, min(_aware(called), now)) for flag, called in rows if flag]
 

@@ -60,25 +60,25 @@ class StoredParts:
 def condition_sets(filters: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield every condition set with its path, in the form of `attr`."""
     for name in SET_LISTS:
-        for place, group in enumerate(objects_of(filters.get(name))):
-            yield group, f"filters__{name}__{place}"
+        for index, group in enumerate(objects_of(filters.get(name))):
+            yield group, f"filters__{name}__{index}"
 
 
 def conditions(group: Mapping[str, Any], at: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    for place, leaf in enumerate(objects_of(group.get("properties"))):
-        yield leaf, f"{at}__properties__{place}"
+    for index, leaf in enumerate(objects_of(group.get("properties"))):
+        yield leaf, f"{at}__properties__{index}"
 
 
 def objects_of(value: object) -> list[dict[str, Any]]:
     """Return the list if it contains only objects, else an empty one."""
-    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return value
     return []
 
 
-def same(one: object, other: object) -> bool:
+def same(value: object, other: object) -> bool:
     """Return whether two values are equal as JSON: True is not 1, and key order does not count."""
-    return _encode(one) == _encode(other)
+    return _encode(value) == _encode(other)
 
 
 def _parts(filters: Mapping[str, Any]) -> Iterator[Any]:
@@ -152,9 +152,9 @@ def _check_names(filters: Mapping[str, Any], before: StoredParts) -> None:
     for group, at in condition_sets(filters):
         if not before.has(group):
             require_known(group, posthog_fields.OF_GROUP, at)
-            for leaf, place in conditions(group, at):
+            for leaf, leaf_at in conditions(group, at):
                 if not before.has(leaf):
-                    require_known(leaf, posthog_fields.OF_PROPERTY, place)
+                    require_known(leaf, posthog_fields.OF_PROPERTY, leaf_at)
     multivariate = filters.get("multivariate")
     if isinstance(multivariate, dict) and not before.has_entry("multivariate", multivariate):
         require_known(multivariate, posthog_fields.OF_MULTIVARIATE, "filters__multivariate")
@@ -195,13 +195,13 @@ def with_enrollment_of(former: str, key: str, filters: Mapping[str, Any]) -> dic
 
 def cohort_ids(filters: Mapping[str, Any]) -> set[int]:
     """Return the cohorts that conditions name directly, ignoring values that are not ids."""
-    found = set()
+    ids = set()
     for group, at in condition_sets(filters):
         for leaf, _ in conditions(group, at):
             number = read_cohort_id(leaf.get("value")) if leaf.get("type") == "cohort" else None
             if number is not None:
-                found.add(number)
-    return found
+                ids.add(number)
+    return ids
 
 
 def require_cohorts(ids: Collection[int], exists: Callable[[int], bool]) -> None:
@@ -241,12 +241,12 @@ def _check_groups(
     index = filters.get("aggregation_group_type_index")
     same_index = before.is_unchanged("aggregation_group_type_index", filters)
     for name in SET_LISTS:
-        for place, group in enumerate(_sets(filters, name)):
+        for position, group in enumerate(_sets(filters, name)):
             if not (same_index and before.has(group)):
-                _check_set(group, index, f"filters__{name}__{place}")
+                _check_set(group, index, f"filters__{name}__{position}")
                 for number, leaf in enumerate(_properties(group)):
                     if not (same_index and before.has(leaf)):
-                        at = f"filters__{name}__{place}__properties__{number}"
+                        at = f"filters__{name}__{position}__properties__{number}"
                         check_condition(leaf, index, at)
     keys = [variant.get("key") for variant in variants]
     same_variants = before.is_unchanged("multivariate", filters)
@@ -299,16 +299,16 @@ def check_variants(filters: Mapping[str, Any], before: StoredParts) -> Sequence[
         raise _invalid("Filters are not valid (multivariate must hold a list of variants)")
     if before.has_entry("multivariate", multivariate):
         return variants
-    for place, variant in enumerate(variants):
+    for index, variant in enumerate(variants):
         if not before.has(variant):
-            _check_variant(variant, f"filters__multivariate__variants__{place}")
+            _check_variant(variant, f"filters__multivariate__variants__{index}")
     if variants and _total(variants) != 100:
         raise Invalid("Invalid variant definitions: Variant rollout percentages must sum to 100.")
     seen: set[str] = set()
-    for place, variant in enumerate(variants):
+    for index, variant in enumerate(variants):
         key = variant["key"]
         if key in seen:
-            at = f"filters__multivariate__variants__{place}__key"
+            at = f"filters__multivariate__variants__{index}__key"
             raise Invalid(f'There is another variant with the key "{shortened(key)}".', attr=at)
         seen.add(key)
     return variants
