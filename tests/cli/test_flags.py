@@ -42,7 +42,7 @@ async def flags_of(copy: OfflineFlagStore) -> dict[str, list[str]]:
     """Return the keys of each project's flags, by the project's key."""
     found = {}
     for project in await copy.projects():
-        flags = await copy.get(project.id)
+        flags = await copy.get_copy(project.id)
         assert flags is not None
         found[project.api_token] = [one.key for one in flags.definitions.flags]
     return found

@@ -268,7 +268,7 @@ async def test_a_poll_costs_one_row_however_many_projects_there_are(
     for project in (await ProjectStore(records).page([organization], PROJECTS, 0))[0]:
         projects.restore(project)
     for project in list(projects.known.values())[:FLAG_SETS]:
-        await flag_sets.of(project.id)
+        await flag_sets.flag_set_of(project.id)
     loads = {FeedTopic.PROJECT: projects.refresh, FeedTopic.FLAGS: flag_sets.catch_up}
     feed = ChangeFeed(records, loads)
     everything = await _ran(feed, statements)

@@ -43,7 +43,7 @@ class Held:
             raise RecordsUnavailable("down")
         return definitions(version)
 
-    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
+    async def flag_versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
         if self.is_down:
             raise RecordsUnavailable("down")
         return {PROJECT: self.version}
@@ -55,7 +55,7 @@ def definitions(version: int) -> FlagDefinitions:
 
 
 async def keys(flag_sets: FlagSets) -> list[str]:
-    return list((await flag_sets.of(PROJECT)).flags)
+    return list((await flag_sets.flag_set_of(PROJECT)).flags)
 
 
 def without_waiting(answer: Coroutine[Any, Any, T]) -> T:
@@ -241,7 +241,7 @@ async def test_flags_are_as_old_as_the_last_poll_or_as_the_copy(
 
 async def test_flags_are_current_once_they_were_read_again(store: Held, tmp_path: Path) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
-    stored.put(PROJECT, definitions(1))
+    stored.put_definitions(PROJECT, definitions(1))
     store.is_down = True
     flag_sets = FlagSets(store, stored)
     await keys(flag_sets)
@@ -258,12 +258,12 @@ async def test_flags_are_current_once_they_were_read_again(store: Held, tmp_path
 async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
-        stored.put(number, definitions(number))
+        stored.put_definitions(number, definitions(number))
     await stored.write(known)
 
     later = OfflineFlagStore(tmp_path / "kept.db")
 
-    copy = await later.get(PROJECT)
+    copy = await later.get_copy(PROJECT)
     assert copy is not None
     found = copy.definitions
     assert list(found.flags) == list(definitions(PROJECT).flags)
@@ -272,7 +272,7 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     assert found.version == PROJECT
     assert await later.project("phc_8") == project(8)
     assert await later.projects() == [project(PROJECT), project(8)]
-    assert await later.get(9) is None
+    assert await later.get_copy(9) is None
     assert await later.project("phc_none") is None
     assert (tmp_path / "kept.db").stat().st_mode & 0o077 == 0
 
@@ -280,7 +280,7 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
 async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: Path) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
-        stored.put(number, definitions(number))
+        stored.put_definitions(number, definitions(number))
     await stored.write(known)
     former = FormerToken(f"phc_{PROJECT}", datetime(2024, 3, 2, tzinfo=UTC))
     changed = replace(project(), api_token="phc_new", former_tokens=(former,))
@@ -304,13 +304,13 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
 async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
 
-    stored.put(PROJECT, definitions(1))
+    stored.put_definitions(PROJECT, definitions(1))
     await stored.write(known)
-    stored.put(PROJECT, definitions(2))
-    stored.put(PROJECT, definitions(3))
-    before_it_is_written = await stored.get(PROJECT)
+    stored.put_definitions(PROJECT, definitions(2))
+    stored.put_definitions(PROJECT, definitions(3))
+    before_it_is_written = await stored.get_copy(PROJECT)
     await stored.write(known)
-    found = await OfflineFlagStore(tmp_path / "kept.db").get(PROJECT)
+    found = await OfflineFlagStore(tmp_path / "kept.db").get_copy(PROJECT)
 
     assert before_it_is_written is not None and before_it_is_written.definitions.version == 3
     assert found is not None and found.definitions.version == 3
@@ -325,7 +325,7 @@ async def test_a_broken_file_counts_as_empty_and_is_replaced(
     stored = OfflineFlagStore(path)
 
     assert await stored.projects() == []
-    stored.put(PROJECT, definitions(1))
+    stored.put_definitions(PROJECT, definitions(1))
     await stored.write(known)
 
     assert await OfflineFlagStore(path).projects() == [project()]
@@ -334,7 +334,7 @@ async def test_a_broken_file_counts_as_empty_and_is_replaced(
 async def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     path = tmp_path / "kept.db"
     stored = OfflineFlagStore(path)
-    stored.put(PROJECT, definitions(1))
+    stored.put_definitions(PROJECT, definitions(1))
     path.mkdir()
 
     await stored.write(known)

@@ -225,7 +225,7 @@ async def test_the_oldest_go_when_a_project_keeps_too_much(home: Home, flags: No
     keeper = ContinuityStore(records, clock.now, 3 * size, trim_after_bytes=0)
     for number in range(5):
         clock.move(seconds=1)
-        await keeper.keep(
+        await keeper.keep_identities(
             [ContinuityWrite(home.project_id, f"user-{number}", f"user-{number}", FLAGS)]
         )
 

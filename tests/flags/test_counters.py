@@ -18,16 +18,16 @@ def counts_with(*chances: float) -> EvaluationCounters:
 def test_each_answer_is_counted_by_project_flag_and_value() -> None:
     counts = counts_with()
 
-    counts.add(1, {"a": ON, "b": TEST})
-    counts.add(1, {"a": OFF, "b": TEST})
-    counts.add(2, {"a": ON})
+    counts.count_decisions(1, {"a": ON, "b": TEST})
+    counts.count_decisions(1, {"a": OFF, "b": TEST})
+    counts.count_decisions(2, {"a": ON})
 
-    taken = counts.take()
+    taken = counts.take_counts()
     assert taken == {
         1: {("a", True): 1, ("a", False): 1, ("b", "test"): 2},
         2: {("a", True): 1},
     }
-    assert counts.take() == {}
+    assert counts.take_counts() == {}
 
 
 def test_a_busy_server_counts_a_sample_that_stands_for_all() -> None:
@@ -35,28 +35,28 @@ def test_a_busy_server_counts_a_sample_that_stands_for_all() -> None:
     counts = counts_with(above, below, above)
 
     for _ in range(EXACT_MAX + 3):
-        counts.add(1, {"a": ON})
+        counts.count_decisions(1, {"a": ON})
 
-    assert counts.take() == {1: {("a", True): EXACT_MAX + SAMPLE_EVERY}}
+    assert counts.take_counts() == {1: {("a", True): EXACT_MAX + SAMPLE_EVERY}}
 
 
 def test_counting_is_exact_again_after_each_taking() -> None:
     counts = counts_with(0.9)
     for _ in range(EXACT_MAX + 1):
-        counts.add(1, {"a": ON})
-    counts.take()
+        counts.count_decisions(1, {"a": ON})
+    counts.take_counts()
 
-    counts.add(1, {"a": ON})
+    counts.count_decisions(1, {"a": ON})
 
-    assert counts.take() == {1: {("a", True): 1}}
+    assert counts.take_counts() == {1: {("a", True): 1}}
 
 
 def test_what_could_not_be_stored_is_counted_the_next_time() -> None:
     counts = counts_with()
-    counts.add(1, {"a": ON})
-    taken = counts.take()
-    counts.add(1, {"a": ON, "b": OFF})
+    counts.count_decisions(1, {"a": ON})
+    taken = counts.take_counts()
+    counts.count_decisions(1, {"a": ON, "b": OFF})
 
     counts.put_back(taken)
 
-    assert counts.take() == {1: {("a", True): 2, ("b", False): 1}}
+    assert counts.take_counts() == {1: {("a", True): 2, ("b", False): 1}}

@@ -39,12 +39,12 @@ class Store:
 async def test_flags_are_compiled_while_others_are_answered() -> None:
     store = Store()
     flag_sets = FlagSets(store)
-    large = asyncio.create_task(flag_sets.built(LARGE))
+    large = asyncio.create_task(flag_sets.compiled_flags(LARGE))
     await store.read.wait()
     answered = 0
 
     while not large.done():
-        assert len((await flag_sets.of(SMALL)).flags) == 1
+        assert len((await flag_sets.flag_set_of(SMALL)).flags) == 1
         answered += 1
         await asyncio.sleep(0)
 

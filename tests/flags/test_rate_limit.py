@@ -67,7 +67,7 @@ def test_a_bucket_fills_at_its_rate() -> None:
     taken = []
     for moment in moments:
         try:
-            limit.take("key", moment)
+            limit.take_token("key", moment)
             taken.append(True)
         except TooManyEvaluations:
             taken.append(False)
@@ -79,7 +79,7 @@ def test_made_up_keys_take_no_memory() -> None:
     limit = EvaluationLimit(per_s=1, burst=1)
 
     for number in range(KEYS_MAX + 5):
-        limit.take(str(number), 0)
+        limit.take_token(str(number), 0)
 
     assert len(limit.buckets) == KEYS_MAX
-    limit.take("0", 0)
+    limit.take_token("0", 0)

@@ -52,25 +52,25 @@ async def create_flag(records: Records, **fields: Any) -> int:
         "has_enriched_analytics": False,
         **fields,
     }
-    return (await Flags(FlagStore(records), ChangeBus()).create(AUTHOR, values)).definition.id
+    return (await Flags(FlagStore(records), ChangeBus()).create_flag(AUTHOR, values)).definition.id
 
 
 async def change(records: Records, flag_id: int, now: datetime = NOW, **values: Any) -> None:
     author = Author(
         project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=now
     )
-    async with Flags(FlagStore(records), ChangeBus()).locked(author, flag_id) as locked:
-        await locked.change(values)
+    async with Flags(FlagStore(records), ChangeBus()).locked_flag(author, flag_id) as locked:
+        await locked.change_columns(values)
 
 
 async def get_flag(records: Records, flag_id: int) -> StoredFlag:
-    flag = await FlagStore(records).get(1, flag_id)
+    flag = await FlagStore(records).get_flag(1, flag_id)
     assert flag is not None
     return flag
 
 
 async def due_at(records: Records, now: datetime) -> list[DueCheck]:
-    return list(await RollbackStore(records, EVERY).due(now))
+    return list(await RollbackStore(records, EVERY).due_checks(now))
 
 
 async def test_two_servers_check_a_flag_once(records: Records, others: Records) -> None:
@@ -78,7 +78,7 @@ async def test_two_servers_check_a_flag_once(records: Records, others: Records) 
     [due] = await due_at(records, LATER)
     stores = [RollbackStore(one, EVERY) for one in (records, others, records, others)]
 
-    claimed = await asyncio.gather(*(store.claim(due, LATER) for store in stores))
+    claimed = await asyncio.gather(*(store.claim_check(due, LATER) for store in stores))
 
     assert [flag is not None for flag in claimed].count(True) == 1
     assert await due_at(others, LATER + LEASE - timedelta(seconds=1)) == []
@@ -115,9 +115,9 @@ async def test_a_check_that_found_nothing_is_due_again_an_interval_later(
     store = RollbackStore(records, EVERY)
     early = await due_at(records, LATER - timedelta(seconds=1))
     [due] = await due_at(records, LATER)
-    await store.claim(due, LATER)
+    await store.claim_check(due, LATER)
 
-    await store.passed(due, LATER)
+    await store.complete_check(due, LATER)
 
     assert early == []
     assert await due_at(records, LATER + EVERY - timedelta(seconds=1)) == []

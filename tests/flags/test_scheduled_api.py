@@ -284,7 +284,7 @@ async def executed(team: Team, made: Json) -> str | None:
     )
     due = DueChange(made["id"], team.project_id, made["feature_flag"])
     later = NOW + timedelta(hours=1)
-    outcome = await ScheduledChangeStore(team.office.records).execute(due, project, later)
+    outcome = await ScheduledChangeStore(team.office.records).execute_step(due, project, later)
     assert outcome is not None
     return outcome.failure_reason
 

@@ -63,16 +63,16 @@ async def create_flag(records: Records, key: str = "a", **filters: Any) -> int:
         "analytics_dashboards": [],
         "has_enriched_analytics": False,
     }
-    return (await Flags(FlagStore(records), ChangeBus()).create(AUTHOR, values)).definition.id
+    return (await Flags(FlagStore(records), ChangeBus()).create_flag(AUTHOR, values)).definition.id
 
 
 async def change_flag(records: Records, flag_id: int, values: Json) -> None:
-    async with Flags(FlagStore(records), ChangeBus()).locked(AUTHOR, flag_id) as locked:
-        await locked.change(values)
+    async with Flags(FlagStore(records), ChangeBus()).locked_flag(AUTHOR, flag_id) as locked:
+        await locked.change_columns(values)
 
 
 async def get_flag(records: Records, flag_id: int) -> StoredFlag:
-    flag = await FlagStore(records).get(1, flag_id)
+    flag = await FlagStore(records).get_flag(1, flag_id)
     assert flag is not None
     return flag
 
@@ -82,7 +82,7 @@ async def schedule(
 ) -> ScheduledChange:
     sent = {"payload": payload} | ({} if at is None else {"scheduled_at": at.isoformat()})
     data = read_struct(NewScheduledChange, sent)
-    return await ScheduledChangeStore(records).create(AUTHOR, flag_id, data)
+    return await ScheduledChangeStore(records).create_change(AUTHOR, flag_id, data)
 
 
 def scheduler(records: Records, now: datetime = SOON) -> ScheduledChangeWorker:
@@ -104,14 +104,16 @@ async def test_two_servers_execute_a_change_once(records: Records, others: Recor
     servers = [ScheduledChangeStore(store) for store in (records, others, records, others)]
 
     outcomes = await asyncio.gather(
-        *(server.execute(due(change), PROJECT, SOON) for server in servers)
+        *(server.execute_step(due(change), PROJECT, SOON) for server in servers)
     )
 
     done = [outcome for outcome in outcomes if outcome is not None]
     assert [outcome.failure_reason for outcome in done] == [None]
     flag = await get_flag(records, flag_id)
     assert (flag.definition.active, flag.definition.version) == (False, 2)
-    assert (await ScheduledChangeStore(records).get(1, flag_id, change.id)).executed_at == SOON
+    assert (
+        await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
+    ).executed_at == SOON
     _, entries = await page(records, 1, 10, 0, "FeatureFlag", str(flag_id))
     assert entries == 3  # made, scheduled, executed
 
@@ -122,7 +124,7 @@ async def test_nothing_is_executed_before_its_time(records: Records) -> None:
     early = SOON - timedelta(microseconds=1)
 
     worked = await scheduler(records, early).work_once()
-    outcome = await ScheduledChangeStore(records).execute(due(change), PROJECT, early)
+    outcome = await ScheduledChangeStore(records).execute_step(due(change), PROJECT, early)
 
     assert (worked, outcome) == (False, None)
     assert (await get_flag(records, flag_id)).definition.active
@@ -146,7 +148,7 @@ async def test_steps_that_are_late_are_made_in_their_order(records: Records) -> 
     flag = await get_flag(records, flag_id)
     assert flag.definition.filters["groups"][0]["rollout_percentage"] == 50
     assert flag.definition.version == 3
-    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
     assert [step.executed_at for step in found.steps] == [LATER, LATER, None]
     assert (found.executed_at, found.scheduled_at) == (None, NOW + timedelta(hours=3))
 
@@ -169,7 +171,7 @@ async def test_a_failing_change_is_marked_and_delays_no_other(records: Records) 
     assert not await scheduler(records).work_once()
 
     found = [
-        await ScheduledChangeStore(records).get(1, one.flag_id, one.id)
+        await ScheduledChangeStore(records).get_change(1, one.flag_id, one.id)
         for one in (wrong, surprising, right)
     ]
     reported = "The feature flag has 2 condition sets; condition_index must name one."
@@ -187,12 +189,12 @@ async def test_a_change_that_the_database_refuses_leaves_the_flag_as_it_was(
     async with records.write() as connection:
         await connection.execute(text("DROP TABLE flag_versions"))
 
-    outcome = await ScheduledChangeStore(records).execute(due(change), PROJECT, SOON)
+    outcome = await ScheduledChangeStore(records).execute_step(due(change), PROJECT, SOON)
 
     assert outcome is not None and outcome.error is not None
     flag = await get_flag(records, flag_id)
     assert (flag.definition.active, flag.definition.version) == (True, 1)
-    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
     assert (found.due_at, found.executed_at) == (None, None)
     assert found.failure_reason == "The change failed on the server's side."
 
@@ -205,7 +207,7 @@ async def test_a_deleted_flag_cancels_its_changes_for_good(records: Records) -> 
     await change_flag(records, flag_id, {"deleted": False})
 
     assert not await scheduler(records).work_once()
-    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
     assert (found.executed_at, found.failure_reason) == (None, "The feature flag was deleted.")
 
 
@@ -217,8 +219,8 @@ async def test_a_flag_that_is_replaced_takes_its_changes_along(records: Records)
     again = await create_flag(records)
 
     assert again != flag_id
-    assert await ScheduledChangeStore(records).page(1, flag_id, 10, 0) == ([], 0)
-    assert await ScheduledChangeStore(records).due(LATER) == []
+    assert await ScheduledChangeStore(records).changes_page(1, flag_id, 10, 0) == ([], 0)
+    assert await ScheduledChangeStore(records).due_changes(LATER) == []
 
 
 async def test_deleting_and_executing_at_once_end_one_way_or_the_other(
@@ -228,11 +230,11 @@ async def test_deleting_and_executing_at_once_end_one_way_or_the_other(
     change = await schedule(records, flag_id)
 
     outcome, _ = await asyncio.gather(
-        ScheduledChangeStore(others).execute(due(change), PROJECT, SOON),
+        ScheduledChangeStore(others).execute_step(due(change), PROJECT, SOON),
         change_flag(records, flag_id, {"deleted": True}),
     )
 
-    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
     flag = await get_flag(records, flag_id)
     assert flag.definition.active is (outcome is None)
     assert (found.executed_at is None) is (outcome is None)
@@ -248,6 +250,6 @@ async def test_there_are_only_so_many_changes_of_a_flag(records: Records) -> Non
 
     await scheduler(records).work_once()
     last = await schedule(records, flag_id, at=LATER)
-    found, total = await ScheduledChangeStore(records).page(1, flag_id, 1, 0)
+    found, total = await ScheduledChangeStore(records).changes_page(1, flag_id, 1, 0)
 
     assert ([one.id for one in found], total) == ([last.id], DONE_MAX)

@@ -48,7 +48,7 @@ async def kept_at(folder: Path, taken_at: datetime, *project_ids: int) -> Offlin
     """Store flags of version 9 in an offline copy."""
     offline = OfflineFlagStore(folder / KEPT, lambda: taken_at)
     for project_id in project_ids:
-        offline.put(project_id, definitions(9))
+        offline.put_definitions(project_id, definitions(9))
     await offline.write(known)
     return offline
 
@@ -59,7 +59,7 @@ async def known(project_id: int) -> Project:
 
 async def versions(offline: OfflineFlagStore) -> dict[int, tuple[int, datetime]]:
     """Return the version of each project's flags, and the time at which it was current."""
-    copies = {one.id: await offline.get(one.id) for one in await offline.projects()}
+    copies = {one.id: await offline.get_copy(one.id) for one in await offline.projects()}
     return {
         project_id: (copy.definitions.version, copy.taken_at)
         for project_id, copy in copies.items()
@@ -86,7 +86,7 @@ async def test_a_snapshot_fills_an_empty_copy(tmp_path: Path) -> None:
 
     assert await offline.projects() == [project(7), project(8)]
     assert await offline.project("phc_former_8") == project(8)
-    copy = await offline.get(7)
+    copy = await offline.get_copy(7)
     assert copy is not None and copy.taken_at == TAKEN
     assert list(copy.definitions.flags) == list(definitions(1).flags)
     assert await offline.oldest() == TAKEN
@@ -142,7 +142,7 @@ async def test_a_copy_of_an_earlier_version_is_as_old_as_its_file(
 
 async def test_only_flags_that_are_known_to_be_current_are_renewed(tmp_path: Path) -> None:
     offline = await kept_at(tmp_path, TAKEN, 7, 8)
-    offline.put(8, definitions(10))  # not written yet
+    offline.put_definitions(8, definitions(10))  # not written yet
 
     await offline.renew([7, 8], TAKEN + AN_HOUR)
     await offline.renew([7], TAKEN)

@@ -57,7 +57,7 @@ async def frequent_checks(broadcaster: Broadcaster) -> AsyncIterator[None]:
 
 
 async def version(home: Home) -> int:
-    built = await home.site.running.public.flags.flag_sets.built(home.project_id)
+    built = await home.site.running.public.flags.flag_sets.compiled_flags(home.project_id)
     return built.definitions.version
 
 

@@ -82,7 +82,7 @@ async def create_flag(records: Records, key: str) -> None:
         "analytics_dashboards": [],
         "has_enriched_analytics": False,
     }
-    await Flags(FlagStore(records), ChangeBus()).create(AUTHOR, values)
+    await Flags(FlagStore(records), ChangeBus()).create_flag(AUTHOR, values)
 
 
 async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequence[Claim]:

@@ -146,7 +146,7 @@ def _build_cohorts(
         settings.cohorts_every_s,
         behind.members,
         {
-            "flag": EnabledPersons(FlagStore(records), now).of,
+            "flag": EnabledPersons(FlagStore(records), now).enabled_persons,
             "insight": actors.of,
         },
     )

@@ -382,6 +382,6 @@ def _build_subject_store(context: AppContext, records: Records) -> SubjectStore:
         DataLoader(partial(stored_properties, records), limits, writes),
         DataLoader(partial(stored_group_properties, records), limits, writes),
         DataLoader(partial(stored_identities, records), limits),
-        DataLoader(ContinuityStore(records, context.now).keep, one_write),
+        DataLoader(ContinuityStore(records, context.now).keep_identities, one_write),
         DataLoader(partial(memberships, records), limits, writes),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fanion.errors import Invalid
-from fanion.properties.values import search
+from fanion.properties.values import compile_pattern
 from fanion.rest.unknown_fields import require_known
 
 RULES_MAX: Final = 50  # each is applied to every page view that a path counts
@@ -43,5 +43,5 @@ def _check_rule(rule: Mapping[str, Any], at: str) -> None:
     order = rule.get("order")
     if order is not None and (isinstance(order, bool) or not isinstance(order, int)):
         raise Invalid("A valid integer is required.", attr=f"{at}__order")
-    if not rule["regex"] or search(rule["regex"]) is None:
+    if not rule["regex"] or compile_pattern(rule["regex"]) is None:
         raise Invalid("Not a valid regular expression (RE2).", attr=f"{at}__regex")

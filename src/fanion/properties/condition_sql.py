@@ -23,8 +23,8 @@ from fanion.properties.dates import (
     window_before,
 )
 from fanion.properties.filters import Property
-from fanion.properties.match import DATES, VERSIONS, property_test, wanted_texts
-from fanion.properties.values import Ago, number_of, range_of, search, text_of
+from fanion.properties.match import DATES, VERSIONS, equal_texts, property_test
+from fanion.properties.values import Ago, compile_pattern, number_of, range_of, text_of
 from fanion.properties.versions import DIGITS_MAX, END, NUMERIC, RELEASED, VERSION, WORD
 from fanion.properties.versions import version_window as window_of_versions
 
@@ -218,7 +218,7 @@ def _opposed(compared: _Compared, is_value: str, is_inside: str, leaf: Property)
 
 
 def _exact(compared: _Compared, leaf: Property, now: datetime) -> str:
-    texts = compared.bindings.texts(sorted(wanted_texts(leaf.value)))
+    texts = compared.bindings.texts(sorted(equal_texts(leaf.value)))
     return _signed(f"lowerUTF8({compared.text}) IN {texts}", leaf)
 
 
@@ -245,7 +245,7 @@ def _ends(compared: _Compared, leaf: Property, now: datetime) -> str:
 
 def _matches(compared: _Compared, leaf: Property, now: datetime) -> str:
     pattern = text_of(leaf.value)
-    if search(pattern) is None:
+    if compile_pattern(pattern) is None:
         return _NEVER
     return _signed(f"match({compared.text}, {compared.bindings.text(f'(?-s){pattern}')})", leaf)
 

@@ -17,10 +17,10 @@ from fanion.properties.values import (
     EXACT_MAX,
     MISSING,
     Ago,
+    compile_pattern,
     number_notations,
     number_of,
     range_of,
-    search,
     text_of,
 )
 from fanion.properties.versions import version_key, version_window
@@ -113,9 +113,9 @@ def never(properties: Properties, where: object) -> bool:
 def _operator_test(leaf: Property) -> PropertyTest:
     name, key, value = leaf.operator, leaf.key, leaf.value
     if name == "exact":
-        return _equal(key, wanted_texts(value))
+        return _equal(key, equal_texts(value))
     if name == "is_not":
-        return _unequal(key, wanted_texts(value))
+        return _unequal(key, equal_texts(value))
     if name == "is_set":
         return lambda properties, where: properties.get(key, MISSING) is not MISSING
     if name == "is_not_set":
@@ -138,7 +138,7 @@ def _operator_test(leaf: Property) -> PropertyTest:
     return never
 
 
-def wanted_texts(value: Any) -> frozenset[str]:
+def equal_texts(value: Any) -> frozenset[str]:
     r"""Return the texts that the lower-case text of a property may equal.
 
     All spellings of a boolean in a condition, including JSON text such as `"\"true\""`, stand for
@@ -235,7 +235,7 @@ _TEXT_CHECKS: Mapping[str, Callable[[Any], Callable[[str], bool]]] = {
 
 
 def _matching(key: str, pattern: str, *, expected: bool) -> PropertyTest:
-    matches = search(pattern)
+    matches = compile_pattern(pattern)
     if matches is None:
         return never
 

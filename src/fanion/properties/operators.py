@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from fanion.properties.dates import date_window
-from fanion.properties.values import number_of, range_of, search
+from fanion.properties.values import compile_pattern, number_of, range_of
 from fanion.properties.versions import version_window
 
 # `any`:      a text, number or boolean, or a list of these
@@ -115,7 +115,7 @@ def is_value_of(kind: ValueKind, value: Any) -> bool:
         case "wildcard":
             return version_window("semver_wildcard", value) is not None
         case "pattern":
-            return isinstance(value, str) and search(value) is not None
+            return isinstance(value, str) and compile_pattern(value) is not None
         case "texts":
             return isinstance(value, list) and all(isinstance(member, str) for member in value)
         case "range":

@@ -228,7 +228,7 @@ _UNANCHORED = _re2.RE2.Anchor.UNANCHORED
 _NOWHERE = (-1, -1)
 
 
-def search(pattern: str) -> Callable[[str], bool] | None:
+def compile_pattern(pattern: str) -> Callable[[str], bool] | None:
     """Compile a pattern into a test that it occurs in a text; None if RE2 cannot read it.
 
     Case matters, `.` is any character except a line break, and `$` is the end of the text.

@@ -63,7 +63,7 @@ class RollbackStore:
     records: Records
     every: timedelta
 
-    async def due(self, now: datetime) -> Sequence[DueCheck]:
+    async def due_checks(self, now: datetime) -> Sequence[DueCheck]:
         """Return due checks, the longest overdue first, at most DUE_MAX."""
         statement = (
             select(_check.flag_id, _check.project_id, _check.checked_at)
@@ -74,7 +74,7 @@ class RollbackStore:
         rows: Sequence[Any] = await self.records.fetch(statement)
         return [DueCheck(*row) for row in rows]
 
-    async def claim(self, due: DueCheck, now: datetime) -> StoredFlag | None:
+    async def claim_check(self, due: DueCheck, now: datetime) -> StoredFlag | None:
         """Claim a check and return its flag, or None if another server has claimed it."""
         claimed = (
             update(flag_rollback_checks)
@@ -86,7 +86,7 @@ class RollbackStore:
                 return None
             return await connection.run_sync(get_flag, due.project_id, due.flag_id)
 
-    async def passed(self, due: DueCheck, now: datetime) -> None:
+    async def complete_check(self, due: DueCheck, now: datetime) -> None:
         """Complete a check in which no condition holds."""
         done = update(flag_rollback_checks).where(_is_same(due))
         async with self.records.write() as connection:

@@ -53,9 +53,11 @@ class ScheduledChangesApi(Controller):
     ) -> Paged[ScheduledChangeBody]:
         """Lists the newest first, including up to 100 changes that were executed or failed."""
         page, project_id = request.page, request.project.id
-        await flags.get(project_id, flag_id)
-        changes, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
-        return page.of([_body(change) for change in changes], count)
+        await flags.get_flag(project_id, flag_id)
+        changes, count = await _store(flags).changes_page(
+            project_id, flag_id, page.limit, page.offset
+        )
+        return page.of([_change_body(change) for change in changes], count)
 
     @post("/", summary="Schedule a change of a flag")
     async def create(
@@ -70,8 +72,8 @@ class ScheduledChangesApi(Controller):
         Set either `scheduled_at`, or `steps` that each have a time. The change is attributed to the
         caller; it is not applied to a deleted flag.
         """
-        await flags.editable(request, flag_id)
-        return _body(await _store(flags).create(request.author, flag_id, data))
+        await flags.get_editable_flag(request, flag_id)
+        return _change_body(await _store(flags).create_change(request.author, flag_id, data))
 
     @get("/{change_id:str}", summary="Retrieve a scheduled change")
     async def change(
@@ -81,7 +83,7 @@ class ScheduledChangesApi(Controller):
         change_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> ScheduledChangeBody:
-        return _body(await _store(flags).get(request.project.id, flag_id, change_id))
+        return _change_body(await _store(flags).get_change(request.project.id, flag_id, change_id))
 
     @delete("/{change_id:str}", summary="Cancel a scheduled change")
     async def remove(
@@ -92,15 +94,15 @@ class ScheduledChangesApi(Controller):
         flags: NamedDependency[Flags],
     ) -> None:
         """Remaining steps are not executed. A change that has ended cannot be cancelled."""
-        await flags.editable(request, flag_id)
-        await _store(flags).remove(request.author, flag_id, change_id)
+        await flags.get_editable_flag(request, flag_id)
+        await _store(flags).cancel_change(request.author, flag_id, change_id)
 
 
 def _store(flags: Flags) -> ScheduledChangeStore:
     return ScheduledChangeStore(flags.store.records)
 
 
-def _body(change: ScheduledChange) -> ScheduledChangeBody:
+def _change_body(change: ScheduledChange) -> ScheduledChangeBody:
     return ScheduledChangeBody(
         id=change.id,
         feature_flag=change.flag_id,

@@ -103,25 +103,27 @@ class ScheduledChangeStore:
 
     records: Records
 
-    async def page(
+    async def changes_page(
         self, project_id: int, flag_id: int, limit: int, offset: int
     ) -> tuple[Sequence[ScheduledChange], int]:
         """Return a page of a flag's changes, newest first, and their total number."""
-        theirs = _of_flag(project_id, flag_id)
+        theirs = _is_of_flag(project_id, flag_id)
         count = select(func.count()).select_from(scheduled_changes).where(theirs)
-        rows = _rows().where(theirs).order_by(_change.id.desc()).limit(limit).offset(offset)
+        rows = (
+            _select_changes().where(theirs).order_by(_change.id.desc()).limit(limit).offset(offset)
+        )
         async with self.records.read() as connection:
             total = await connection.scalar(count)
-            return [_read(row) for row in await connection.execute(rows)], total or 0
+            return [_change_of_row(row) for row in await connection.execute(rows)], total or 0
 
-    async def get(self, project_id: int, flag_id: int, change_id: int) -> ScheduledChange:
+    async def get_change(self, project_id: int, flag_id: int, change_id: int) -> ScheduledChange:
         async with self.records.read() as connection:
-            change = await connection.run_sync(_get, project_id, flag_id, change_id)
+            change = await connection.run_sync(_get_change, project_id, flag_id, change_id)
         if change is None:
             raise NotFound
         return change
 
-    async def create(
+    async def create_change(
         self, author: Author, flag_id: int, data: NewScheduledChange
     ) -> ScheduledChange:
         """Schedule a change of a flag.
@@ -131,9 +133,9 @@ class ScheduledChangeStore:
             Invalid: The change could not be applied to it.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_create, author, flag_id, data)
+            return await connection.run_sync(_create_change, author, flag_id, data)
 
-    async def remove(self, author: Author, flag_id: int, change_id: int) -> None:
+    async def cancel_change(self, author: Author, flag_id: int, change_id: int) -> None:
         """Cancel a scheduled change.
 
         Raises:
@@ -141,9 +143,9 @@ class ScheduledChangeStore:
             Invalid: No step of the change remains.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_remove, author, flag_id, change_id)
+            await connection.run_sync(_cancel_change, author, flag_id, change_id)
 
-    async def due(self, now: datetime) -> Sequence[DueChange]:
+    async def due_changes(self, now: datetime) -> Sequence[DueChange]:
         """Return due changes, the longest overdue first, at most DUE_MAX."""
         statement = (
             select(_change.id, _change.project_id, _change.flag_id)
@@ -154,17 +156,19 @@ class ScheduledChangeStore:
         rows: Sequence[Any] = await self.records.fetch(statement)
         return [DueChange(*row) for row in rows]
 
-    async def execute(self, due: DueChange, project: Project, now: datetime) -> StepOutcome | None:
+    async def execute_step(
+        self, due: DueChange, project: Project, now: datetime
+    ) -> StepOutcome | None:
         """Execute a change's next step.
 
         Returns:
             None if another server has executed the step, or the change was cancelled.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_execute, due, project, now)
+            return await connection.run_sync(_execute_step, due, project, now)
 
 
-def _create(
+def _create_change(
     connection: Connection, author: Author, flag_id: int, data: NewScheduledChange
 ) -> ScheduledChange:
     project_id = author.project_id
@@ -185,7 +189,7 @@ def _create(
         created_at=author.now,
     )
     change_id = connection.execute(statement.returning(_change.id)).scalar_one()
-    change = _get(connection, project_id, flag_id, change_id)
+    change = _get_change(connection, project_id, flag_id, change_id)
     assert change is not None
     record_updated(
         connection,
@@ -199,7 +203,7 @@ def _create(
 
 def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
     """Delete the flag's oldest completed changes, and raise Invalid if too many are pending."""
-    theirs = _of_flag(project_id, flag_id)
+    theirs = _is_of_flag(project_id, flag_id)
     waiting = connection.scalar(
         select(func.count())
         .select_from(scheduled_changes)
@@ -217,10 +221,10 @@ def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
     )
 
 
-def _remove(connection: Connection, author: Author, flag_id: int, change_id: int) -> None:
+def _cancel_change(connection: Connection, author: Author, flag_id: int, change_id: int) -> None:
     project_id = author.project_id
     flag = lock_flag(connection, project_id, flag_id)
-    change = _get(connection, project_id, flag_id, change_id, for_update=True)
+    change = _get_change(connection, project_id, flag_id, change_id, for_update=True)
     if flag is None or change is None:
         raise NotFound
     if change.due_at is None:
@@ -237,11 +241,11 @@ def _remove(connection: Connection, author: Author, flag_id: int, change_id: int
     )
 
 
-def _execute(
+def _execute_step(
     connection: Connection, due: DueChange, project: Project, now: datetime
 ) -> StepOutcome | None:
     flag = lock_flag(connection, due.project_id, due.flag_id)
-    change = _get(connection, due.project_id, due.flag_id, due.id, for_update=True)
+    change = _get_change(connection, due.project_id, due.flag_id, due.id, for_update=True)
     if flag is None or change is None or change.due_at is None or change.due_at > now:
         return None
     index = next(n for n, step in enumerate(change.steps) if step.executed_at is None)
@@ -306,11 +310,11 @@ def _recorded(change: ScheduledChange) -> dict[str, Any]:
     }
 
 
-def _of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
+def _is_of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
     return (_change.project_id == project_id) & (_change.flag_id == flag_id)
 
 
-def _get(
+def _get_change(
     connection: Connection,
     project_id: int,
     flag_id: int,
@@ -318,14 +322,14 @@ def _get(
     *,
     for_update: bool = False,
 ) -> ScheduledChange | None:
-    statement = _rows().where(_of_flag(project_id, flag_id), _change.id == change_id)
+    statement = _select_changes().where(_is_of_flag(project_id, flag_id), _change.id == change_id)
     if for_update:
         statement = statement.with_for_update(of=scheduled_changes)
     row = connection.execute(statement).first()
-    return None if row is None else _read(row)
+    return None if row is None else _change_of_row(row)
 
 
-def _rows() -> Select[Any]:
+def _select_changes() -> Select[Any]:
     return select(
         _change.id,
         _change.project_id,
@@ -340,7 +344,7 @@ def _rows() -> Select[Any]:
     ).select_from(scheduled_changes.outerjoin(users, users.c.id == _change.created_by_id))
 
 
-def _read(row: Row[Any]) -> ScheduledChange:
+def _change_of_row(row: Row[Any]) -> ScheduledChange:
     return ScheduledChange(
         row.id,
         row.project_id,

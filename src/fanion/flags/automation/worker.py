@@ -58,7 +58,7 @@ class _DueWorker(ABC, Generic[T]):
             RecordsUnavailable: The list of due items cannot be read.
         """
         done = 0
-        for item in await self._due():
+        for item in await self._due_items():
             try:
                 done += await self._execute(item)
             except Exception as error:
@@ -72,7 +72,7 @@ class _DueWorker(ABC, Generic[T]):
         return done > 0
 
     @abstractmethod
-    async def _due(self) -> Sequence[T]:
+    async def _due_items(self) -> Sequence[T]:
         """Return what is due now, the longest overdue first."""
 
     @abstractmethod
@@ -105,8 +105,8 @@ class ScheduledChangeWorker(_DueWorker[DueChange]):
         self._now = now
         self._log = structlog.get_logger()
 
-    async def _due(self) -> Sequence[DueChange]:
-        return await self._changes.due(self._now())
+    async def _due_items(self) -> Sequence[DueChange]:
+        return await self._changes.due_changes(self._now())
 
     def _log_fields(self, due: DueChange) -> Mapping[str, Any]:
         return {"change": due.id}
@@ -115,7 +115,7 @@ class ScheduledChangeWorker(_DueWorker[DueChange]):
         project = await self._project_of(due.project_id)
         if project is None:
             return False
-        outcome = await self._changes.execute(due, project, self._now())
+        outcome = await self._changes.execute_step(due, project, self._now())
         if outcome is None:
             return False
         self._bus.publish(Topic.FLAGS, due.project_id)
@@ -157,23 +157,23 @@ class RollbackWorker(_DueWorker[DueCheck]):
         self._now = now
         self._log = structlog.get_logger()
 
-    async def _due(self) -> Sequence[DueCheck]:
-        return await self._checks.due(self._now())
+    async def _due_items(self) -> Sequence[DueCheck]:
+        return await self._checks.due_checks(self._now())
 
     def _log_fields(self, due: DueCheck) -> Mapping[str, Any]:
         return {"flag": due.flag_id}
 
     async def _execute(self, due: DueCheck) -> bool:
         project = await self._project_of(due.project_id)
-        flag = await self._checks.claim(due, self._now())
+        flag = await self._checks.claim_check(due, self._now())
         if project is None or flag is None:
             return False
         try:
-            met = await self._met(flag, project)
+            met = await self._met_condition(flag, project)
         except _NotAnswered:
             return True  # due again when the lease has expired
         if met is None:
-            await self._checks.passed(due, self._now())
+            await self._checks.complete_check(due, self._now())
         elif await self._checks.roll_back(due, project, met, self._now()):
             self._bus.publish(Topic.FLAGS, due.project_id)
             self._log.warning(
@@ -181,7 +181,7 @@ class RollbackWorker(_DueWorker[DueCheck]):
             )
         return True
 
-    async def _met(self, flag: StoredFlag, project: Project) -> MetCondition | None:
+    async def _met_condition(self, flag: StoredFlag, project: Project) -> MetCondition | None:
         """Return the first condition that holds.
 
         Raises:
@@ -196,7 +196,7 @@ class RollbackWorker(_DueWorker[DueCheck]):
                 raise
             except Exception as error:
                 unanswered = unanswered or isinstance(error, EventStoreUnavailable)
-                self._failed(flag, error)
+                self._log_failure(flag, error)
                 continue
             if condition is not None and average is not None and condition.holds(average):
                 return MetCondition(raw, average)
@@ -208,7 +208,7 @@ class RollbackWorker(_DueWorker[DueCheck]):
         span = averaged_span(self._now())
         return await self._rolling.of(project, condition.metric, span)
 
-    def _failed(self, flag: StoredFlag, error: Exception) -> None:
+    def _log_failure(self, flag: StoredFlag, error: Exception) -> None:
         """Log an expected error in one line, an unexpected one with its traceback."""
         expected = isinstance(error, EventStoreUnavailable | Invalid | ValueError)
         self._log.warning(

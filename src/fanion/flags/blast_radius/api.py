@@ -76,5 +76,5 @@ class BlastRadiusApi(Controller):
             raise Invalid("Send the condition as JSON, not as a form.")
         values: Any = body.values
         reach = read_reach(values, FlagChanges.__struct_fields__)
-        radius = await blast_radius.of(request.project, reach, request.app.state.now())
+        radius = await blast_radius.count_reach(request.project, reach, request.app.state.now())
         return BlastRadiusBody(users_affected=radius.affected, total_users=radius.total)

@@ -262,12 +262,12 @@ def _counted(ladder: Ladder, combinations: Mapping[Combination, int]) -> Sequenc
         above = 0.0
         for n, step in enumerate(ladder.steps):
             if bits >> n & 1:
-                _add(counts[n], number, step.share, None if is_decided else above)
+                _add_subjects(counts[n], number, step.share, None if is_decided else above)
                 above = max(above, step.share)
     return counts
 
 
-def _add(counts: Counts, number: int, share: float, above: float | None) -> None:
+def _add_subjects(counts: Counts, number: int, share: float, above: float | None) -> None:
     """Add subjects to the counts.
 
     Args:

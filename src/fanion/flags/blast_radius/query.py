@@ -286,10 +286,10 @@ class CountCompiler:
             return "0"
         if definition.problem is not None:
             raise ValueError(f"cohort {definition.id}: {definition.problem}")
-        condition = self._found(definition)
+        condition = self._cohort_condition(definition)
         return f"(NOT {condition})" if leaf.negation else condition
 
-    def _found(self, definition: CohortDefinition) -> str:
+    def _cohort_condition(self, definition: CohortDefinition) -> str:
         if self._cohorts.is_stored(definition):
             run = self.bindings.add(self._runs[definition.id], "UUID")
             cohort = self.bindings.add(definition.id, "UInt64")

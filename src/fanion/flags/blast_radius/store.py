@@ -89,13 +89,15 @@ class BlastRadius:
     events: EventStore
     _uploads: dict[int, _Upload] = field(default_factory=dict)
 
-    async def of(self, project: Project, reach: Reach, now: datetime) -> Radius:
+    async def count_reach(self, project: Project, reach: Reach, now: datetime) -> Radius:
         async with self.events.turn(project.id):
             if reach.group_type_index is not None:
                 return await self._groups(project.id, reach, reach.group_type_index, now)
             return await self._persons(project.id, reach, now)
 
-    async def by_condition(self, project: Project, ladder: Ladder, now: datetime) -> LadderReach:
+    async def count_by_condition(
+        self, project: Project, ladder: Ladder, now: datetime
+    ) -> LadderReach:
         async with self.events.turn(project.id):
             combinations = await self._combinations(project, ladder, now)
         return await asyncio.to_thread(reach_of, ladder, combinations)
@@ -108,7 +110,9 @@ class BlastRadius:
         if index is not None:
             tests, where = LadderTests(ladder), moment(now)
             async for rows in self._group_pages(project.id, index):
-                combinations.update(await asyncio.to_thread(_combinations, tests, rows, where))
+                combinations.update(
+                    await asyncio.to_thread(_count_combinations, tests, rows, where)
+                )
         else:
             known, runs = await self._cohorts(project.id, ladder.leaves)
             statement = partial(ladder_statement, project.id, ladder, known, runs, now)
@@ -227,7 +231,7 @@ def _matching(rows: Sequence[Row[tuple[str, str]]], test: PropertyTest, now: dat
     return sum(test(_properties(row), where) for row in rows)
 
 
-def _combinations(
+def _count_combinations(
     tests: LadderTests, rows: Sequence[Row[tuple[str, str]]], where: Moment
 ) -> Counter[Combination]:
     return Counter(tests.combination(_properties(row), where) for row in rows)

@@ -131,7 +131,7 @@ class _Explainer:
         self._alone = replace(self._rules, conditions=(), super_condition=None, holdout=None)
 
     def explanation(self, problem: str | None) -> Explanation:
-        seen = self._seen()
+        seen = self._program_input()
         properties = None if seen is None else seen[0]
         early, holdout = self._rules.super_condition, self._rules.holdout
         by_early = early is not None and self._decides(replace(self._alone, super_condition=early))
@@ -146,7 +146,7 @@ class _Explainer:
             self._conditions(properties, is_over=is_over),
         )
 
-    def _seen(self) -> tuple[Properties, bytes] | None:
+    def _program_input(self) -> tuple[Properties, bytes] | None:
         """Return the properties and the identity that the flag's program receives."""
         seen: list[tuple[Properties, bytes]] = []
 
@@ -178,9 +178,9 @@ class _Explainer:
         return decision is not None and decision.reason in _FIRST
 
     def _test(self, leaf: Leaf) -> EvaluationTest:
-        return leaf_test(leaf, self._flag_set.cohorts, self._find)
+        return leaf_test(leaf, self._flag_set.cohorts, self._find_flag)
 
-    def _find(self, name: str) -> Flag:
+    def _find_flag(self, name: str) -> Flag:
         flag = self._flag_set.find(name)
         if flag is None:
             raise ValueError(f"depends on flag {name}, which does not exist")

@@ -43,7 +43,7 @@ class FlagSource(Protocol):
 
     async def definitions(self, project_id: int) -> FlagDefinitions: ...
 
-    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]: ...
+    async def flag_versions(self, project_ids: Sequence[int]) -> Mapping[int, int]: ...
 
 
 class UnavailableFlagSource:
@@ -52,7 +52,7 @@ class UnavailableFlagSource:
     async def definitions(self, project_id: int) -> FlagDefinitions:
         raise RecordsUnavailable("the records store cannot be opened")
 
-    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
+    async def flag_versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
         raise RecordsUnavailable("the records store cannot be opened")
 
 
@@ -71,16 +71,16 @@ class OfflineCopy:
 class OfflineFlags(Protocol):
     """A store of definitions that outlives this process, for when the records are unavailable."""
 
-    def put(self, project_id: int, definitions: FlagDefinitions) -> None: ...
+    def put_definitions(self, project_id: int, definitions: FlagDefinitions) -> None: ...
 
-    async def get(self, project_id: int) -> OfflineCopy | None: ...
+    async def get_copy(self, project_id: int) -> OfflineCopy | None: ...
 
 
 class NoOfflineFlags:
-    def put(self, project_id: int, definitions: FlagDefinitions) -> None:
+    def put_definitions(self, project_id: int, definitions: FlagDefinitions) -> None:
         """Discard the definitions."""
 
-    async def get(self, project_id: int) -> OfflineCopy | None:
+    async def get_copy(self, project_id: int) -> OfflineCopy | None:
         return None
 
 
@@ -132,15 +132,15 @@ class FlagSets:
         """Serve flags from a copy taken at `taken_at` until the first successful poll."""
         self._current_at = min(self._current_at, taken_at)
 
-    async def of(self, project_id: int) -> FlagSet:
+    async def flag_set_of(self, project_id: int) -> FlagSet:
         """Return the compiled flags of a project.
 
         Raises:
             RecordsUnavailable: No flags are cached or copied, and the store does not answer.
         """
-        return (await self.built(project_id)).flag_set
+        return (await self.compiled_flags(project_id)).flag_set
 
-    async def built(self, project_id: int) -> CompiledFlags:
+    async def compiled_flags(self, project_id: int) -> CompiledFlags:
         """Return the compiled flags of a project, with the definitions they were compiled from.
 
         Raises:
@@ -174,7 +174,7 @@ class FlagSets:
         ordered = sorted(outdated)
         for start in range(0, len(ordered), VERSIONS_MAX):
             batch = ordered[start : start + VERSIONS_MAX]
-            versions = await self._store.versions(batch)
+            versions = await self._store.flag_versions(batch)
             for project_id in batch:
                 await self._bring_to(project_id, versions.get(project_id, 0))
         self._current_at = begun
@@ -204,7 +204,7 @@ class FlagSets:
             return former
 
     async def _from_offline(self, project_id: int) -> CompiledFlags | None:
-        copy = await self._offline.get(project_id)
+        copy = await self._offline.get_copy(project_id)
         if copy is None:
             return None
         compiled = await _compiled(copy.definitions)
@@ -212,7 +212,7 @@ class FlagSets:
         built = self._built.get(project_id)
         if built is None:
             built = compiled
-            self._put(project_id, built)
+            self._put_built(project_id, built)
             self.answer_from_copy(copy.taken_at)
             self._log.warning("flags_from_snapshot", project_id=project_id)
         return built
@@ -240,11 +240,11 @@ class FlagSets:
         if changes == self._changes.get(project_id, 0):
             self._stale.discard(project_id)
             self._outdated.discard(project_id)
-            self._put(project_id, built)
-            self._offline.put(project_id, built.definitions)
+            self._put_built(project_id, built)
+            self._offline.put_definitions(project_id, built.definitions)
         return built
 
-    def _put(self, project_id: int, built: CompiledFlags) -> None:
+    def _put_built(self, project_id: int, built: CompiledFlags) -> None:
         self._built[project_id] = built
         self._built.move_to_end(project_id)
         if len(self._built) > PROJECTS_MAX:

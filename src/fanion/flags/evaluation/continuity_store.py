@@ -109,7 +109,9 @@ class ContinuityStore:
     # Bytes written by project since its size was last checked.
     _written_bytes: dict[int, int] = field(default_factory=dict)
 
-    async def keep(self, keeps: Sequence[ContinuityWrite]) -> Mapping[ContinuityWrite, HashKeys]:
+    async def keep_identities(
+        self, keeps: Sequence[ContinuityWrite]
+    ) -> Mapping[ContinuityWrite, HashKeys]:
         """Store identities in one transaction, and return what is stored afterwards.
 
         Raises:
@@ -117,11 +119,11 @@ class ContinuityStore:
         """
         try:
             async with self.records.write() as connection:
-                return await connection.run_sync(self._keep, keeps)
+                return await connection.run_sync(self._write_identities, keeps)
         except IntegrityError as error:
             raise RecordsUnavailable("a person was merged at the same time") from error
 
-    def _keep(
+    def _write_identities(
         self, connection: Connection, keeps: Sequence[ContinuityWrite]
     ) -> Mapping[ContinuityWrite, HashKeys]:
         _put_records(connection, keeps)

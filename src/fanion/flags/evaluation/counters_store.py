@@ -61,12 +61,12 @@ class EvaluationCountStore:
         Raises:
             RecordsUnavailable: The store does not answer.
         """
-        taken, now = self._counts.take(), self._now()
+        taken, now = self._counts.take_counts(), self._now()
         try:
             rows = [
                 row
                 for project_id, counts in taken.items()
-                for row in _rows(await self._project_of(project_id), counts, now)
+                for row in _count_rows(await self._project_of(project_id), counts, now)
             ]
             await self._write(rows, now)
         except BaseException:
@@ -85,14 +85,14 @@ class EvaluationCountStore:
             return
         async with self._records.write() as connection:
             if rows:
-                await connection.run_sync(_add, rows)
+                await connection.run_sync(_add_counts, rows)
             if self._swept != today:
                 old = today - timedelta(days=KEPT_DAYS)
                 await connection.execute(delete(flag_evaluations).where(_row.day < old))
         self._swept = today
 
 
-def _rows(project: Project | None, counts: ByAnswer, now: datetime) -> list[dict[str, Any]]:
+def _count_rows(project: Project | None, counts: ByAnswer, now: datetime) -> list[dict[str, Any]]:
     if project is None:
         return []
     day = now.astimezone(ZoneInfo(project.timezone)).date()
@@ -120,7 +120,7 @@ def value_text(value: bool | str) -> str:
     return value.replace("\0", "")[:VALUE_CHARS_MAX]
 
 
-def _add(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+def _add_counts(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add counts in a fixed order, so that two servers do not wait for each other."""
     statement = upsert(connection.dialect, flag_evaluations)
     new = statement.excluded

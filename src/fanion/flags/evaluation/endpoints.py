@@ -85,7 +85,7 @@ class EvaluationLimit:
     burst: float = 1.0
     buckets: TokenBuckets[str] = field(default_factory=partial(TokenBuckets, KEYS_MAX))
 
-    def take(self, key: str, now: float) -> None:
+    def take_token(self, key: str, now: float) -> None:
         """Take a token from the key's bucket.
 
         Args:
@@ -238,7 +238,7 @@ class DecideEndpoints:
     def _limit(self, token: str) -> None:
         if self.limit.per_s:
             # Cut, so that the memory for a key does not grow with the body that contains it.
-            self.limit.take(token[:KEY_CHARS_MAX], self.steady())
+            self.limit.take_token(token[:KEY_CHARS_MAX], self.steady())
 
     def _decode_small(self, request: Request, query: Mapping[str, str]) -> DecodedForm | None:
         try:

@@ -107,7 +107,7 @@ class OfflineFlagStore:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._unkept = FailureLog("flags_not_kept")
 
-    def put(self, project_id: int, definitions: FlagDefinitions) -> None:
+    def put_definitions(self, project_id: int, definitions: FlagDefinitions) -> None:
         """Queue the definitions, which are written at the next interval."""
         self._changed[project_id] = OfflineCopy(definitions, self._now())
 
@@ -115,7 +115,7 @@ class OfflineFlagStore:
         """Queue the project, which is written at the next interval if its flags are stored."""
         self._changed_projects.add(project_id)
 
-    async def get(self, project_id: int) -> OfflineCopy | None:
+    async def get_copy(self, project_id: int) -> OfflineCopy | None:
         waiting = self._changed.get(project_id)
         if waiting is not None:
             return waiting
@@ -211,7 +211,7 @@ class OfflineFlagStore:
             known = [(project, each) for project, each in copies if project is not None]
             projects = [await project_of(project_id) for project_id in project_ids]
             if known or projects:
-                put = partial(_put, known, [project for project in projects if project])
+                put = partial(_put_rows, known, [project for project in projects if project])
                 await asyncio.to_thread(self._write, put)
                 self._unkept.succeeded()
         except Exception as error:
@@ -250,7 +250,7 @@ class OfflineFlagStore:
             return []
 
 
-def _put(
+def _put_rows(
     known: Sequence[tuple[Project, OfflineCopy]],
     projects: Sequence[Project],
     file: sqlite3.Connection,

@@ -46,7 +46,7 @@ class EvaluationCounters:
         self._exact_left = EXACT_MAX
         self._by_project: dict[int, ByAnswer] = {}
 
-    def add(self, project_id: int, decisions: Mapping[str, Decision]) -> None:
+    def count_decisions(self, project_id: int, decisions: Mapping[str, Decision]) -> None:
         """Count the decisions of one request."""
         times = 1
         if self._exact_left > 0:
@@ -62,7 +62,7 @@ class EvaluationCounters:
             answer = key, decision.value
             counts[answer] = counts.get(answer, 0) + times
 
-    def take(self) -> Mapping[int, ByAnswer]:
+    def take_counts(self) -> Mapping[int, ByAnswer]:
         """Return the counts since the last call, by project."""
         taken, self._by_project = self._by_project, {}
         self._exact_left = EXACT_MAX
@@ -100,7 +100,7 @@ class Evaluator:
             Unavailable: The project's flags are not known and cannot be read.
         """
         result = await self.evaluate(project_id, flag_request, with_inactive=with_inactive)
-        self.counters.add(project_id, result[1].decisions)
+        self.counters.count_decisions(project_id, result[1].decisions)
         return result
 
     async def evaluate(
@@ -114,17 +114,17 @@ class Evaluator:
             Unavailable: The project's flags are not known and cannot be read.
         """
         try:
-            built = await self.flag_sets.built(project_id)
+            built = await self.flag_sets.compiled_flags(project_id)
         except RecordsUnavailable:
             raise Unavailable("The flags of this project cannot be read.") from None
         flag_set, subject = built.flag_set, flag_request.subject
         if flag_request.is_large:
-            keys, missing = await asyncio.to_thread(_wanted, flag_set, flag_request)
+            keys, missing = await asyncio.to_thread(_keys_and_needs, flag_set, flag_request)
         else:
-            keys, missing = _wanted(flag_set, flag_request)
+            keys, missing = _keys_and_needs(flag_set, flag_request)
         anon = flag_request.anon_distinct_id
         if missing is not NOTHING or (anon is not None and flag_set.continuity):
-            read = await self.subjects.read(project_id, flag_set, subject, missing, anon)
+            read = await self.subjects.read_values(project_id, flag_set, subject, missing, anon)
             subject = replace(subject, **read)
         now, started = self.now(), perf_counter()
         flags = len(flag_set.programs if keys is None else keys)
@@ -138,7 +138,9 @@ class Evaluator:
         return built, evaluation
 
 
-def _wanted(flag_set: FlagSet, flag_request: FlagRequest) -> tuple[tuple[str, ...] | None, Needs]:
+def _keys_and_needs(
+    flag_set: FlagSet, flag_request: FlagRequest
+) -> tuple[tuple[str, ...] | None, Needs]:
     """Return the keys of the flags to evaluate (None for all) and what must be read first."""
     keys = visible_keys(flag_set, flag_request) if flag_set.limited else flag_request.keys
     return keys, needs(flag_set, flag_request.subject, keys)

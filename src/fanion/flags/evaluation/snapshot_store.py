@@ -53,7 +53,7 @@ def write_snapshot(path: Path, taken_at: datetime) -> Iterator[AddProject]:
             file.execute("PRAGMA journal_mode = OFF")
             file.execute("PRAGMA synchronous = OFF")
             create_tables(file)
-            yield partial(_add, file, taken_at)
+            yield partial(_add_project, file, taken_at)
             file.commit()
         os.fsync(handle)
         temporary.replace(path)
@@ -65,7 +65,7 @@ def write_snapshot(path: Path, taken_at: datetime) -> Iterator[AddProject]:
         temporary.unlink(missing_ok=True)
 
 
-def _add(
+def _add_project(
     file: sqlite3.Connection, taken_at: datetime, project: Project, definitions: FlagDefinitions
 ) -> None:
     put_row(file, project, OfflineCopy(definitions, taken_at))
@@ -89,23 +89,23 @@ def take_over_snapshot(path: Path, offline: OfflineFlagStore) -> None:
         # Immutable, so that nothing is written next to the file: its folder may be read-only.
         uri = f"{path.resolve(strict=True).as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as file:
-            [(taken_at,)] = _read(path, file, _TAKEN_AT)
+            [(taken_at,)] = _execute(path, file, _TAKEN_AT)
             if taken_at is not None:
                 taken = datetime.fromtimestamp(taken_at, UTC)
-                offline.take_over(partial(_rows, path, file), taken)
+                offline.take_over(partial(_snapshot_rows, path, file), taken)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None
     except sqlite3.Error as error:
         raise _unreadable(path, str(error)) from None
 
 
-def _rows(path: Path, file: sqlite3.Connection) -> Iterator[Row]:
+def _snapshot_rows(path: Path, file: sqlite3.Connection) -> Iterator[Row]:
     """Yield the rows of a snapshot.
 
     Raises:
         SettingsError: A row cannot be read. A database error would look like one of the copy.
     """
-    for row in _read(path, file, _ROWS):
+    for row in _execute(path, file, _ROWS):
         try:
             check_row(row)
         except msgspec.MsgspecError as error:
@@ -113,7 +113,7 @@ def _rows(path: Path, file: sqlite3.Connection) -> Iterator[Row]:
         yield row
 
 
-def _read(path: Path, file: sqlite3.Connection, statement: str) -> Iterator[Any]:
+def _execute(path: Path, file: sqlite3.Connection, statement: str) -> Iterator[Any]:
     try:
         yield from file.execute(statement)
     except sqlite3.Error as error:

@@ -88,7 +88,7 @@ class SubjectStore:
     memberships: DataLoader[tuple[int, str], frozenset[int]]
     breaker: CircuitBreaker = field(default_factory=_breaker)
 
-    async def read(
+    async def read_values(
         self,
         project_id: int,
         flag_set: FlagSet,
@@ -122,7 +122,9 @@ class SubjectStore:
             else:
                 known["cohorts"] = cohorts or frozenset()
         if anon_distinct_id is not None and flag_set.continuity:
-            reads["hash_keys"] = self._keep(person, anon_distinct_id, flag_set.continuity)
+            reads["hash_keys"] = self._keep_identities(
+                person, anon_distinct_id, flag_set.continuity
+            )
         elif missing.continuity:
             reads["hash_keys"] = self._or_none(self.identities, person, {})
         if len(reads) == 1:
@@ -135,12 +137,12 @@ class SubjectStore:
 
     async def _or_none(self, lookup: DataLoader[K, V], key: K, absent: V) -> V | None:
         try:
-            value = await self._ask(lookup, key)
+            value = await self._look_up(lookup, key)
         except RecordsUnavailable:
             return None
         return absent if value is None else value
 
-    async def _ask(self, lookup: DataLoader[K, V], key: K) -> V | None:
+    async def _look_up(self, lookup: DataLoader[K, V], key: K) -> V | None:
         """Look up a key through the circuit breaker.
 
         Raises:
@@ -177,9 +179,9 @@ class SubjectStore:
         return await self._or_none(self.groups, key, {})
 
     async def _identities(self, person: tuple[int, str]) -> HashKeys | None:
-        return await self._ask(self.identities, person)
+        return await self._look_up(self.identities, person)
 
-    async def _keep(
+    async def _keep_identities(
         self, person: tuple[int, str], anon: str, flags: frozenset[str]
     ) -> HashKeys | None:
         """Read what is stored for both ids, and write what is missing.
@@ -202,7 +204,7 @@ class SubjectStore:
         unwritten = {**dict.fromkeys(new, anon), **known}
         try:
             keep = ContinuityWrite(project_id, distinct_id, anon, tuple(sorted(new)))
-            return await self._ask(self.continuity_writes, keep) or unwritten
+            return await self._look_up(self.continuity_writes, keep) or unwritten
         except RecordsUnavailable:
             return unwritten
 

@@ -76,7 +76,7 @@ class LockedFlag:
     author: Author
     flag: StoredFlag
 
-    async def change(self, values: Mapping[str, Any]) -> StoredFlag:
+    async def change_columns(self, values: Mapping[str, Any]) -> StoredFlag:
         """Change columns of the flag.
 
         Raises:
@@ -96,24 +96,24 @@ class Flags:
     async def access(self, request: ManagementRequest) -> FlagAccess:
         return await access_of(self.store.records, request.principal, request.project)
 
-    async def get(self, project_id: int, flag_id: int) -> StoredFlag:
-        flag = await self.store.get(project_id, flag_id)
+    async def get_flag(self, project_id: int, flag_id: int) -> StoredFlag:
+        flag = await self.store.get_flag(project_id, flag_id)
         if flag is None:
             raise NotFound
         return flag
 
-    async def editable(self, request: ManagementRequest, flag_id: int) -> StoredFlag:
+    async def get_editable_flag(self, request: ManagementRequest, flag_id: int) -> StoredFlag:
         """Return a flag that the caller may edit, for operations on a flag by POST.
 
         Raises:
             NotFound: There is no such flag.
             PermissionDenied: The caller may not edit it.
         """
-        flag = await self.get(request.project.id, flag_id)
+        flag = await self.get_flag(request.project.id, flag_id)
         (await self.access(request)).require_edit(flag_id, flag.creator_id)
         return flag
 
-    async def create(self, author: Author, values: dict[str, Any]) -> StoredFlag:
+    async def create_flag(self, author: Author, values: dict[str, Any]) -> StoredFlag:
         with unique_key():
             async with self.store.records.write() as connection:
                 flag = await connection.run_sync(create_flag, author, values)
@@ -121,7 +121,7 @@ class Flags:
         return flag
 
     @asynccontextmanager
-    async def locked(self, author: Author, flag_id: int) -> AsyncGenerator[LockedFlag]:
+    async def locked_flag(self, author: Author, flag_id: int) -> AsyncGenerator[LockedFlag]:
         """Yield a flag that no other transaction changes before the end of the block.
 
         Raises:
@@ -185,7 +185,7 @@ class FlagsApi(Controller):
                 request, flags.store, access, flags.last_evaluated, query, stale_days
             )
         page, now = request.page, request.app.state.now()
-        stored_flags, count = await flags.store.find(
+        stored_flags, count = await flags.store.find_flags(
             request.project.id, query, now, page.limit, page.offset
         )
         return page.of([flag_body(flag, access) for flag in stored_flags], count)
@@ -199,9 +199,9 @@ class FlagsApi(Controller):
     ) -> Response[FlagBody]:
         """The flag takes effect from the next evaluation."""
         author = request.author
-        flag = await flags.create(author, created_columns(data, author.now))
+        flag = await flags.create_flag(author, created_columns(data, author.now))
         # The creator of a flag may edit it.
-        return _answer(flag, FlagAccess(request.principal.user.id))
+        return _flag_response(flag, FlagAccess(request.principal.user.id))
 
     @get("/{flag_id:str}", summary="Retrieve a feature flag", response_headers=[_VERSION])
     async def flag(
@@ -211,8 +211,8 @@ class FlagsApi(Controller):
         flags: NamedDependency[Flags],
     ) -> Response[FlagBody]:
         """Deleted flags are returned too."""
-        flag = await flags.get(request.project.id, flag_id)
-        return _answer(flag, await flags.access(request))
+        flag = await flags.get_flag(request.project.id, flag_id)
+        return _flag_response(flag, await flags.access(request))
 
     @patch("/{flag_id:str}", summary="Update a feature flag", response_headers=[_VERSION])
     async def change(
@@ -228,13 +228,13 @@ class FlagsApi(Controller):
         has that version; otherwise the response is 409, with the flag as `current`.
         """
         access = await flags.access(request)
-        async with flags.locked(request.author, flag_id) as locked:
+        async with flags.locked_flag(request.author, flag_id) as locked:
             flag = locked.flag
             access.require_edit(flag_id, flag.creator_id)
             if data.version not in {UNSET, None, flag.definition.version}:
                 raise StaleFlag(flag_body(flag, access), flag.definition.version)
-            changed = await locked.change(changed_columns(data, flag))
-        return _answer(changed, access)
+            changed = await locked.change_columns(changed_columns(data, flag))
+        return _flag_response(changed, access)
 
     @get("/activity", summary="List the activity of all feature flags", scope="activity_log:read")
     async def all_activity(
@@ -255,7 +255,7 @@ class FlagsApi(Controller):
         flags: NamedDependency[Flags],
     ) -> ActivityPage:
         """Lists the newest entries first; `page` starts at 1, and `limit` is 10 by default."""
-        await flags.get(request.project.id, flag_id)
+        await flags.get_flag(request.project.id, flag_id)
         return await activity_page(request, flags.store.records, SCOPE, str(flag_id))
 
     @delete("/{flag_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
@@ -263,7 +263,7 @@ class FlagsApi(Controller):
         return refused("GET, PATCH")
 
 
-def _answer(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:
+def _flag_response(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:
     version = {VERSION_HEADER: str(flag.definition.version)}
     return Response(flag_body(flag, access), headers=version)
 
@@ -284,7 +284,7 @@ async def stale_page(
     if not 1 <= days <= STALE_DAYS_MAX:
         raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
     project_id, now, page = request.project.id, request.app.state.now(), request.page
-    flags, _ = await store.find(project_id, query, now, FLAGS_MAX, 0)
+    flags, _ = await store.find_flags(project_id, query, now, FLAGS_MAX, 0)
     last = await last_evaluated(project_id, now)
     stale_flags: list[FlagBody] = []
     for flag in flags:

@@ -22,7 +22,9 @@ class EnabledPersons:
     store: FlagStore
     now: Callable[[], datetime]
 
-    async def of(self, project_id: int, flag_id: str) -> AsyncGenerator[Sequence[UUID]]:
+    async def enabled_persons(
+        self, project_id: int, flag_id: str
+    ) -> AsyncGenerator[Sequence[UUID]]:
         """Yield pages of the persons for whom the flag is on.
 
         A person with several distinct ids is evaluated by the first in order. There are no persons

@@ -143,7 +143,7 @@ class FlagEvaluationApi(Controller):
                 ),
                 value=result.decisions.get(key, DISABLED).value,
             )
-            for key in await evaluation.store.newest_first(project_id)
+            for key in await evaluation.store.keys_newest_first(project_id)
             if key in rows
         ]
 
@@ -197,7 +197,7 @@ class FlagCohortsApi(Controller):
         It is calculated in the background. It stays empty for a flag that is disabled, deleted or
         group-based.
         """
-        flag = await flag_cohorts.flags.editable(request, flag_id)
+        flag = await flag_cohorts.flags.get_editable_flag(request, flag_id)
         author, cohorts = request.author, flag_cohorts.cohorts
         sent = {"name": _cohort_name(flag.definition.key, author.now), "is_static": True}
         values = created_values(sent, author.now, imports=True)

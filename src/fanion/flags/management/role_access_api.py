@@ -57,9 +57,11 @@ class RoleAccessApi(Controller):
     ) -> Paged[RoleAccessBody]:
         """Lists the oldest first."""
         page, project_id = request.page, request.project.id
-        flag = flag_body(await flags.get(project_id, flag_id), await flags.access(request))
-        accesses, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
-        return page.of([_body(access, flag) for access in accesses], count)
+        flag = flag_body(await flags.get_flag(project_id, flag_id), await flags.access(request))
+        accesses, count = await _store(flags).access_page(
+            project_id, flag_id, page.limit, page.offset
+        )
+        return page.of([_access_body(access, flag) for access in accesses], count)
 
     @post("/", summary="Permit a role to edit a flag")
     async def create(
@@ -70,10 +72,10 @@ class RoleAccessApi(Controller):
         flags: NamedDependency[Flags],
     ) -> RoleAccessBody:
         access = await flags.access(request)
-        flag = await flags.get(request.project.id, flag_id)
+        flag = await flags.get_flag(request.project.id, flag_id)
         access.require_share(flag.creator_id)
-        created = await _store(flags).create(request.author, flag_id, data.role_id)
-        return _body(created, flag_body(flag, access))
+        created = await _store(flags).create_access(request.author, flag_id, data.role_id)
+        return _access_body(created, flag_body(flag, access))
 
     @get("/{access_id:str}", summary="Retrieve a role's permission")
     async def record(
@@ -84,8 +86,8 @@ class RoleAccessApi(Controller):
         flags: NamedDependency[Flags],
     ) -> RoleAccessBody:
         project_id = request.project.id
-        flag = flag_body(await flags.get(project_id, flag_id), await flags.access(request))
-        return _body(await _store(flags).get(project_id, flag_id, access_id), flag)
+        flag = flag_body(await flags.get_flag(project_id, flag_id), await flags.access(request))
+        return _access_body(await _store(flags).get_access(project_id, flag_id, access_id), flag)
 
     @delete("/{access_id:str}", summary="Revoke a role's permission to edit a flag")
     async def remove(
@@ -96,16 +98,16 @@ class RoleAccessApi(Controller):
         flags: NamedDependency[Flags],
     ) -> None:
         access = await flags.access(request)
-        flag = await flags.get(request.project.id, flag_id)
+        flag = await flags.get_flag(request.project.id, flag_id)
         access.require_share(flag.creator_id)
-        await _store(flags).remove(request.author, flag_id, access_id)
+        await _store(flags).remove_access(request.author, flag_id, access_id)
 
 
 def _store(flags: Flags) -> RoleAccessStore:
     return RoleAccessStore(flags.store.records)
 
 
-def _body(access: RoleAccess, flag: FlagBody) -> RoleAccessBody:
+def _access_body(access: RoleAccess, flag: FlagBody) -> RoleAccessBody:
     return RoleAccessBody(
         id=access.id,
         feature_flag=flag,

@@ -119,11 +119,11 @@ class RoleAccessStore:
 
     records: Records
 
-    async def page(
+    async def access_page(
         self, project_id: int, flag_id: int, limit: int, offset: int
     ) -> tuple[Sequence[RoleAccess], int]:
         """Return a page of a flag's records, oldest first, and their total number."""
-        theirs = _of_flag(project_id, flag_id)
+        theirs = _is_of_flag(project_id, flag_id)
         statement = select(*_COLUMNS).where(theirs).order_by(_access.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
             count = select(func.count()).select_from(flag_role_access).where(theirs)
@@ -131,11 +131,11 @@ class RoleAccessStore:
             rows = (await connection.execute(statement)).all()
             return await connection.run_sync(_with_roles, rows), total
 
-    async def get(self, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
+    async def get_access(self, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
         async with self.records.read() as connection:
-            return await connection.run_sync(_get, project_id, flag_id, access_id)
+            return await connection.run_sync(_get_access, project_id, flag_id, access_id)
 
-    async def create(self, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
+    async def create_access(self, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
         """Allow a role to edit a flag.
 
         Raises:
@@ -150,9 +150,9 @@ class RoleAccessStore:
                 "This role already has access to this feature flag.", code="unique", attr="role_id"
             ) from None
 
-    async def remove(self, author: Author, flag_id: int, access_id: int) -> None:
+    async def remove_access(self, author: Author, flag_id: int, access_id: int) -> None:
         async with self.records.write() as connection:
-            await connection.run_sync(_remove, author, flag_id, access_id)
+            await connection.run_sync(_remove_access, author, flag_id, access_id)
 
 
 async def access_of(records: Records, principal: Principal, project: Project) -> FlagAccess:
@@ -262,7 +262,7 @@ def _access_of_member(
     return FlagAccess(user_id, edits_all=False, given=frozenset(given))
 
 
-def _of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
+def _is_of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
     return (_access.project_id == project_id) & (_access.flag_id == flag_id)
 
 
@@ -273,8 +273,10 @@ def _with_roles(connection: Connection, rows: Sequence[Any]) -> list[RoleAccess]
     ]
 
 
-def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
-    statement = select(*_COLUMNS).where(_of_flag(project_id, flag_id), _access.id == access_id)
+def _get_access(
+    connection: Connection, project_id: int, flag_id: int, access_id: int
+) -> RoleAccess:
+    statement = select(*_COLUMNS).where(_is_of_flag(project_id, flag_id), _access.id == access_id)
     rows = connection.execute(statement).all()
     if not rows:
         raise NotFound
@@ -309,7 +311,7 @@ def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUI
         updated_at=author.now,
     )
     access_id = connection.execute(statement.returning(_access.id)).scalar_one()
-    access = _get(connection, author.project_id, flag_id, access_id)
+    access = _get_access(connection, author.project_id, flag_id, access_id)
     record_updated(
         connection,
         author,
@@ -320,9 +322,9 @@ def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUI
     return access
 
 
-def _remove(connection: Connection, author: Author, flag_id: int, access_id: int) -> None:
+def _remove_access(connection: Connection, author: Author, flag_id: int, access_id: int) -> None:
     key = _lock_flag(connection, author.project_id, flag_id)
-    access = _get(connection, author.project_id, flag_id, access_id)
+    access = _get_access(connection, author.project_id, flag_id, access_id)
     connection.execute(delete(flag_role_access).where(_access.id == access_id))
     record_updated(
         connection,
@@ -348,7 +350,7 @@ def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
             user_id=removal.user_id,
             now=removal.now,
         )
-        _remove(connection, author, row.flag_id, row.id)
+        _remove_access(connection, author, row.flag_id, row.id)
 
 
 def _lock_flag(connection: Connection, project_id: int, flag_id: int) -> str:

@@ -233,7 +233,7 @@ def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
     check_key(data.key)
     filters = dict(with_whole_percentages(data.filters or {}))
     if filters:
-        _check(filters, creating=True, stored=None)
+        _check_filters(filters, creating=True, stored=None)
     check_conditions(data.rollback_conditions, None)
     _require_agreement(data, filters, None)
     return {
@@ -271,7 +271,7 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
         if values["filters"] is None:
             raise Invalid("This field may not be null.", code="null", attr="filters")
         values["filters"] = dict(with_whole_percentages(values["filters"]))
-        _check(values["filters"], creating=False, stored=stored)
+        _check_filters(values["filters"], creating=False, stored=stored)
     if "rollback_conditions" in values:
         check_conditions(values["rollback_conditions"], flag.rollback_conditions)
     _require_agreement(data, values.get("filters", stored), stored)
@@ -304,7 +304,9 @@ def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any
     return {} if renamed == filters else {"filters": renamed}
 
 
-def _check(filters: dict[str, Any], *, creating: bool, stored: Mapping[str, Any] | None) -> None:
+def _check_filters(
+    filters: dict[str, Any], *, creating: bool, stored: Mapping[str, Any] | None
+) -> None:
     if "groups" not in filters:
         check_names(filters)
         raise Invalid("Filters are not valid (groups are missing)", attr="filters")

@@ -60,7 +60,7 @@ class FlagPreviewsApi(Controller):
         flag = await previews.unsaved(request, data)
         row = flag.unsaved.row
         ladder = ladder_of(_reach_rules(row))
-        reach = await previews.blast_radius.by_condition(
+        reach = await previews.blast_radius.count_by_condition(
             request.project, ladder, request.app.state.now()
         )
         return flag_reach(ladder, reach)

@@ -150,7 +150,7 @@ class TransitionCount:
         self._saved, self._unsaved, self._now = saved, unsaved, now
         self._found: Counter[tuple[Value, Value]] = Counter()
 
-    def add(self, subjects: Iterable[Subject]) -> None:
+    def count_subjects(self, subjects: Iterable[Subject]) -> None:
         saved, unsaved, now = self._saved, self._unsaved, self._now
         self._found.update(
             (saved.value(subject, now), unsaved.value(subject, now)) for subject in subjects

@@ -61,7 +61,7 @@ async def compute(records: Records, question: Question) -> Result:
         name = "" if names is None else names.group_types.get(index, "")
         subjects = _groups(pages, question, index, name, subjects_max)
     async for subjects_page in subjects:
-        count.add(subjects_page)
+        count.count_subjects(subjects_page)
         await asyncio.sleep(0)
     evaluated = count.evaluated
     return Result(evaluated if is_exact else total, evaluated, count.transitions())

@@ -62,7 +62,7 @@ class FlagPreviews:
         _require_small(data.filters)
         access = await access_of(self.store.records, request.principal, request.project)
         now = request.app.state.now()
-        flag = await self.store.read(request.project.id, data, access, now)
+        flag = await self.store.read_unsaved(request.project.id, data, access, now)
         for version in (flag.saved, flag.unsaved):
             _require_small(None if version.row is None else version.row.filters)
         return flag
@@ -105,7 +105,7 @@ class FlagPreviews:
         flag_set = await asyncio.to_thread(_switched_on, row, version.around)
         missing = needs(flag_set, subject, [row.key])
         if missing is not NOTHING:
-            read = await self.subjects.read(project_id, flag_set, subject, missing)
+            read = await self.subjects.read_values(project_id, flag_set, subject, missing)
             subject = replace(subject, **read)
         explanation = await asyncio.to_thread(explain, flag_set, row.key, subject, now)
         return explained_flag(row, explanation)

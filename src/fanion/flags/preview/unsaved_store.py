@@ -30,7 +30,7 @@ _override = person_overrides.c
 class UnsavedFlagStore:
     records: Records
 
-    async def read(
+    async def read_unsaved(
         self, project_id: int, data: UnsavedFields, access: FlagAccess, now: datetime
     ) -> UnsavedFlag:
         """Return the saved flag together with the validated change.

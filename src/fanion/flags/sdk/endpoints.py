@@ -112,14 +112,14 @@ class DefinitionReaders:
         if owner is not None:
             request.key_id = mask(key)
             named = str(owner) if named == CURRENT else named
-            project = await self._wanted(request, query, named)
+            project = await self._named_project(request, query, named)
             if project is None or project.id != owner:
                 self.authentication.failures.denied_secret(request.key_id, request)
                 raise PermissionDenied("This key reads the flags of another project.")
             return project
         principal = await self.authentication.authenticate(key, key_source, request)
         request.key_id, request.user_id = principal.credential, principal.user.id
-        project = await self._wanted(request, query, named) or (
+        project = await self._named_project(request, query, named) or (
             await self.projects.current(principal) if named == CURRENT else None
         )
         if project is None:
@@ -131,7 +131,7 @@ class DefinitionReaders:
             raise
         return project
 
-    async def _wanted(
+    async def _named_project(
         self, request: Request, query: Mapping[str, str], named: str
     ) -> Project | None:
         token = query.get("token") or query.get("api_key")
@@ -220,7 +220,7 @@ class DefinitionEndpoints:
 
     async def _built(self, project: Project) -> CompiledFlags:
         try:
-            return await self._flag_sets.built(project.id)
+            return await self._flag_sets.compiled_flags(project.id)
         except RecordsUnavailable:
             raise Unavailable("The flags of this project cannot be read.") from None
 

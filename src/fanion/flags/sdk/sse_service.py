@@ -146,9 +146,9 @@ class Broadcaster:
 
     async def _messages(self, project_id: int, grant: Hashable) -> AsyncGenerator[bytes]:
         listener = _Listener()
-        _add(self._listeners, project_id, listener)
+        _add_listener(self._listeners, project_id, listener)
         if grant is not None:
-            _add(self._granted, grant, listener)
+            _add_listener(self._granted, grant, listener)
         self._count += 1
         sent = -1
         try:
@@ -162,13 +162,13 @@ class Broadcaster:
                 await listener.wait()
         finally:
             self._count -= 1
-            _remove(self._listeners, project_id, listener)
+            _remove_listener(self._listeners, project_id, listener)
             if grant is not None:
-                _remove(self._granted, grant, listener)
+                _remove_listener(self._granted, grant, listener)
 
     async def _version(self, project_id: int, known: int) -> int:
         try:
-            return (await self._flag_sets.built(project_id)).definitions.version
+            return (await self._flag_sets.compiled_flags(project_id)).definitions.version
         except RecordsUnavailable:
             return known
 
@@ -181,11 +181,11 @@ class Broadcaster:
             task.add_done_callback(self._waking.discard)
 
 
-def _add(listeners: dict[K, set[_Listener]], key: K, listener: _Listener) -> None:
+def _add_listener(listeners: dict[K, set[_Listener]], key: K, listener: _Listener) -> None:
     listeners.setdefault(key, set()).add(listener)
 
 
-def _remove(listeners: dict[K, set[_Listener]], key: K, listener: _Listener) -> None:
+def _remove_listener(listeners: dict[K, set[_Listener]], key: K, listener: _Listener) -> None:
     theirs = listeners[key]
     theirs.discard(listener)
     if not theirs:

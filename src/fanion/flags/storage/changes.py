@@ -109,10 +109,10 @@ def create_flag(connection: Connection, author: Author, values: Mapping[str, Any
     flag_id = connection.execute(statement.returning(_flag.id)).scalar_one()
     row = {**values, "id": flag_id, "project_id": project_id}
     _watch_conditions(connection, row, None, author.now)
-    _record(connection, author, "created", flag_id, values["key"], None)
+    _record_activity(connection, author, "created", flag_id, values["key"], None)
     move_flag_version(connection, project_id)
     require_computable(connection, row, values, values["key"])
-    return _get(connection, project_id, flag_id)
+    return _existing_flag(connection, project_id, flag_id)
 
 
 def change_flag(
@@ -155,7 +155,7 @@ def change_flag(
     move_flag_version(connection, project_id)
     if alone:
         require_computable(connection, changed, values, row["key"])
-    return _get(connection, project_id, flag_id)
+    return _existing_flag(connection, project_id, flag_id)
 
 
 def changed_values(row: Mapping[str, Any], requested: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def record_updated(
     connection: Connection, author: Author, flag_id: int, key: str, changed: Sequence[Change]
 ) -> None:
     """Record changes in the flag's activity; nothing is written if there are none."""
-    _record(connection, author, "updated", flag_id, key, changed)
+    _record_activity(connection, author, "updated", flag_id, key, changed)
 
 
 def related_change(
@@ -209,7 +209,7 @@ def related_change(
     return Change(type=SCOPE, action=action, field=field, before=before, after=after)
 
 
-def _record(
+def _record_activity(
     connection: Connection,
     author: Author,
     activity: Literal["created", "updated"],
@@ -234,7 +234,7 @@ def columns_of(flag: StoredFlag) -> dict[str, Any]:
     return row | {name: getattr(flag, name) for name in _FURTHER_COLUMNS}
 
 
-def _get(connection: Connection, project_id: int, flag_id: int) -> StoredFlag:
+def _existing_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag:
     flag = get_flag(connection, project_id, flag_id)
     assert flag is not None
     return flag

@@ -240,7 +240,7 @@ class FlagStore:
 
     records: Records
 
-    async def page(
+    async def flags_page(
         self, project_id: int, limit: int, offset: int
     ) -> tuple[Sequence[StoredFlag], int]:
         """Return a page of flags that are not deleted, newest first, and their total number."""
@@ -259,12 +259,12 @@ class FlagStore:
             rows = await connection.execute(statement)
             return [stored_flag(row) for row in rows], total or 0
 
-    async def find(
+    async def find_flags(
         self, project_id: int, query: FlagQuery, now: datetime, limit: int, offset: int
     ) -> tuple[Sequence[StoredFlag], int]:
         """Return a page of the flags that match a query, in its order, and their total number."""
         if query == EVERYTHING:
-            return await self.page(project_id, limit, offset)
+            return await self.flags_page(project_id, limit, offset)
         columns = (*_CANDIDATE, *((_flag.filters,) if query.looks_at_filters else ()))
         live = select(*columns).where(_flag.project_id == project_id, _flag.deleted.is_(False))
         async with self.records.read() as connection:
@@ -272,7 +272,7 @@ class FlagStore:
             page_ids = ids[offset : offset + limit]
             return await connection.run_sync(_in_order, page_ids), len(ids)
 
-    async def get(self, project_id: int, flag_id: int) -> StoredFlag | None:
+    async def get_flag(self, project_id: int, flag_id: int) -> StoredFlag | None:
         """Return a flag, even if it is deleted."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_flag, project_id, flag_id)
@@ -287,7 +287,7 @@ class FlagStore:
                 await asyncio.sleep(0)
             return await connection.run_sync(with_references, project_id, flags, version)
 
-    async def newest_first(self, project_id: int) -> Sequence[str]:
+    async def keys_newest_first(self, project_id: int) -> Sequence[str]:
         """Return the keys of all flags that are not deleted, newest first."""
         statement = (
             select(_flag.key)
@@ -296,7 +296,7 @@ class FlagStore:
         )
         return [row.key for row in await self.records.fetch(statement)]
 
-    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
+    async def flag_versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
         """Return the flag versions of these projects; a project without flags has none."""
         statement = select(flag_versions.c.project_id, flag_versions.c.version).where(
             flag_versions.c.project_id.in_(project_ids)

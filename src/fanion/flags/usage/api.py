@@ -61,7 +61,7 @@ class FlagUsage:
     usage: UsageStore
     results: ResultCache
 
-    async def of(
+    async def usage_of_flag(
         self, project: Project, flag_id: int, bounds: tuple[str, str | None], now: datetime
     ) -> UsageBody:
         """Return the usage of a flag.
@@ -70,7 +70,7 @@ class FlagUsage:
             NotFound: There is no such flag.
             Invalid: The dates are not valid.
         """
-        flag = await self.store.get(project.id, flag_id)
+        flag = await self.store.get_flag(project.id, flag_id)
         if flag is None:
             raise NotFound
         key, days = flag.definition.key, _days(bounds, ZoneInfo(project.timezone), now)
@@ -103,7 +103,7 @@ class FlagUsageApi(Controller):
     ) -> UsageBody:
         """Counts under the flag's current key; values are ordered by frequency."""
         now = request.app.state.now()
-        return await flag_usage.of(request.project, flag_id, (date_from, date_to), now)
+        return await flag_usage.usage_of_flag(request.project, flag_id, (date_from, date_to), now)
 
 
 def _days(bounds: tuple[str, str | None], zone: ZoneInfo, now: datetime) -> list[date]:
@@ -168,7 +168,7 @@ class FlagDashboardsApi(Controller):
 
         Fields of a flag in the body are ignored.
         """
-        await flags.editable(request, flag_id)
+        await flags.get_editable_flag(request, flag_id)
         async with flags.store.records.write() as connection:
             await connection.run_sync(ensure_dashboard, _creator(request), flag_id)
         return await _with_dashboard(request, flags, flag_id)
@@ -192,9 +192,9 @@ class FlagDashboardsApi(Controller):
         in the body are ignored.
         """
         access = await flags.access(request)
-        async with flags.locked(request.author, flag_id) as locked:
+        async with flags.locked_flag(request.author, flag_id) as locked:
             access.require_edit(flag_id, locked.flag.creator_id)
-            await locked.change({"has_enriched_analytics": True})
+            await locked.change_columns({"has_enriched_analytics": True})
             for work in (ensure_dashboard, enrich_dashboard):
                 await locked.connection.run_sync(work, _creator(request), flag_id)
         return await _with_dashboard(request, flags, flag_id)
@@ -203,7 +203,7 @@ class FlagDashboardsApi(Controller):
 async def _with_dashboard(
     request: ManagementRequest, flags: Flags, flag_id: int
 ) -> FlagWithDashboard:
-    flag = await flags.get(request.project.id, flag_id)
+    flag = await flags.get_flag(request.project.id, flag_id)
     body = flag_body(flag, await flags.access(request))
     return FlagWithDashboard(**structs.asdict(body))
 

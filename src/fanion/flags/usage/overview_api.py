@@ -55,11 +55,11 @@ class FlagsOverviews:
     usage: UsageStore
     overview: OverviewStore
 
-    async def of(self, project: Project, now: datetime) -> FlagsOverview:
+    async def overview_of_project(self, project: Project, now: datetime) -> FlagsOverview:
         zone = ZoneInfo(project.timezone)
         today = now.astimezone(zone).date()
         days = [today - timedelta(days=ago) for ago in reversed(range(DAYS))]
-        flags, _ = await self.store.find(project.id, EVERYTHING, now, FLAGS_MAX, 0)
+        flags, _ = await self.store.find_flags(project.id, EVERYTHING, now, FLAGS_MAX, 0)
         calls = await self.overview.calls(project.id, days, zone)
         evaluations = await self.overview.evaluations(project.id, days)
         changes = await self.overview.last_changes(project.id)
@@ -96,7 +96,7 @@ class FlagsOverviewApi(Controller):
         For each flag: its calls and evaluations by day, why it is no longer needed, and who changed
         it last.
         """
-        return await flags_overviews.of(request.project, request.app.state.now())
+        return await flags_overviews.overview_of_project(request.project, request.app.state.now())
 
 
 def _daily(numbers: Daily, key: str, days: Sequence[date]) -> list[int]:

@@ -134,7 +134,7 @@ def ensure_dashboard(connection: Connection, creator: Creator, flag_id: int) -> 
     Raises:
         NotFound: There is no such flag.
     """
-    flag = _get(connection, creator, flag_id)
+    flag = _lock_flag(connection, creator, flag_id)
     known = flag.usage_dashboard
     if known is not None and get_dashboard(connection, creator.project_id, known) is not None:
         return
@@ -153,7 +153,7 @@ def enrich_dashboard(connection: Connection, creator: Creator, flag_id: int) -> 
     Raises:
         NotFound: There is no such flag.
     """
-    flag = _get(connection, creator, flag_id)
+    flag = _lock_flag(connection, creator, flag_id)
     if flag.usage_dashboard is None:
         return
     dashboard = get_dashboard(connection, creator.project_id, flag.usage_dashboard)
@@ -161,7 +161,7 @@ def enrich_dashboard(connection: Connection, creator: Creator, flag_id: int) -> 
         add_tiles(connection, creator, dashboard.id, enriched_tiles(flag.key))
 
 
-def _get(connection: Connection, creator: Creator, flag_id: int) -> _Flag:
+def _lock_flag(connection: Connection, creator: Creator, flag_id: int) -> _Flag:
     """Lock and return the flag, so that concurrent callers do not create two dashboards."""
     statement = (
         select(_flag.key, _flag.usage_dashboard, _flag.has_enriched_analytics)
