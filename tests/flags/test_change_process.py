@@ -187,7 +187,7 @@ async def test_one_asked_again_abandons_what_was_asked_before(
         409,
         "invalid_request",
         "superseded",
-        "The same was asked again, so this request was abandoned.",
+        "A newer request for the same flag has replaced this one.",
     )
 
 

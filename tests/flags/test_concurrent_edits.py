@@ -12,7 +12,7 @@ from tests.support.team import Json, Team
 pytestmark = pytest.mark.every_engine
 
 HEADER = "x-flag-version"
-DETAIL = "The feature flag was changed since you read it. Look at what it is now and try again."
+DETAIL = "The feature flag was changed since you read it. Review the current version and try again."
 
 
 async def test_the_version_stands_in_a_header_and_not_in_the_flag(team: Team) -> None:

@@ -29,7 +29,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     "one": _SCALAR,
     "text": {"type": "string"},
     "texts": {
-        "description": "Alternative texts.",
+        "description": "A list of alternatives.",
         "type": "array",
         "items": {"type": "string"},
         "maxItems": VALUES_MAX,
@@ -40,22 +40,22 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "format": "regex",
     },
     "number": {
-        "description": "A number, or the text of one.",
+        "description": "A number, or a number as text.",
         "type": ["number", "string"],
         "pattern": f"^ *{NUMBER} *$",
     },
     "order": {
-        "description": "A number, or a text. A text that is no number is compared as text.",
+        "description": "A number or a text. Text that is not a number is compared as text.",
         "type": ["number", "string"],
     },
     "version": {
-        "description": "A version, ordered as semver.org says: `1.4`, `v1.4.0`, `2.0.0-beta.1`.",
+        "description": "A version, ordered as in semver.org: `1.4`, `v1.4.0`, `2.0.0-beta.1`.",
         "type": ["number", "string"],
         "minimum": 0,
         "pattern": VERSION,
     },
     "wildcard": {
-        "description": "A version whose last numbers may be any: `1.4.*`.",
+        "description": "A version whose last numbers may be wildcards: `1.4.*`.",
         "type": ["number", "string"],
         "minimum": 0,
         "pattern": WILDCARD,
@@ -68,7 +68,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "maxItems": 2,
     },
     "date": {
-        "description": "A date, a date with a time, or so long ago: `-7d`, in h, d, w, m or y.",
+        "description": "A date, a date with a time, or a relative date: `-7d`, in h, d, w, m or y.",
         "type": "string",
     },
     "none": {"description": "Ignored; leave it out.", "maxItems": VALUES_MAX},
@@ -80,7 +80,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "pattern": "^0*[1-9][0-9]*$",
     },
     "flag": {
-        "description": "true: it is on; false: it is off; a text: it has this variant.",
+        "description": "true if the flag is on, false if it is off, or the key of its variant.",
         "type": ["boolean", "string"],
     },
 }

@@ -22,7 +22,7 @@ DELAY_MAX = timedelta(days=5 * 366)
 
 Operation = Literal["update_status", "update_rollout_percentage"]
 Value = bool | int | float
-Time = Annotated[datetime, Meta(description="Later than now, five years at most.")]
+Time = Annotated[datetime, Meta(description="A time in the future, within five years.")]
 ConditionIndex = Annotated[
     int, Meta(ge=0, description="Index of the condition set; required when the flag has several.")
 ]

@@ -22,10 +22,12 @@ class ScheduledChangeBody(Struct, kw_only=True):
     feature_flag: int
     payload: Annotated[
         dict[str, Any],
-        Meta(description="`operation`, `value` or `steps`, and `condition_index` if given."),
+        Meta(description="`operation`, `value` or `steps`, and `condition_index` if it was sent."),
     ]
-    scheduled_at: Annotated[datetime, Meta(description="Of the next step, or of the last one.")]
-    steps: Annotated[list[Step], Meta(description="In the order of their times; one at least.")]
+    scheduled_at: Annotated[
+        datetime, Meta(description="Time of the next step, or of the last one if none remains.")
+    ]
+    steps: Annotated[list[Step], Meta(description="Ordered by time; at least one.")]
     executed_at: Annotated[datetime | None, Meta(description="When the last step was executed.")]
     failure_reason: Annotated[
         str | None, Meta(description="Why the change failed; further steps are not executed.")

@@ -20,7 +20,7 @@ from fanion.rest.endpoints import takes
 
 _CONDITION = Schema(
     type=OpenAPIType.OBJECT,
-    description="One condition, or the writable fields of a flag, of which `filters` count.",
+    description="One condition, or the writable fields of a flag; only `filters` are used.",
     any_of=[Schema(required=["condition"]), Schema(required=["filters"])],
     properties={
         "condition": Schema(
@@ -31,22 +31,24 @@ _CONDITION = Schema(
                     items=Schema(type=OpenAPIType.OBJECT),
                 )
             },
-            description="As in `filters.groups` of a flag.",
+            description="As in the `filters.groups` of a flag.",
         ),
         "group_type_index": Schema(
             type=[OpenAPIType.INTEGER, OpenAPIType.NULL], minimum=0, maximum=GROUP_TYPE_INDEX_MAX
         ),
         "filters": Schema(
             type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
-            description="As of a flag: one of its `groups` must hold. In place of `condition`.",
+            description="Filters of a flag, instead of `condition`; one group must match.",
         ),
     },
 )
 
 
 class BlastRadiusBody(Struct, kw_only=True):
-    users_affected: Annotated[int, Meta(description="How many match the properties.")]
-    total_users: Annotated[int, Meta(description="Persons of the project, or groups of the type.")]
+    users_affected: Annotated[int, Meta(description="Number of persons or groups that match.")]
+    total_users: Annotated[
+        int, Meta(description="All persons of the project, or all groups of the type.")
+    ]
 
 
 class BlastRadiusApi(Controller):

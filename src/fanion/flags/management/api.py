@@ -52,7 +52,7 @@ FLAGS_MAX = 10_000  # flags of a project that are searched for stale ones
 LastEvaluated = Callable[[int, datetime], Awaitable[Mapping[str, datetime]]]
 _VERSION = ResponseHeader(
     name=VERSION_HEADER,
-    description="Of the flag; it moves with every change.",
+    description="Version of the flag; it increases with every change.",
     documentation_only=True,
 )
 
@@ -61,7 +61,7 @@ class StaleFlagBody(FlagBody, kw_only=True):
     """A flag, with the reason why it is in the list."""
 
     stale_reason: Annotated[
-        str, Meta(description="`fully_rolled_out` or `not_evaluated`, the first that holds.")
+        str, Meta(description="`fully_rolled_out` or `not_evaluated`; the first that applies.")
     ]
     last_evaluated_at: datetime | None
 

@@ -37,7 +37,7 @@ from fanion.wire.distinct_id import stored_distinct_id
 
 _COHORT_NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}"
 
-GroupsText = Annotated[str, Meta(description="Group type → group key, a JSON object as text.")]
+GroupsText = Annotated[str, Meta(description="JSON object as text: group type → group key.")]
 
 
 class EvaluationBody(Struct, kw_only=True):

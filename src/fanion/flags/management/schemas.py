@@ -40,7 +40,7 @@ Filters = Annotated[
 
 Bucketing = Annotated[
     BucketingIdentifier,
-    Meta(description="The id that percentages are computed from; `distinct_id` by default."),
+    Meta(description="The id that percentages are based on; `distinct_id` by default."),
 ]
 Runtime = Annotated[
     EvaluationRuntime,
@@ -48,13 +48,13 @@ Runtime = Annotated[
 ]
 Contexts = Annotated[
     list[str],
-    Meta(description="The flag is hidden from clients that name other contexts only."),
+    Meta(description="The flag is hidden from clients that name only other contexts."),
 ]
 FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
 Version = Annotated[
     int,
     Meta(
-        description="The flag's version that the change is based on; 409 if there is a newer one."
+        description="Version of the flag that the change is based on; 409 if there is a newer one."
     ),
 ]
 # Fields of `_Sent` that do not follow from filters, and what to do instead.
@@ -100,7 +100,8 @@ class StaleFlag(AppError):
 
     def __init__(self, current: FlagBody, version: int) -> None:
         super().__init__(
-            "The feature flag was changed since you read it. Look at what it is now and try again.",
+            "The feature flag was changed since you read it. Review the current version and "
+            "try again.",
             attr="version",
         )
         self.current = current
@@ -124,7 +125,8 @@ class _Sent(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
     also_known: ClassVar[frozenset[str]] = OF_FLAG
 
     rollout_percentage: Annotated[
-        float | UnsetType | None, Meta(description="Of the only condition set; see `filters`.")
+        float | UnsetType | None,
+        Meta(description="Percentage of the only condition set; see `filters`."),
     ] = UNSET
     archived: Annotated[
         bool | UnsetType | None, Meta(description="Not supported: false or absent.")

@@ -51,7 +51,7 @@ class Superseded(AppError):
     """A request that was replaced by the user's next one about the same flag."""
 
     status, type, default_code = 409, "invalid_request", "superseded"
-    default_detail = "The same was asked again, so this request was abandoned."
+    default_detail = "A newer request for the same flag has replaced this one."
 
 
 class ProcessEnded(Exception):

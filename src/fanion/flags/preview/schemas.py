@@ -27,8 +27,8 @@ FlagId = Annotated[
     Meta(
         ge=1,
         le=INTEGER_MAX,
-        description="Of the flag that would be changed; what is not sent stays as it is saved. "
-        "Without it the flag would be created.",
+        description="Id of the flag that would be changed; fields that are not sent keep their "
+        "saved values. Without an id, a flag would be created.",
     ),
 ]
 Text = Annotated[str, Meta(min_length=1)]
@@ -49,19 +49,20 @@ class UnsavedEvaluation(UnsavedFlag, kw_only=True, omit_defaults=True, forbid_un
 
     distinct_id: Text | UnsetType | None = UNSET
     email: Text | UnsetType | None = UNSET
-    person_id: Annotated[UUID | UnsetType | None, Meta(description="Of a person.")] = UNSET
+    person_id: Annotated[UUID | UnsetType | None, Meta(description="Id of a person.")] = UNSET
     device_id: Annotated[
-        str | UnsetType | None, Meta(description="For flags whose percentages go by device.")
+        str | UnsetType | None,
+        Meta(description="For flags with `bucketing_identifier` `device_id`."),
     ] = UNSET
     groups: Annotated[
         dict[str, Any] | UnsetType | None, Meta(description="Group type → group key.")
     ] = UNSET
     person_properties: Annotated[
-        dict[str, Any] | UnsetType | None, Meta(description="Used in place of the stored ones.")
+        dict[str, Any] | UnsetType | None, Meta(description="Take precedence over the stored ones.")
     ] = UNSET
     group_properties: Annotated[
         dict[str, Any] | UnsetType | None,
-        Meta(description="Group type → properties, used in place of the stored ones."),
+        Meta(description="Group type → properties; these take precedence over the stored ones."),
     ] = UNSET
 
 
@@ -97,27 +98,34 @@ class ComparedProperty(Struct, kw_only=True):
     type: Annotated[str, Meta(description="`person`, `group`, `cohort` or `flag`.")]
     operator: str | None
     is_set: Annotated[
-        bool | None, Meta(description="Whether the property is there; null for cohorts and flags.")
+        bool | None, Meta(description="Whether the property exists; null for cohorts and flags.")
     ]
     compared: Annotated[
         Any,
         Meta(
-            description="The value that was compared, a long one cut as text; of a cohort whether "
-            "it counts the person, of a flag its value."
+            description="The value that was compared; a long value is cut text. For a cohort "
+            "whether the person is a member, for a flag its value."
         ),
     ]
-    source: Annotated[str | None, Meta(description="Of a property: `sent`, `implied` or `stored`.")]
-    matches: Annotated[bool | None, Meta(description="Null when it cannot be known.")]
+    source: Annotated[
+        str | None, Meta(description="For a property: `sent`, `implied` or `stored`.")
+    ]
+    matches: Annotated[bool | None, Meta(description="Null if it cannot be known.")]
 
 
 class EvaluatedCondition(Struct, kw_only=True):
     """A condition as if it were the flag's only one."""
 
-    index: Annotated[int, Meta(description="Place in the filters.")]
+    index: Annotated[int, Meta(description="Index in the filters.")]
     position: Annotated[
-        int, Meta(description="Place in the order of evaluation: those with a variant come first.")
+        int,
+        Meta(
+            description="Position in the order of evaluation; conditions with a variant come first."
+        ),
     ]
-    is_reached: Annotated[bool, Meta(description="Whether nothing before it has decided.")]
+    is_reached: Annotated[
+        bool, Meta(description="Whether nothing before the condition has decided.")
+    ]
     value: bool | str | None
     reason: Annotated[
         str | None,
@@ -131,7 +139,7 @@ class EvaluatedCondition(Struct, kw_only=True):
 class Bucket(Struct, kw_only=True):
     """The subject's buckets in percent; a rollout includes buckets at or below its percentage."""
 
-    identifier: Annotated[str, Meta(description="What is hashed with the flag's key.")]
+    identifier: Annotated[str, Meta(description="The text that is hashed with the flag's key.")]
     rollout: float
     variant: float
     holdout: float
@@ -144,30 +152,32 @@ class ExplainedFlag(Struct, kw_only=True):
     active: bool
     value: Annotated[
         bool | str | None,
-        Meta(description="Null when the flag cannot be computed: clients get none."),
+        Meta(description="Null if the flag cannot be computed; clients then get no value."),
     ]
     payload: Any
     reason: Annotated[
-        str | None, Meta(description="As `evaluation_reasons` says it; `disabled` when inactive.")
+        str | None,
+        Meta(description="As in `evaluation_reasons`; `disabled` if the flag is inactive."),
     ]
     condition_index: int | None
-    problem: Annotated[str | None, Meta(description="Why it cannot be computed.")]
-    bucket: Annotated[Bucket | None, Meta(description="Null without a group, for a group flag.")]
+    problem: Annotated[str | None, Meta(description="Why the flag cannot be computed.")]
+    bucket: Annotated[
+        Bucket | None, Meta(description="Null for a group flag if no group of its type was sent.")
+    ]
     super_condition: Annotated[
         EvaluatedCondition | None, Meta(description="The first of `super_groups`.")
     ]
     is_held_out: Annotated[bool | None, Meta(description="Null without `holdout_groups`.")]
     conditions: Annotated[
-        list[EvaluatedCondition], Meta(description="Each of `groups`, also of an inactive flag.")
+        list[EvaluatedCondition],
+        Meta(description="One for each of `groups`, also if the flag is inactive."),
     ]
 
 
 class UnsavedReasons(Struct, kw_only=True):
     distinct_id: str
-    saved: Annotated[
-        ExplainedFlag | None, Meta(description="Null for a new flag, and for a deleted one.")
-    ]
-    unsaved: Annotated[ExplainedFlag | None, Meta(description="Null when it would be deleted.")]
+    saved: Annotated[ExplainedFlag | None, Meta(description="Null if the flag is new or deleted.")]
+    unsaved: Annotated[ExplainedFlag | None, Meta(description="Null if the flag would be deleted.")]
 
 
 def explained_flag(row: FlagRow, explanation: Explanation) -> ExplainedFlag:
@@ -262,16 +272,18 @@ class ReachedByCondition(Struct, kw_only=True):
     Unknown is whom a condition on another flag matches, and what it leaves for later conditions.
     """
 
-    matches: Annotated[int | None, Meta(description="Whom its properties match.")]
+    matches: Annotated[int | None, Meta(description="Subjects that its properties match.")]
     already_taken: Annotated[
-        int | None, Meta(description="Of those, whom something evaluated before has decided.")
+        int | None, Meta(description="How many of these are decided by something evaluated before.")
     ]
     rolled_out: Annotated[
-        int | None, Meta(description="Of those that it matches, whom it lets in itself.")
+        int | None, Meta(description="How many of these the condition itself rolls out to.")
     ]
     never_reached: Annotated[
         bool | None,
-        Meta(description="It matches some, and whom it would let in are all taken before."),
+        Meta(
+            description="True if it matches subjects, but earlier steps take all it would let in."
+        ),
     ]
 
 
@@ -279,13 +291,18 @@ class FlagReach(Struct, kw_only=True):
     """Counts of persons, or of groups of the type for a group flag."""
 
     exact: Annotated[
-        bool, Meta(description="False where a percentage decides: it counts as that share.")
+        bool,
+        Meta(description="False if a percentage decides: it counts as that share."),
     ]
     total_persons: int
     group_type_index: int | None
-    super_groups: Annotated[int, Meta(description="Decided by the first of `super_groups`.")]
-    holdout_groups: Annotated[int, Meta(description="Then taken by the first of `holdout_groups`.")]
-    conditions: Annotated[list[ReachedByCondition], Meta(description="Each of `groups`.")]
+    super_groups: Annotated[
+        int, Meta(description="Subjects decided by the first of `super_groups`.")
+    ]
+    holdout_groups: Annotated[
+        int, Meta(description="Subjects then taken by the first of `holdout_groups`.")
+    ]
+    conditions: Annotated[list[ReachedByCondition], Meta(description="One for each of `groups`.")]
 
 
 def flag_reach(ladder: Ladder, reach: LadderReach) -> FlagReach:
@@ -314,10 +331,10 @@ def _reached(reach: ConditionReach) -> ReachedByCondition:
 class FlagTransition(Struct, kw_only=True):
     """Subjects by their values before and after the change; equal values are unchanged."""
 
-    before: Annotated[bool | str | None, Meta(description="Null: the flag cannot be computed.")]
+    before: Annotated[bool | str | None, Meta(description="Null if the flag cannot be computed.")]
     after: bool | str | None
-    persons: Annotated[int, Meta(description="Of all; estimated unless `exact`.")]
-    sampled_persons: Annotated[int, Meta(description="Of those that were evaluated.")]
+    persons: Annotated[int, Meta(description="Number among all; estimated unless `exact`.")]
+    sampled_persons: Annotated[int, Meta(description="Number among those that were evaluated.")]
 
 
 class FlagChangePreview(Struct, kw_only=True):
@@ -326,11 +343,13 @@ class FlagChangePreview(Struct, kw_only=True):
     A flag that is new, inactive or deleted is false.
     """
 
-    exact: Annotated[bool, Meta(description="Whether all were evaluated.")]
+    exact: Annotated[bool, Meta(description="Whether all persons were evaluated.")]
     group_type_index: int | None
     total_persons: int
-    sampled_persons: Annotated[int, Meta(description="How many were evaluated.")]
-    changed_persons: Annotated[int, Meta(description="Who get another value.")]
+    sampled_persons: Annotated[int, Meta(description="Number of persons that were evaluated.")]
+    changed_persons: Annotated[
+        int, Meta(description="Number of persons who would get another value.")
+    ]
     transitions: list[FlagTransition]
 
 

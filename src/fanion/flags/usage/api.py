@@ -39,18 +39,22 @@ Since = Annotated[str, Meta(description="`-30d`, `mStart`, or a date.")]
 class ByValue(Struct, kw_only=True):
     value: Annotated[str, Meta(description="`true`, `false`, or a variant's key.")]
     count: int
-    data: Annotated[list[int], Meta(description="One number for each of the days.")]
+    data: Annotated[list[int], Meta(description="One number per day, in the order of `days`.")]
 
 
 class UsageBody(Struct, kw_only=True):
     last_evaluated_at: Annotated[
         datetime | None,
-        Meta(description="By a server or a client, within 90 days; a minute late at most."),
+        Meta(
+            description="Last evaluation by server or client within 90 days; up to a minute late."
+        ),
     ]
-    days: Annotated[list[str], Meta(description="Of the project's time zone.")]
+    days: Annotated[list[str], Meta(description="Days in the project's time zone.")]
     evaluations: Annotated[
         list[ByValue],
-        Meta(description="Evaluations by servers, estimated on a busy server. 90 days."),
+        Meta(
+            description="Evaluations by servers; estimated on a busy server, and kept for 90 days."
+        ),
     ]
     calls: Annotated[list[ByValue], Meta(description="`$feature_flag_called` events.")]
 

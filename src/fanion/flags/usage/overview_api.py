@@ -24,27 +24,25 @@ DAYS = 7
 
 class FlagOverview(Struct, kw_only=True):
     id: int
-    calls: Annotated[
-        list[int], Meta(description="`$feature_flag_called` events, for each of the days.")
-    ]
-    evaluations: Annotated[
-        list[int], Meta(description="Evaluations by servers, for each of the days.")
-    ]
+    calls: Annotated[list[int], Meta(description="`$feature_flag_called` events per day.")]
+    evaluations: Annotated[list[int], Meta(description="Evaluations by servers per day.")]
     last_evaluated_at: Annotated[
-        datetime | None, Meta(description="By a server or a client, within 90 days.")
+        datetime | None, Meta(description="Last evaluation by a server or a client within 90 days.")
     ]
     stale_reason: Annotated[
-        StaleReason | None, Meta(description="As in `/feature_flags/?stale=true`, else null.")
+        StaleReason | None,
+        Meta(description="As in `/feature_flags/?stale=true`; null if the flag is needed."),
     ]
-    changed_at: Annotated[datetime | None, Meta(description="Of the last recorded change.")]
+    changed_at: Annotated[datetime | None, Meta(description="Time of the last recorded change.")]
     changed_by: Annotated[
-        ActivityUser | None, Meta(description="Author of that change, or of the flag's creation.")
+        ActivityUser | None, Meta(description="Author of that change, or creator of the flag.")
     ]
 
 
 class FlagsOverview(Struct, kw_only=True):
     days: Annotated[
-        list[str], Meta(description="The last seven of the project's time zone, until today.")
+        list[str],
+        Meta(description="The last seven days in the project's time zone, including today."),
     ]
     flags: list[FlagOverview]
 

@@ -138,14 +138,14 @@ def flag_schemas() -> dict[str, JsonSchema]:
         "PersonConditionSet": _condition_set("Person", {"type": "null"}),
         "GroupConditionSet": _condition_set(
             "Group",
-            {**_INDEX, "type": ["integer", "null"], "description": "That of the filters."},
+            {**_INDEX, "type": ["integer", "null"], "description": "The index in the filters."},
         ),
         "PersonCondition": {
-            "description": "On a property of the person, a cohort, or another flag.",
+            "description": "A condition on a property of the person, a cohort, or another flag.",
             "anyOf": [form for kind in ("person", "cohort", "flag") for form in _conditions(kind)],
         },
         "GroupCondition": {
-            "description": "On a property of the group.",
+            "description": "A condition on a property of the group.",
             "anyOf": _conditions("group"),
         },
         VARIANT: _variant(),
@@ -277,7 +277,7 @@ def _conditions(kind: str) -> list[JsonSchema]:
 def _variant() -> JsonSchema:
     fields: dict[str, JsonSchema] = {
         "key": {"type": "string", "pattern": r"\S", "description": "The value that SDKs return."},
-        "name": {"type": ["string", "null"], "description": "For people."},
+        "name": {"type": ["string", "null"], "description": "A name for display."},
         "rollout_percentage": _SHARE,
     }
     schema = object_of(fields, posthog_fields.OF_VARIANT, ["key", "rollout_percentage"])
