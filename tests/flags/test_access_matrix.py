@@ -139,12 +139,12 @@ async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
             "POST", f"{ORGANIZATION}/roles/", name=name, feature_flags_access_level=level
         )
         ids[name] = str(role["id"])
-        place = f"{ORGANIZATION}/roles/{role['id']}/role_memberships/"
-        await scene.owner("POST", place, user_uuid=users[name])
-        await scene.owner("POST", place, user_uuid=users["viewer"])  # to no effect
+        path = f"{ORGANIZATION}/roles/{role['id']}/role_memberships/"
+        await scene.owner("POST", path, user_uuid=users[name])
+        await scene.owner("POST", path, user_uuid=users["viewer"])  # to no effect
     given = ids["role that was given the flag"]
-    place = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/role_access/"
-    await scene.owner("POST", place, role_id=given)
+    path = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/role_access/"
+    await scene.owner("POST", path, role_id=given)
     return given
 
 
@@ -329,8 +329,8 @@ async def test_who_may_edit_the_flag_may_change_its_cohorts(
             answer = await audience.change(caller, cohort, sent)
 
             # An active flag uses the cohort, so it cannot be deleted.
-            wanted = 400 if name == "deleted" else 200
-            assert answer.status_code == wanted, (cohort, name, answer.text)
+            expected_status = 400 if name == "deleted" else 200
+            assert answer.status_code == expected_status, (cohort, name, answer.text)
 
 
 async def test_every_member_changes_what_leaves_the_cohort_alone_and_what_no_flag_uses(
@@ -371,4 +371,4 @@ async def test_flags_that_are_deleted_or_use_it_no_more_protect_no_cohort(
     )
     unused = await audience.change("no role", "used", {"json": {"is_static": True}})
 
-    assert [one.status_code for one in (deleted, again, unused)] == [200, 403, 200]
+    assert [response.status_code for response in (deleted, again, unused)] == [200, 403, 200]

@@ -44,8 +44,8 @@ def change(field: str, before: Any, after: Any, action: str = "changed") -> Json
 
 
 async def activity_of(team: Team, flag: Json) -> list[Json]:
-    found: list[Json] = (await team.owner.get(f"{team.flags}{flag['id']}/activity/"))["results"]
-    return found
+    entries: list[Json] = (await team.owner.get(f"{team.flags}{flag['id']}/activity/"))["results"]
+    return entries
 
 
 async def test_a_new_flag_is_reported_once(team: Team) -> None:
@@ -114,7 +114,7 @@ async def test_a_change_of_nothing_is_not_reported(team: Team) -> None:
     for sent in SAME:
         await team.owner.patch(f"{team.flags}{flag['id']}/", **sent)
 
-    assert [one["activity"] for one in await activity_of(team, flag)] == ["created"]
+    assert [item["activity"] for item in await activity_of(team, flag)] == ["created"]
 
 
 async def test_what_is_refused_is_not_reported(team: Team) -> None:
@@ -127,7 +127,7 @@ async def test_what_is_refused_is_not_reported(team: Team) -> None:
     ]
 
     assert [answer.status_code for answer in refused] == [400, 400]
-    assert [one["activity"] for one in await activity_of(team, flag)] == ["created"]
+    assert [item["activity"] for item in await activity_of(team, flag)] == ["created"]
     assert (await team.owner.get(f"{team.flags}activity/"))["total_count"] == 2
 
 
@@ -136,22 +136,22 @@ async def test_activity_comes_in_pages_the_newest_first(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a")
     for number in range(24):
         await team.owner.patch(f"{team.flags}{flag['id']}/", name=str(number))
-    place = f"{BASE_URL}{team.flags}{flag['id']}/activity/"
+    path = f"{BASE_URL}{team.flags}{flag['id']}/activity/"
 
-    first = await team.owner.get(place)
+    first = await team.owner.get(path)
     second = (await team.owner.client.get(first["next"])).json()
     third = (await team.owner.client.get(second["next"])).json()
-    beyond = await team.owner.get(place, page=9)
+    beyond = await team.owner.get(path, page=9)
 
-    after = [one["detail"]["changes"][0]["after"] for one in first["results"]]
+    after = [item["detail"]["changes"][0]["after"] for item in first["results"]]
     assert after == [str(number) for number in range(23, 13, -1)]
     pages = (first, second, third, beyond)
     assert [len(page["results"]) for page in pages] == [10, 10, 5, 0]
     assert {page["total_count"] for page in pages} == {25}
     assert [(page["next"], page["previous"]) for page in (first, second, third)] == [
-        (f"{place}?page=2&limit=10", None),
-        (f"{place}?page=3&limit=10", f"{place}?page=1&limit=10"),
-        (None, f"{place}?page=2&limit=10"),
+        (f"{path}?page=2&limit=10", None),
+        (f"{path}?page=3&limit=10", f"{path}?page=1&limit=10"),
+        (None, f"{path}?page=2&limit=10"),
     ]
 
 
@@ -181,18 +181,18 @@ async def test_a_deleted_flag_still_tells(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a")
     await team.owner.patch(f"{team.flags}{flag['id']}/", deleted=True)
 
-    assert [one["activity"] for one in await activity_of(team, flag)] == ["updated", "created"]
+    assert [item["activity"] for item in await activity_of(team, flag)] == ["updated", "created"]
 
 
 async def test_roles_that_get_a_flag_or_lose_it_are_reported(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a")
     role = await team.role("Engineering")
-    place = f"{team.flags}{flag['id']}/role_access/"
+    path = f"{team.flags}{flag['id']}/role_access/"
     reported = {"id": role["id"], "name": "Engineering"}
 
-    made = await team.owner.post(place, role_id=role["id"])
-    await team.owner.client.post(place, json={"role_id": role["id"]})
-    await team.owner.client.delete(f"{place}{made['id']}/")
+    made = await team.owner.post(path, role_id=role["id"])
+    await team.owner.client.post(path, json={"role_id": role["id"]})
+    await team.owner.client.delete(f"{path}{made['id']}/")
 
     assert await activity_of(team, flag) == [
         entry(team.owner, "updated", flag, [change("role_access", reported, None, "deleted")]),
@@ -202,11 +202,11 @@ async def test_roles_that_get_a_flag_or_lose_it_are_reported(team: Team) -> None
 
 
 async def test_changes_of_a_project_are_reported(team: Team) -> None:
-    place = f"/api/projects/{team.project_id}/"
-    await team.owner.patch(place, name="Shop", ingestion={"anonymize_ips": True})
-    await team.owner.patch(place, name="Shop")
+    path = f"/api/projects/{team.project_id}/"
+    await team.owner.patch(path, name="Shop", ingestion={"anonymize_ips": True})
+    await team.owner.patch(path, name="Shop")
 
-    activity = await team.owner.get(f"{place}activity_log/", scope="Project")
+    activity = await team.owner.get(f"{path}activity_log/", scope="Project")
 
     [reported] = activity["results"]
     assert (reported["activity"], reported["item_id"]) == ("updated", str(team.project_id))

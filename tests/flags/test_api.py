@@ -189,13 +189,13 @@ async def test_delete_is_refused_with_an_empty_body_and_changes_nothing(home: Ho
 
 async def test_a_deleted_flag_is_stored_and_can_be_restored(home: Home) -> None:
     flag = await home.create_flag(key="omega")
-    place = f"/feature_flags/{flag['id']}/"
+    path = f"/feature_flags/{flag['id']}/"
 
-    deleted = (await home.api.patch(place, json={"deleted": True})).json()
+    deleted = (await home.api.patch(path, json={"deleted": True})).json()
     listed = await home.get("/feature_flags/")
-    retrieved = await home.get(place)
+    retrieved = await home.get(path)
     decided = await home.decide("u")
-    await home.api.patch(place, json={"deleted": False})
+    await home.api.patch(path, json={"deleted": False})
 
     assert deleted == retrieved == flag | {"deleted": True}
     assert (listed["count"], listed["results"]) == (0, [])

@@ -24,7 +24,7 @@ async def test_flags_have_a_second_address(home: Home, slash: str) -> None:
     assert read.json() == flag == same
     assert changed.json()["name"] == "n"
     assert (removed.status_code, removed.content) == (405, b"")
-    assert [one["value"] for one in mine.json()] == [True]
+    assert [my_flag["value"] for my_flag in mine.json()] == [True]
     assert list(reasons.json()) == ["beta"]
     assert reported.json()["total_count"] == 2
 

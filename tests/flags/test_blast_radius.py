@@ -203,8 +203,8 @@ async def test_the_filters_of_a_group_flag_count_groups(home: Home) -> None:
     everyone = {"groups": [*groups, {}], "aggregation_group_type_index": 0}
     anonymous = {"groups": [], "aggregation_group_type_index": 0}
 
-    for asked, affected in ((filters, 2), (everyone, 10), (anonymous, 0)):
-        answer = await ask(home, {"filters": asked, "group_type_index": 0})
+    for body_sent, affected in ((filters, 2), (everyone, 10), (anonymous, 0)):
+        answer = await ask(home, {"filters": body_sent, "group_type_index": 0})
         assert answer == (200, {"users_affected": affected, "total_users": 10})
 
 
@@ -357,12 +357,12 @@ async def test_persons_are_counted_as_flags_are_evaluated(home: Home) -> None:
 
     for number, leaf in enumerate(AS_FLAGS):
         nested = in_cohort(await older_cohort(home, leaf))
-        for wanted in (leaf, nested):
-            filters = {"groups": [{"properties": [wanted]}]}
-            key = f"f{number}-{wanted['type']}"
+        for counted_leaf in (leaf, nested):
+            filters = {"groups": [{"properties": [counted_leaf]}]}
+            key = f"f{number}-{counted_leaf['type']}"
             await home.create_flag(key=key, filters=filters)
             decided = [(await home.decide(f"v{n}"))["featureFlags"][key] for n in range(4)]
-            assert await reach(home, wanted) == (sum(decided), 4), wanted
+            assert await reach(home, counted_leaf) == (sum(decided), 4), counted_leaf
 
 
 @pytest.mark.every_engine
@@ -372,13 +372,13 @@ async def test_members_are_counted_anew_when_a_cohort_has_others(home: Home) -> 
     answer = await home.api.post("/cohorts/", data={"name": "c", "is_static": "true"}, files=files)
     cohort_id = answer.json()["id"]
     await home.site.calculated()
-    found = [await reach(home, in_cohort(cohort_id)) for _ in range(2)]
+    counts = [await reach(home, in_cohort(cohort_id)) for _ in range(2)]
 
     more = {"csv": ("c.csv", b"person2\nperson3\n")}
     await home.api.patch(f"/cohorts/{cohort_id}/", data={"name": "c"}, files=more)
     await home.site.calculated()
 
-    assert [*found, await reach(home, in_cohort(cohort_id))] == [(1, 5), (1, 5), (3, 5)]
+    assert [*counts, await reach(home, in_cohort(cohort_id))] == [(1, 5), (1, 5), (3, 5)]
     assert await reach(home, in_cohort(cohort_id, negation=True)) == (2, 5)
 
 

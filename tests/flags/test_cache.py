@@ -23,7 +23,7 @@ T = TypeVar("T")
 PROJECT = 7
 
 
-class Held:
+class GatedFlagSource:
     """A store of flags that waits for the gate before it answers, and fails while it is down."""
 
     def __init__(self) -> None:
@@ -62,16 +62,16 @@ def without_waiting(answer: Coroutine[Any, Any, T]) -> T:
     """Return the result of a coroutine that needs no turn of the event loop."""
     with pytest.raises(StopIteration) as done:
         answer.send(None)
-    found: T = done.value.value
-    return found
+    result: T = done.value.value
+    return result
 
 
 @pytest.fixture
-def store() -> Held:
-    return Held()
+def store() -> GatedFlagSource:
+    return GatedFlagSource()
 
 
-async def test_a_change_from_here_is_seen_by_the_next_request(store: Held) -> None:
+async def test_a_change_from_here_is_seen_by_the_next_request(store: GatedFlagSource) -> None:
     flag_sets = FlagSets(store)
 
     before = await keys(flag_sets)
@@ -81,7 +81,9 @@ async def test_a_change_from_here_is_seen_by_the_next_request(store: Held) -> No
     assert (before, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
 
 
-async def test_a_change_from_elsewhere_is_read_while_the_former_flags_answer(store: Held) -> None:
+async def test_a_change_from_elsewhere_is_read_while_the_former_flags_answer(
+    store: GatedFlagSource,
+) -> None:
     flag_sets = FlagSets(store)
     await keys(flag_sets)
 
@@ -99,7 +101,7 @@ async def test_a_change_from_elsewhere_is_read_while_the_former_flags_answer(sto
 
 @pytest.mark.parametrize("ids", [{PROJECT}, None])
 async def test_a_first_read_that_began_before_a_change_from_elsewhere_is_repeated(
-    store: Held, ids: set[int] | None
+    store: GatedFlagSource, ids: set[int] | None
 ) -> None:
     flag_sets = FlagSets(store)
     store.gate.clear()
@@ -115,7 +117,7 @@ async def test_a_first_read_that_began_before_a_change_from_elsewhere_is_repeate
     assert await keys(flag_sets) == ["flag-2"]
 
 
-async def test_only_the_flags_that_were_changed_are_read_again(store: Held) -> None:
+async def test_only_the_flags_that_were_changed_are_read_again(store: GatedFlagSource) -> None:
     flag_sets = FlagSets(store)
     await keys(flag_sets)
     store.version = 2
@@ -127,7 +129,7 @@ async def test_only_the_flags_that_were_changed_are_read_again(store: Held) -> N
     assert (before, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
 
 
-async def test_requests_share_one_read(store: Held) -> None:
+async def test_requests_share_one_read(store: GatedFlagSource) -> None:
     flag_sets = FlagSets(store)
 
     await asyncio.gather(*(keys(flag_sets) for _ in range(20)))
@@ -135,7 +137,7 @@ async def test_requests_share_one_read(store: Held) -> None:
     assert store.reads == 1
 
 
-async def test_a_read_that_began_before_a_change_does_not_count(store: Held) -> None:
+async def test_a_read_that_began_before_a_change_does_not_count(store: GatedFlagSource) -> None:
     flag_sets = FlagSets(store)
     store.gate.clear()
     asking = asyncio.create_task(keys(flag_sets))
@@ -149,7 +151,7 @@ async def test_a_read_that_began_before_a_change_does_not_count(store: Held) -> 
     assert await keys(flag_sets) == ["flag-2"]
 
 
-async def test_a_store_that_fails_leaves_the_former_flags(store: Held) -> None:
+async def test_a_store_that_fails_leaves_the_former_flags(store: GatedFlagSource) -> None:
     flag_sets = FlagSets(store)
     await keys(flag_sets)
 
@@ -164,7 +166,7 @@ async def test_a_store_that_fails_leaves_the_former_flags(store: Held) -> None:
     assert (while_down, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
 
 
-async def test_a_silent_store_is_waited_for_once(store: Held) -> None:
+async def test_a_silent_store_is_waited_for_once(store: GatedFlagSource) -> None:
     flag_sets = FlagSets(store)
     await keys(flag_sets)
     store.gate.clear()
@@ -178,7 +180,7 @@ async def test_a_silent_store_is_waited_for_once(store: Held) -> None:
     assert (first, second) == (["flag-1"], ["flag-1"])
 
 
-async def test_without_anything_known_the_failure_is_reported(store: Held) -> None:
+async def test_without_anything_known_the_failure_is_reported(store: GatedFlagSource) -> None:
     store.is_down = True
 
     with pytest.raises(RecordsUnavailable):
@@ -198,7 +200,9 @@ async def known(project_id: int) -> Project | None:
     return project(project_id)
 
 
-async def test_stored_flags_answer_when_the_store_is_down(store: Held, tmp_path: Path) -> None:
+async def test_stored_flags_answer_when_the_store_is_down(
+    store: GatedFlagSource, tmp_path: Path
+) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
     await keys(FlagSets(store, stored))
     await stored.write(known)
@@ -213,7 +217,7 @@ async def test_stored_flags_answer_when_the_store_is_down(store: Held, tmp_path:
 
 
 async def test_flags_are_as_old_as_the_last_poll_or_as_the_copy(
-    store: Held, tmp_path: Path
+    store: GatedFlagSource, tmp_path: Path
 ) -> None:
     clock = Clock()
     stored = OfflineFlagStore(tmp_path / "kept.db", clock.now)
@@ -239,7 +243,9 @@ async def test_flags_are_as_old_as_the_last_poll_or_as_the_copy(
     assert started_later.age_s == 0
 
 
-async def test_flags_are_current_once_they_were_read_again(store: Held, tmp_path: Path) -> None:
+async def test_flags_are_current_once_they_were_read_again(
+    store: GatedFlagSource, tmp_path: Path
+) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
     stored.put_definitions(PROJECT, definitions(1))
     store.is_down = True
@@ -265,11 +271,11 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
 
     copy = await later.get_copy(PROJECT)
     assert copy is not None
-    found = copy.definitions
-    assert list(found.flags) == list(definitions(PROJECT).flags)
-    assert found.group_types == {0: "company"}
-    assert list(found.cohorts) == [CohortRow(1, is_static=True)]
-    assert found.version == PROJECT
+    restored = copy.definitions
+    assert list(restored.flags) == list(definitions(PROJECT).flags)
+    assert restored.group_types == {0: "company"}
+    assert list(restored.cohorts) == [CohortRow(1, is_static=True)]
+    assert restored.version == PROJECT
     assert await later.project("phc_8") == project(8)
     assert await later.projects() == [project(PROJECT), project(8)]
     assert await later.get_copy(9) is None
@@ -310,10 +316,10 @@ async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
     stored.put_definitions(PROJECT, definitions(3))
     before_it_is_written = await stored.get_copy(PROJECT)
     await stored.write(known)
-    found = await OfflineFlagStore(tmp_path / "kept.db").get_copy(PROJECT)
+    copy = await OfflineFlagStore(tmp_path / "kept.db").get_copy(PROJECT)
 
     assert before_it_is_written is not None and before_it_is_written.definitions.version == 3
-    assert found is not None and found.definitions.version == 3
+    assert copy is not None and copy.definitions.version == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096])

@@ -93,7 +93,7 @@ def pid_of(previews: ChangePreviews) -> int:
 
 
 @contextmanager
-def stopped(pid: int) -> Iterator[None]:
+def process_stopped(pid: int) -> Iterator[None]:
     """Stop the process for the duration of the block."""
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -102,7 +102,7 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-async def asked(previews: ChangePreviews) -> None:
+async def question_arrives(previews: ChangePreviews) -> None:
     """Wait until a question has reached the process."""
 
     async def is_asked() -> bool:
@@ -175,9 +175,9 @@ async def test_one_asked_again_abandons_what_was_asked_before(
     await store_persons(records, 3)
     await previews.compute("ann", QUESTION)
 
-    with stopped(pid_of(previews)):
+    with process_stopped(pid_of(previews)):
         first = asyncio.create_task(previews.compute("ann", QUESTION))
-        await asked(previews)
+        await question_arrives(previews)
         second = asyncio.create_task(previews.compute("ann", QUESTION))
         with pytest.raises(Superseded) as refusal:
             await first
@@ -197,16 +197,16 @@ async def test_who_waits_for_a_turn_is_superseded_too(
     await store_persons(records, 3)
     await previews.compute("ann", QUESTION)
 
-    with stopped(pid_of(previews)):
+    with process_stopped(pid_of(previews)):
         running = asyncio.create_task(previews.compute("ann", QUESTION))
-        await asked(previews)
+        await question_arrives(previews)
         first = asyncio.create_task(previews.compute("bob", QUESTION))
         await asyncio.sleep(0)
         second = asyncio.create_task(previews.compute("bob", QUESTION))
         with pytest.raises(Superseded):
             await first
 
-    assert [(await one).total for one in (running, second)] == [3, 3]
+    assert [(await task).total for task in (running, second)] == [3, 3]
 
 
 async def test_what_is_cancelled_is_abandoned(records: Records, previews: ChangePreviews) -> None:
@@ -214,15 +214,15 @@ async def test_what_is_cancelled_is_abandoned(records: Records, previews: Change
     await previews.compute("ann", QUESTION)
     pid = pid_of(previews)
 
-    with stopped(pid):
+    with process_stopped(pid):
         first = asyncio.create_task(previews.compute("ann", QUESTION))
-        await asked(previews)
+        await question_arrives(previews)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-    found = await previews.compute("bob", QUESTION)
+    result = await previews.compute("bob", QUESTION)
 
-    assert found.total == 3
+    assert result.total == 3
     assert pid_of(previews) == pid
 
 
@@ -230,9 +230,9 @@ async def test_more_than_may_wait_are_refused(records: Records, records_url: str
     previews = ChangePreviews(records_url, ChangeLimits(asked_max=2))
     try:
         await previews.compute(0, QUESTION)
-        with stopped(pid_of(previews)):
+        with process_stopped(pid_of(previews)):
             waiting = [asyncio.create_task(previews.compute(n, QUESTION)) for n in (1, 2)]
-            await asked(previews)
+            await question_arrives(previews)
             with pytest.raises(Throttled):
                 await previews.compute(3, QUESTION)
         assert await asyncio.gather(*waiting) == [Result(0, 0, [])] * 2
@@ -251,7 +251,7 @@ async def test_a_killed_process_is_an_error_and_the_next_question_is_answered(
         with pytest.raises(Unavailable) as error:
             os.kill(pid, signal.SIGSTOP)
             work = asyncio.create_task(previews.compute(1, QUESTION))
-            await asked(previews)
+            await question_arrives(previews)
             os.kill(pid, signal.SIGKILL)
             await work
 

@@ -18,12 +18,12 @@ DETAIL = "The feature flag was changed since you read it. Review the current ver
 async def test_the_version_stands_in_a_header_and_not_in_the_flag(team: Team) -> None:
     client = team.owner.client
     created = await client.post(team.flags, json={"key": "a"})
-    place = f"{team.flags}{created.json()['id']}/"
+    path = f"{team.flags}{created.json()['id']}/"
 
-    read = await client.get(place)
-    changed = await client.patch(place, json={"name": "n"})
-    again = await client.patch(place, json={"name": "n"})
-    deleted = await client.patch(place, json={"deleted": True})
+    read = await client.get(path)
+    changed = await client.patch(path, json={"name": "n"})
+    again = await client.patch(path, json={"name": "n"})
+    deleted = await client.patch(path, json={"deleted": True})
 
     answers = [created, read, changed, again, deleted]
     assert [answer.headers[HEADER] for answer in answers] == ["1", "1", "2", "2", "3"]
@@ -35,10 +35,10 @@ async def test_a_change_of_another_version_is_refused_with_what_the_flag_is_now(
     team: Team, version: int
 ) -> None:
     flag = await team.owner.post(team.flags, key="a")
-    place = f"{team.flags}{flag['id']}/"
-    current = await team.owner.patch(place, name="first", version=1)
+    path = f"{team.flags}{flag['id']}/"
+    current = await team.owner.patch(path, name="first", version=1)
 
-    answer = await team.owner.client.patch(place, json={"name": "second", "version": version})
+    answer = await team.owner.client.patch(path, json={"name": "second", "version": version})
 
     assert (answer.status_code, answer.headers[HEADER]) == (409, "2")
     assert answer.json() == {
@@ -49,16 +49,16 @@ async def test_a_change_of_another_version_is_refused_with_what_the_flag_is_now(
         "version": 2,
         "current": current,
     }
-    assert await team.owner.get(place) == current
+    assert await team.owner.get(path) == current
 
 
 @pytest.mark.parametrize("sent", [{"version": 2}, {"version": "2"}, {"version": None}, {}])
 async def test_a_change_of_the_version_at_hand_or_of_none_is_made(team: Team, sent: Json) -> None:
     flag = await team.owner.post(team.flags, key="a")
-    place = f"{team.flags}{flag['id']}/"
-    await team.owner.patch(place, name="first")
+    path = f"{team.flags}{flag['id']}/"
+    await team.owner.patch(path, name="first")
 
-    changed = await team.owner.patch(place, name="second", **sent)
+    changed = await team.owner.patch(path, name="second", **sent)
 
     assert changed == flag | {"name": "second"}
 
@@ -74,7 +74,7 @@ async def test_the_version_is_a_number(team: Team) -> None:
 
 async def test_changes_of_different_fields_at_once_all_stay(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a")
-    place = f"{team.flags}{flag['id']}/"
+    path = f"{team.flags}{flag['id']}/"
     sent: list[Json] = [
         {"name": "n"},
         {"tags": ["t"]},
@@ -84,45 +84,45 @@ async def test_changes_of_different_fields_at_once_all_stay(team: Team) -> None:
         {"has_enriched_analytics": True},
     ]
 
-    await asyncio.gather(*(team.owner.patch(place, **one) for one in sent))
+    await asyncio.gather(*(team.owner.patch(path, **change) for change in sent))
 
-    expected: Json = {name: value for one in sent for name, value in one.items()}
-    after = await team.owner.get(place)
+    expected: Json = {name: value for change in sent for name, value in change.items()}
+    after = await team.owner.get(path)
     assert after == flag | expected | {"rollout_percentage": 7}
-    activity = (await team.owner.get(f"{place}activity/"))["results"]
-    reported = [one["detail"]["changes"][0]["field"] for one in activity[:-1]]
+    activity = (await team.owner.get(f"{path}activity/"))["results"]
+    reported = [change["detail"]["changes"][0]["field"] for change in activity[:-1]]
     assert sorted(reported) == sorted(expected)
 
 
 async def test_who_retries_with_the_version_loses_nothing(team: Team) -> None:
     """Eight users each add a condition at the same time, based on what they have read."""
     flag = await team.owner.post(team.flags, key="a")
-    place = f"{team.flags}{flag['id']}/"
-    await team.owner.patch(place, filters={"groups": []})
+    path = f"{team.flags}{flag['id']}/"
+    await team.owner.patch(path, filters={"groups": []})
     conflicts = 0
 
     async def add(percentage: int) -> None:
         nonlocal conflicts
-        found = await team.owner.client.get(place)
-        while not await _added(team, place, found, percentage):
+        read = await team.owner.client.get(path)
+        while not await _added(team, path, read, percentage):
             conflicts += 1
-            found = await team.owner.client.get(place)
+            read = await team.owner.client.get(path)
 
     await asyncio.gather(*(add(percentage) for percentage in range(8)))
 
-    groups = (await team.owner.get(place))["filters"]["groups"]
+    groups = (await team.owner.get(path))["filters"]["groups"]
     assert sorted(group["rollout_percentage"] for group in groups) == list(range(8))
     assert conflicts > 0
-    assert (await team.owner.get(f"{place}activity/"))["total_count"] == 10
+    assert (await team.owner.get(f"{path}activity/"))["total_count"] == 10
 
 
-async def _added(team: Team, place: str, found: httpx.Response, percentage: int) -> bool:
-    groups: list[Any] = found.json()["filters"]["groups"]
+async def _added(team: Team, path: str, read: httpx.Response, percentage: int) -> bool:
+    groups: list[Any] = read.json()["filters"]["groups"]
     sent = {
         "filters": {"groups": [*groups, {"rollout_percentage": percentage}]},
-        "version": int(found.headers[HEADER]),
+        "version": int(read.headers[HEADER]),
     }
-    answer = await team.owner.client.patch(place, json=sent)
+    answer = await team.owner.client.patch(path, json=sent)
     assert answer.status_code in {200, 409}, answer.text
     return answer.status_code == 200
 

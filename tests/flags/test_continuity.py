@@ -261,12 +261,12 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
         continuity_writes=DataLoader(fails, limits),
         breaker=CircuitBreaker(monotonic),  # the failure must not open the server's own breaker
     )
-    asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
+    flag_request = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
 
-    _, found = await replace(evaluator, subjects=subjects).evaluate(home.project_id, asked)
+    _, result = await replace(evaluator, subjects=subjects).evaluate(home.project_id, flag_request)
 
-    assert {key: one.value for key, one in found.decisions.items()} == ON
-    assert found.failed == frozenset()
+    assert {key: decision.value for key, decision in result.decisions.items()} == ON
+    assert result.failed == frozenset()
 
 
 async def test_two_separate_persons_both_keep_it(home: Home, flags: None) -> None:
@@ -380,9 +380,9 @@ async def test_any_scalar_is_an_anonymous_id(
 async def test_asking_for_one_flag_keeps_the_identity_for_all(home: Home, flags: None) -> None:
     await persons(home, "example_id")
 
-    found = await ask(home, "other_id", "example_id", flag_keys_to_evaluate=["beta-feature"])
+    result = await ask(home, "other_id", "example_id", flag_keys_to_evaluate=["beta-feature"])
 
-    assert found == {"beta-feature": True}
+    assert result == {"beta-feature": True}
     assert await remaining(home) == BOTH_FLAGS
 
 

@@ -128,8 +128,8 @@ def test_a_store_out_of_reach_reaches_those_behind() -> None:
     flags = build(flag=after("base"), base={"groups": [{"properties": [PRO]}]}, other=EVERYONE)
 
     answer = evaluate(flags, Subject("u", stored=None), NOW)
-    asked = evaluate(flags, Subject("u", stored=None), NOW, ["flag"])
+    evaluation = evaluate(flags, Subject("u", stored=None), NOW, ["flag"])
 
     assert answer.failed == {"flag", "base"}
-    assert asked.failed == {"flag"}
-    assert asked.decisions == {}
+    assert evaluation.failed == {"flag"}
+    assert evaluation.decisions == {}

@@ -117,8 +117,8 @@ def asking(cohort: Json) -> Json:
 async def made(home: Home, **cohort: Any) -> Json:
     answer = await home.api.post("/cohorts/", json=cohort)
     assert answer.status_code == 201, answer.text
-    found: Json = answer.json()
-    return found
+    created: Json = answer.json()
+    return created
 
 
 def broken_flags(cohort: Json, *keys: str) -> Json:
@@ -138,15 +138,15 @@ async def test_a_cohort_in_a_flag_keeps_criteria_that_the_flag_can_ask_for(
     await home.create_flag(key="a", filters=asking(outer))
     await home.create_flag(key="off", active=False, filters=asking(outer))
     await home.create_flag(key="b", filters=asking(outer))
-    place = f"/cohorts/{cohort['id']}/"
+    path = f"/cohorts/{cohort['id']}/"
 
     await home.store_cohort(cohort, deleted=True, filters=BROKEN)
     await home.site.running.public.flags.flag_sets.catch_up()
 
-    refused = await home.api.patch(place, json={"name": "n", "deleted": False})
+    refused = await home.api.patch(path, json={"name": "n", "deleted": False})
 
     assert (refused.status_code, refused.json()) == (400, broken_flags(cohort, "a", "b"))
-    stored = await home.get(place)
+    stored = await home.get(path)
     assert (stored["name"], stored["deleted"]) == ("c", True)
     assert (await home.decide("u"))["errorsWhileComputingFlags"] is False
 
@@ -154,14 +154,14 @@ async def test_a_cohort_in_a_flag_keeps_criteria_that_the_flag_can_ask_for(
 async def test_a_broken_cohort_is_not_restored_under_a_flag(home: Home) -> None:
     cohort = await made(home, name="c", filters={"properties": []})
     await home.create_flag(key="a", filters=asking(cohort))
-    place = f"/cohorts/{cohort['id']}/"
+    path = f"/cohorts/{cohort['id']}/"
     await home.store_cohort(cohort, deleted=True, filters=BROKEN)
 
-    refused = await home.api.patch(place, json={"deleted": False})
+    refused = await home.api.patch(path, json={"deleted": False})
 
     assert (refused.status_code, refused.json()) == (400, broken_flags(cohort, "a"))
     mended = {"deleted": False, "filters": {"properties": []}}
-    assert (await home.api.patch(place, json=mended)).status_code == 200
+    assert (await home.api.patch(path, json=mended)).status_code == 200
 
 
 async def test_criteria_that_only_the_calculation_refuses_are_taken_under_a_flag(

@@ -42,12 +42,12 @@ def multivariate(**rest: Any) -> Json:
 
 
 def when(key: str, value: Any, operator: str = "exact", **rest: Any) -> Json:
-    found = {"key": key, "value": value, "operator": operator, "type": "person"}
-    return {"groups": [{"properties": [found]}], **rest}
+    leaf = {"key": key, "value": value, "operator": operator, "type": "person"}
+    return {"groups": [{"properties": [leaf]}], **rest}
 
 
 @pytest.fixture
-async def three(home: Home) -> Home:
+async def three_flags(home: Home) -> Home:
     """Create flags that are on, off and multivariate, and an inactive and a deleted one."""
     await home.create_flag(key="on", filters=EVERYONE | {"payloads": {"true": {"a": 1}}})
     await home.create_flag_for_no_person("off")
@@ -74,10 +74,10 @@ ANSWERS: dict[str, Json] = {
 
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize("query", ANSWERS)
-async def test_each_version_answers_in_its_shape(three: Home, query: str, slash: str) -> None:
-    body = {"api_key": three.token, "distinct_id": "11"}
+async def test_each_version_answers_in_its_shape(three_flags: Home, query: str, slash: str) -> None:
+    body = {"api_key": three_flags.token, "distinct_id": "11"}
 
-    answer = await three.public.post(f"/decide{slash}{query}", json=body)
+    answer = await three_flags.public.post(f"/decide{slash}{query}", json=body)
 
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
@@ -85,8 +85,8 @@ async def test_each_version_answers_in_its_shape(three: Home, query: str, slash:
 
 
 @pytest.mark.parametrize("query", ["?v=4", "/?v=4", "/?v=9"])
-async def test_version_4_gives_a_record_for_each_flag(three: Home, query: str) -> None:
-    answer = await three.decide("11", query)
+async def test_version_4_gives_a_record_for_each_flag(three_flags: Home, query: str) -> None:
+    answer = await three_flags.decide("11", query)
 
     def record(
         key: str, enabled: bool, variant: str | None, code: str, text: str, payload: Any
@@ -128,8 +128,8 @@ async def test_rollouts_and_variants_follow_the_hash(home: Home) -> None:
     await home.create_flag(key="simple-flag", filters={"groups": [{"rollout_percentage": 45}]})
 
     async def flags(distinct_id: str) -> Json:
-        found: Json = (await home.decide(distinct_id))["featureFlags"]
-        return found
+        values: Json = (await home.decide(distinct_id))["featureFlags"]
+        return values
 
     assert [(await flags(i))["beta-feature"] for i in ("example_id", "another_id", "4", "1")] == [
         True,
@@ -209,11 +209,11 @@ async def test_a_sent_group_property_hides_the_stored_one(home: Home) -> None:
     await home.create_flag(key="pro", filters=filters)
 
     async def value(**sent: Any) -> Any:
-        asked: Json = {
+        context: Json = {
             "groups": {"organization": "o"},
             "group_properties": {"organization": sent},
         }
-        return (await home.decide("u", **asked))["featureFlags"]["pro"]
+        return (await home.decide("u", **context))["featureFlags"]["pro"]
 
     assert await value() is True
     assert await value(plan="free") is False
@@ -246,8 +246,8 @@ def as_form(text: bytes) -> Json:
     return {"content": urlencode({"data": base64.b64encode(text)}), "headers": headers}
 
 
-async def test_bodies_are_decoded_as_for_capture(three: Home) -> None:
-    text = json.dumps({"token": three.token, "distinct_id": 11}).encode()
+async def test_bodies_are_decoded_as_for_capture(three_flags: Home) -> None:
+    text = json.dumps({"token": three_flags.token, "distinct_id": 11}).encode()
     requests: list[Json] = [
         {"content": text},
         {"content": text, "headers": {"content-type": "text/plain"}},
@@ -257,17 +257,17 @@ async def test_bodies_are_decoded_as_for_capture(three: Home) -> None:
     ]
 
     for request in requests:
-        asked: Json = {"params": {"v": "3"}} | request
-        answer = await three.public.post("/decide/", **asked)
+        arguments: Json = {"params": {"v": "3"}} | request
+        answer = await three_flags.public.post("/decide/", **arguments)
 
         assert answer.status_code == 200, answer.text
         assert answer.json() == CONFIGURATION | ANSWERS["?v=3"]
 
 
-async def test_disabled_flags_need_no_distinct_id(three: Home) -> None:
-    body = {"api_key": three.token, "disable_flags": True}
+async def test_disabled_flags_need_no_distinct_id(three_flags: Home) -> None:
+    body = {"api_key": three_flags.token, "disable_flags": True}
 
-    answer = await three.public.post("/decide?v=3", json=body)
+    answer = await three_flags.public.post("/decide?v=3", json=body)
 
     assert answer.json() == CONFIGURATION | {"featureFlags": {}}
 
@@ -323,22 +323,22 @@ REFUSALS: dict[str, tuple[bytes, int, Json]] = {
 
 
 @pytest.mark.parametrize("path", ["/decide?v=3", "/decide/?v=1"])
-async def test_a_refusal_says_why(three: Home, path: str) -> None:
+async def test_a_refusal_says_why(three_flags: Home, path: str) -> None:
     for name, (body, status, expected) in REFUSALS.items():
-        sent = body.replace(b"TOKEN", three.token.encode())
-        sent = sent.replace(b"PERSONAL", three.key.encode())
+        sent = body.replace(b"TOKEN", three_flags.token.encode())
+        sent = sent.replace(b"PERSONAL", three_flags.key.encode())
 
-        answer = await three.public.post(path, content=sent)
+        answer = await three_flags.public.post(path, content=sent)
 
         assert (answer.status_code, answer.json()) == (status, expected), name
 
 
-async def test_an_empty_distinct_id_is_one(three: Home) -> None:
-    assert (await three.decide(""))["featureFlags"]["on"] is True
+async def test_an_empty_distinct_id_is_one(three_flags: Home) -> None:
+    assert (await three_flags.decide(""))["featureFlags"]["on"] is True
 
 
-async def test_a_get_never_evaluates(three: Home) -> None:
-    answer = await three.public.get("/decide?v=3", params={"api_key": three.token})
+async def test_a_get_never_evaluates(three_flags: Home) -> None:
+    answer = await three_flags.public.get("/decide?v=3", params={"api_key": three_flags.token})
 
     assert answer.status_code == 405
     assert answer.json() == error(

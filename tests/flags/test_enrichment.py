@@ -113,9 +113,9 @@ async def test_the_task_goes_on_after_a_store_was_away(home: Home) -> None:
     with capture_logs() as lines:
         task = asyncio.create_task(enrichment(home).run(first_s=0, every_s=0))
         try:
-            await until(lambda: any(one["event"] == "flags_not_enriched" for one in lines))
+            await until(lambda: any(line["event"] == "flags_not_enriched" for line in lines))
             home.site.events.is_down = False
-            await until(lambda: any(one["event"] == "flags_enriched" for one in lines))
+            await until(lambda: any(line["event"] == "flags_enriched" for line in lines))
         finally:
             home.site.events.is_down = False
             task.cancel()

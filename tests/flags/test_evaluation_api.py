@@ -68,7 +68,7 @@ async def test_stored_properties_and_groups_take_part(home: Home) -> None:
         "/feature_flags/evaluation_reasons/", distinct_id="ann", groups='{"org": "o1"}'
     )
 
-    assert {key: found["value"] for key, found in reasons.items()} == {
+    assert {key: evaluated["value"] for key, evaluated in reasons.items()} == {
         "pro": True,
         "of-groups": True,
     }
@@ -117,7 +117,7 @@ async def test_my_flags_are_the_newest_first(home: Home) -> None:
 
     mine: list[Json] = await home.get("/feature_flags/my_flags/")
 
-    values = {one["feature_flag"]["key"]: one["value"] for one in mine}
+    values = {my_flag["feature_flag"]["key"]: my_flag["value"] for my_flag in mine}
     assert list(values) == ["beta-feature", "inactive", "of-groups", "alpha-feature"]
     assert values["inactive"] is False
     assert str(values["beta-feature"]).endswith("-variant")

@@ -68,20 +68,22 @@ def flag_set(filters: Json, **fields: Any) -> FlagSet:
 def test_it_agrees_with_the_evaluator(filters: Json, subject: Subject) -> None:
     flags = flag_set(filters)
 
-    found = explain(flags, "flag", subject, NOW)
+    explanation = explain(flags, "flag", subject, NOW)
 
     decision = evaluate(flags, subject, NOW).decisions["flag"]
-    assert (found.decision, found.problem) == (decision, None)
+    assert (explanation.decision, explanation.problem) == (decision, None)
     order = evaluation_order(parse_rules(filters).conditions)
-    assert [one.index for one in sorted(found.conditions, key=lambda one: one.position)] == order
+    assert [
+        item.index for item in sorted(explanation.conditions, key=lambda item: item.position)
+    ] == order
     is_hit = DecisionReason.CONDITION_MATCH
     hits = [
-        one
-        for one in found.conditions
-        if one.is_reached and one.decision is not None and one.decision.reason is is_hit
+        item
+        for item in explanation.conditions
+        if item.is_reached and item.decision is not None and item.decision.reason is is_hit
     ]
     if decision.reason is is_hit:
-        assert [(one.index, one.decision and one.decision.value) for one in hits] == [
+        assert [(item.index, item.decision and item.decision.value) for item in hits] == [
             (decision.condition_index, decision.value)
         ]
     else:
@@ -90,10 +92,10 @@ def test_it_agrees_with_the_evaluator(filters: Json, subject: Subject) -> None:
 
 @given(FILTERS, SUBJECTS)
 def test_a_condition_matches_when_each_of_its_parts_does(filters: Json, subject: Subject) -> None:
-    for one in explain(flag_set(filters), "flag", subject, NOW).conditions:
-        assert one.decision is not None
-        is_unmatched = one.decision.reason is DecisionReason.NO_CONDITION_MATCH
-        assert all(leaf.matches for leaf in one.leaves) is not is_unmatched
+    for item in explain(flag_set(filters), "flag", subject, NOW).conditions:
+        assert item.decision is not None
+        is_unmatched = item.decision.reason is DecisionReason.NO_CONDITION_MATCH
+        assert all(leaf.matches for leaf in item.leaves) is not is_unmatched
 
 
 @given(SUBJECTS)
@@ -110,11 +112,13 @@ def test_what_could_not_be_read_is_not_known() -> None:
     static = {"type": "cohort", "key": "id", "value": 5}
     subject = Subject("u", sent={"age": 1}, stored=None, cohorts=None)
 
-    found = explain(flag_set({"groups": [{"properties": [plan, static]}]}), "flag", subject, NOW)
+    explanation = explain(
+        flag_set({"groups": [{"properties": [plan, static]}]}), "flag", subject, NOW
+    )
 
-    assert found.decision is None
-    assert found.problem == "what is stored of the subject could not be read"
-    [condition] = found.conditions
+    assert explanation.decision is None
+    assert explanation.problem == "what is stored of the subject could not be read"
+    [condition] = explanation.conditions
     assert condition.decision is None
     assert condition.leaves[0].matches is None
     assert condition.leaves[0].is_set is None
@@ -124,15 +128,17 @@ def test_a_kept_identity_that_could_not_be_read_gives_no_bucket() -> None:
     half = {"groups": [{"rollout_percentage": 50}]}
     flags = flag_set(half, ensure_experience_continuity=True)
 
-    found = explain(flags, "flag", Subject("u", hash_keys=None), NOW)
+    explanation = explain(flags, "flag", Subject("u", hash_keys=None), NOW)
 
-    assert (found.decision, found.buckets) == (None, None)
+    assert (explanation.decision, explanation.buckets) == (None, None)
 
 
 def test_a_flag_that_cannot_be_computed_says_why() -> None:
     on_itself = {"type": "flag", "key": "1", "value": True, "operator": "flag_evaluates_to"}
 
-    found = explain(flag_set({"groups": [{"properties": [on_itself]}]}), "flag", Subject("u"), NOW)
+    explanation = explain(
+        flag_set({"groups": [{"properties": [on_itself]}]}), "flag", Subject("u"), NOW
+    )
 
-    assert found.decision is None
-    assert found.problem == "depends on itself, or on a flag that does"
+    assert explanation.decision is None
+    assert explanation.problem == "depends on itself, or on a flag that does"

@@ -41,7 +41,7 @@ def test_equal_conditions_of_opposite_sense_are_distinguished() -> None:
 
     answer = evaluate(flags, Subject("u", sent={"plan": "pro"}), NOW)
 
-    assert {key: found.enabled for key, found in answer.decisions.items()} == {
+    assert {key: plan_decision.enabled for key, plan_decision in answer.decisions.items()} == {
         "pro": True,
         "others": False,
     }

@@ -25,17 +25,17 @@ NOW = datetime(2024, 4, 2, 8, 30, tzinfo=UTC)
     "case", CASES["hashes"], ids=lambda c: f"{c['key']}/{c['identifier']}/{c['salt']}"
 )
 def test_an_identifier_has_the_published_place_in_a_flag(case: dict[str, Any]) -> None:
-    place = bucket(case["key"], case["identifier"], case["salt"])
+    position = bucket(case["key"], case["identifier"], case["salt"])
 
-    assert place == case["hash"]
-    assert place == int(case["digits"], 16) / SCALE
+    assert position == case["hash"]
+    assert position == int(case["digits"], 16) / SCALE
 
 
 @pytest.mark.parametrize("case", CASES["holdout_hashes"], ids=lambda c: c["text"])
 def test_a_holdout_does_not_depend_on_the_flag(case: dict[str, Any]) -> None:
-    place = fraction(sha1(case["text"].encode()).digest())
+    position = fraction(sha1(case["text"].encode()).digest())
 
-    assert place == case["hash"]
+    assert position == case["hash"]
 
 
 @pytest.mark.parametrize("case", CASES["users"], ids=lambda c: c["key"])

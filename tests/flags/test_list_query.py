@@ -67,12 +67,12 @@ QUERIES: dict[str, tuple[dict[str, str], list[int]]] = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_chooses_flags(name: str) -> None:
-    asked, expected = QUERIES[name]
+    parameters, expected = QUERIES[name]
 
-    query = read_flag_query(**asked)
+    query = read_flag_query(**parameters)
 
     assert query.choose(FLAGS, NOW) == expected
-    if not any(asked.values()):
+    if not any(parameters.values()):
         assert query == EVERYTHING
 
 
@@ -88,9 +88,11 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
 
 
 @pytest.mark.parametrize(("asked", "code", "parameter"), WRONG)
-def test_what_cannot_be_asked_is_named(asked: dict[str, str], code: str, parameter: str) -> None:
+def test_what_cannot_be_asked_is_named(
+    parameters: dict[str, str], code: str, parameter: str
+) -> None:
     with pytest.raises(Invalid) as refused:
-        read_flag_query(**asked)
+        read_flag_query(**parameters)
 
     assert (refused.value.code, refused.value.attr) == (code, parameter)
 
@@ -124,6 +126,6 @@ def test_a_flag_is_stale_when_it_has_long_answered_one_thing(
 def test_a_flag_without_variants_is_boolean() -> None:
     stored: list[Any] = [None, {}, {"variants": []}, HALVES]
 
-    kinds = [kind_of({"multivariate": one}) for one in stored]
+    kinds = [kind_of({"multivariate": multivariate}) for multivariate in stored]
 
     assert kinds == ["boolean", "boolean", "boolean", "multivariant"]

@@ -35,11 +35,11 @@ async def test_each_parameter_chooses(team: Team) -> None:
     gone = await owner.post(team.flags, key="gone", tags=["web"])
     await owner.patch(f"{team.flags}{gone['id']}/", deleted=True)
 
-    for asked, expected in ASKED:
-        query = {name: text.replace("{ada}", str(ada.user_id)) for name, text in asked.items()}
+    for parameters, expected in ASKED:
+        query = {name: text.replace("{ada}", str(ada.user_id)) for name, text in parameters.items()}
         page = await owner.get(team.flags, **query)
 
-        assert [flag["key"] for flag in page["results"]] == expected, asked
+        assert [flag["key"] for flag in page["results"]] == expected, parameters
         assert page["count"] == len(expected)
 
 

@@ -69,7 +69,7 @@ def test_a_condition_on_a_cohort_is_written_out_as_groups(tree: Any, written: An
     local = local_filters(flags, filters, with_cohorts=False)
 
     assert local == {
-        "groups": [condition(prop("d")), *(condition(*one) for one in written)],
+        "groups": [condition(prop("d")), *(condition(*alternative) for alternative in written)],
         "payloads": {"true": 1},
     }
 
@@ -201,8 +201,8 @@ def test_flags_in_conditions_get_their_key_and_the_order_to_decide_them_in() -> 
     flags = build_flag_set(map(compile_flag, rows), {})
 
     def local(row: FlagRow) -> list[Any]:
-        found: list[Any] = local_filters(flags, row.filters, with_cohorts=True)["groups"]
-        return found
+        sent_groups: list[Any] = local_filters(flags, row.filters, with_cohorts=True)["groups"]
+        return sent_groups
 
     assert local(rows[0]) == [
         condition(A, {**after("middle"), "dependency_chain": ["inner", "middle"]})

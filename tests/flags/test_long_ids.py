@@ -28,8 +28,8 @@ async def test_every_lookup_finds_the_person_that_capture_made(home: Home) -> No
 
     for sent in (LONG, CUT):
         assert (await home.person(sent))["distinct_ids"] == [CUT]
-        [found] = (await home.get("/persons/", search=sent))["results"]
-        assert found["distinct_ids"] == [CUT]
+        [listed] = (await home.get("/persons/", search=sent))["results"]
+        assert listed["distinct_ids"] == [CUT]
         [event] = await home.events(distinct_id=sent)
         assert event["distinct_id"] == CUT
 

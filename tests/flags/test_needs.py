@@ -45,10 +45,10 @@ def cohort(number: int) -> dict[str, Any]:
     ],
 )
 def test_flags_that_look_at_the_request_alone_need_nothing(filters: dict[str, Any]) -> None:
-    wanted = needs(build(filters), Subject("u", groups={"project": "p"}))
+    missing = needs(build(filters), Subject("u", groups={"project": "p"}))
 
-    assert wanted is NOTHING
-    assert wanted.nothing
+    assert missing is NOTHING
+    assert missing.nothing
 
 
 def test_the_person_is_read_unless_every_property_is_sent() -> None:

@@ -57,14 +57,18 @@ async def test_requests_of_others_overtake_one_for_a_large_project(home: Home, p
     async with open_home(home.site, next_project()) as neighbour:
         await neighbour.create_flag(key="small")
         await store_flags(home)
-        for one in (home, neighbour):
-            assert (await one.decide("u"))["errorsWhileComputingFlags"] is False
+        for asker in (home, neighbour):
+            assert (await asker.decide("u"))["errorsWhileComputingFlags"] is False
         done: list[int] = []
 
-        async def ask(one: Home) -> int:
-            body = {"api_key": one.token, "distinct_id": "u", "person_properties": {"plan": "pro"}}
-            answer = await one.public.post(path, json=body)
-            done.append(one.project_id)
+        async def ask(asker: Home) -> int:
+            body = {
+                "api_key": asker.token,
+                "distinct_id": "u",
+                "person_properties": {"plan": "pro"},
+            }
+            answer = await asker.public.post(path, json=body)
+            done.append(asker.project_id)
             return len(answer.json().get("flags") or answer.json()["featureFlags"])
 
         counts = await asyncio.gather(ask(home), ask(neighbour))

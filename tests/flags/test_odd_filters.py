@@ -66,7 +66,7 @@ def test_what_is_accepted_is_computed(filters: dict[str, Any]) -> None:
             assert refusal.attr is None or refusal.attr.startswith("filters"), refusal
             continue
         accepted += 1
-        names_base = {str(one) for one in _named(odd)} <= {"1"}
+        names_base = {str(name) for name in _named(odd)} <= {"1"}
         rows = [FlagRow(1, "base", {"groups": [{}]}), FlagRow(2, "odd", odd)]
         flags = build_flag_set(map(compile_flag, rows), {0: "org"})
         for subject in SUBJECTS:

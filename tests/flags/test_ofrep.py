@@ -62,12 +62,12 @@ async def test_one_flag_is_returned_in_terms_of_openfeature(
 ) -> None:
     await flags(home)
 
-    found = await ask(home, key, {"context": {"targetingKey": "u", "plan": "pro"}})
+    evaluated = await ask(home, key, {"context": {"targetingKey": "u", "plan": "pro"}})
 
-    metadata = found.json().pop("metadata")
-    assert found.status_code == 200
-    assert found.headers["content-type"] == "application/json"
-    assert {k: v for k, v in found.json().items() if k != "metadata"} == {"key": key, **answer}
+    metadata = evaluated.json().pop("metadata")
+    assert evaluated.status_code == 200
+    assert evaluated.headers["content-type"] == "application/json"
+    assert {k: v for k, v in evaluated.json().items() if k != "metadata"} == {"key": key, **answer}
     assert isinstance(metadata["id"], int) and metadata["version"] == 1
     assert metadata.get("payload") == ('{"n":1}' if key == "everyone" else None)
 
@@ -82,7 +82,7 @@ async def test_all_flags_come_with_a_tag_of_the_outcome(home: Home) -> None:
         home, None, {"context": {"targetingKey": "u", "plan": "pro"}}, **{"if-none-match": tag}
     )
 
-    assert {one["key"] for one in first.json()["flags"]} == {
+    assert {flag["key"] for flag in first.json()["flags"]} == {
         "everyone", "part", "staff", "nobody", "inactive", "color", "color-off", "forced",
     }  # fmt: skip
     assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
@@ -100,18 +100,18 @@ async def test_groups_and_their_properties_are_read_from_the_context(home: Home)
 
     for name in ("group_properties", "groupProperties"):
         context = {"targetingKey": "u", "groups": {"org": "o1"}, name: {"org": {"size": "big"}}}
-        found = await ask(home, "big", {"context": context})
+        evaluated = await ask(home, "big", {"context": context})
 
-        assert found.json()["value"] is True
+        assert evaluated.json()["value"] is True
 
 
 async def test_stored_properties_are_used(home: Home) -> None:
     await flags(home)
     await home.capture({"event": "$identify", "distinct_id": "ann", "$set": {"plan": "pro"}})
 
-    found = await ask(home, "staff", {"context": {"targetingKey": "ann"}})
+    evaluated = await ask(home, "staff", {"context": {"targetingKey": "ann"}})
 
-    assert found.json()["value"] is True
+    assert evaluated.json()["value"] is True
 
 
 @pytest.mark.parametrize(
@@ -187,19 +187,19 @@ async def test_either_header_carries_the_project_key(home: Home) -> None:
 
 
 async def test_a_browser_is_let_in_with_any_header_that_it_names(home: Home) -> None:
-    asked = "authorization,content-type,if-none-match"
+    header_names = "authorization,content-type,if-none-match"
     preflight = await home.public.options(
         f"{PATH}/f",
         headers={
             "origin": "https://app.example",
             "access-control-request-method": "POST",
-            "access-control-request-headers": asked,
+            "access-control-request-headers": header_names,
         },
     )
     refused = await home.public.post(PATH, json={}, headers={"origin": "https://app.example"})
 
     assert preflight.status_code == 200
-    assert preflight.headers["access-control-allow-headers"] == asked
+    assert preflight.headers["access-control-allow-headers"] == header_names
     assert refused.status_code == 401
     assert refused.headers["access-control-allow-origin"] == "https://app.example"
     assert "ETag" in refused.headers["access-control-expose-headers"]

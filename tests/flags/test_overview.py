@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.flags.test_usage import HALF, called, counted
+from tests.flags.test_usage import HALF, called, flush_counts
 from tests.support.application import Home, Json
 
 pytestmark = pytest.mark.every_engine
 
 
 async def overview(home: Home) -> dict[int, Json]:
-    found = await home.get("/feature_flags/overview/")
-    return {one["id"]: one for one in found["flags"]}
+    overview_body = await home.get("/feature_flags/overview/")
+    return {row["id"]: row for row in overview_body["flags"]}
 
 
 async def test_calls_and_evaluations_are_counted_by_day(home: Home) -> None:
@@ -23,13 +23,13 @@ async def test_calls_and_evaluations_are_counted_by_day(home: Home) -> None:
         called("beta", True, "2024-03-01T11:00:00Z"),
     )
     await home.decide("ann")
-    await counted(home)
+    await flush_counts(home)
 
     answer = await home.get("/feature_flags/overview/")
 
     assert (len(answer["days"]), answer["days"][0]) == (7, "2024-02-24")
     assert answer["days"][-1] == "2024-03-01"
-    of_flag = {one["id"]: one for one in answer["flags"]}
+    of_flag = {row["id"]: row for row in answer["flags"]}
     assert of_flag[beta["id"]]["calls"] == [1, 0, 0, 0, 0, 0, 2]
     assert of_flag[beta["id"]]["evaluations"] == [0, 0, 0, 0, 0, 0, 1]
     assert of_flag[beta["id"]]["last_evaluated_at"] == "2024-03-01T12:00:00Z"
@@ -71,11 +71,11 @@ async def test_flags_that_are_no_longer_needed_have_a_reason(home: Home) -> None
     asleep = await home.create_flag(key="asleep", created_at=old, filters=HALF)
     young = await home.create_flag(key="young")
 
-    found = await overview(home)
+    overview_body = await overview(home)
 
-    assert found[everybody["id"]]["stale_reason"] == "fully_rolled_out"
-    assert found[asleep["id"]]["stale_reason"] == "not_evaluated"
-    assert found[young["id"]]["stale_reason"] is None
+    assert overview_body[everybody["id"]]["stale_reason"] == "fully_rolled_out"
+    assert overview_body[asleep["id"]]["stale_reason"] == "not_evaluated"
+    assert overview_body[young["id"]]["stale_reason"] is None
 
 
 async def test_deleted_flags_are_left_out(home: Home) -> None:

@@ -17,8 +17,8 @@ def document(*flags: FlagRow, newer: bool = True, cohorts: tuple[CohortRow, ...]
     definitions = FlagDefinitions(flags, {0: "company"}, cohorts, 1)
     flag_set = build(definitions).flag_set
     made = definitions_document(7, definitions, flag_set, with_cohorts=True, newer=newer)
-    found: Json = json.loads(made.body)
-    return found
+    sent_document: Json = json.loads(made.body)
+    return sent_document
 
 
 def test_conditions_that_force_a_variant_come_first_for_newer_clients() -> None:
@@ -41,24 +41,24 @@ def test_conditions_that_force_a_variant_come_first_for_newer_clients() -> None:
     ],
 )
 def test_type_and_operator_are_spelled_out(leaf: Json, written: Json) -> None:
-    found = document(FlagRow(1, "f", {"groups": [{"properties": [leaf]}]}))
+    sent_document = document(FlagRow(1, "f", {"groups": [{"properties": [leaf]}]}))
 
-    assert found["flags"][0]["filters"]["groups"] == [{"properties": [{**leaf, **written}]}]
+    assert sent_document["flags"][0]["filters"]["groups"] == [{"properties": [{**leaf, **written}]}]
 
 
 @pytest.mark.parametrize(
     "groups", [None, [None], ["x"], [{"properties": 5}], [{"properties": [5]}]]
 )
 def test_filters_that_cannot_be_read_are_sent_as_they_are(groups: Any) -> None:
-    found = document(FlagRow(1, "f", {"groups": groups}))
+    sent_document = document(FlagRow(1, "f", {"groups": groups}))
 
-    assert found["flags"][0]["filters"]["groups"] == groups
+    assert sent_document["flags"][0]["filters"]["groups"] == groups
 
 
 def test_filters_without_groups_are_sent_as_the_group_that_they_mean() -> None:
-    found = document(FlagRow(1, "f", {}, rollout_percentage=30), newer=False)
+    sent_document = document(FlagRow(1, "f", {}, rollout_percentage=30), newer=False)
 
-    assert found["flags"][0]["filters"] == {
+    assert sent_document["flags"][0]["filters"] == {
         "groups": [{"properties": [], "rollout_percentage": 30}]
     }
 
@@ -68,9 +68,9 @@ def test_static_cohorts_are_never_sent() -> None:
     leaves = [{"key": "id", "type": "cohort", "value": number} for number in (1, 2)]
     flag = FlagRow(1, "f", {"groups": [{"properties": leaves}]})
 
-    found = document(flag, cohorts=(CohortRow(1, tree), CohortRow(2, is_static=True)))
+    sent_document = document(flag, cohorts=(CohortRow(1, tree), CohortRow(2, is_static=True)))
 
-    assert found["cohorts"].keys() == {"1"}
+    assert sent_document["cohorts"].keys() == {"1"}
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ async def test_a_payload_is_served_by_each_endpoint(home: Home, payload: Any) ->
         assert answer["flags"]["holds"]["metadata"]["payload"] == as_text(payload)
     context = {"context": {"targetingKey": "ann"}}
     for path in ("/ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags/holds"):
-        asked = await home.public.post(path, json=context, headers={"x-api-key": home.token})
-        record = asked.json()
+        ofrep_answer = await home.public.post(path, json=context, headers={"x-api-key": home.token})
+        record = ofrep_answer.json()
         record = record["flags"][0] if "flags" in record else record
         assert record["metadata"]["payload"] == as_text(payload)
     assert await home.get("/feature_flags/holds/remote_config/") == as_text(payload)

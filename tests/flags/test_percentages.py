@@ -70,7 +70,7 @@ async def served(home: Home, flag_id: int) -> list[Json]:
     [local] = (await home.get("/feature_flags/local_evaluation/"))["flags"]
     [defined] = (await home.get("/feature_flags/local_evaluation/?send_cohorts"))["flags"]
     flag = await home.get(f"/feature_flags/{flag_id}/")
-    return [one["filters"] for one in (listed, local, defined, flag)]
+    return [each["filters"] for each in (listed, local, defined, flag)]
 
 
 async def test_what_is_sent_is_stored_and_served_with_integers(home: Home) -> None:
@@ -79,14 +79,14 @@ async def test_what_is_sent_is_stored_and_served_with_integers(home: Home) -> No
     this = select(feature_flags.c.filters).where(feature_flags.c.id == flag["id"])
     [stored] = await home.site.records.fetch(this)
     assert text(stored.filters) == text(flag["filters"]) == text(SERVED)
-    assert {text(one) for one in await served(home, flag["id"])} == {text(SERVED)}
+    assert {text(each) for each in await served(home, flag["id"])} == {text(SERVED)}
 
 
 async def test_a_flag_that_is_stored_otherwise_is_served_with_integers(home: Home) -> None:
     flag = await home.create_flag(key="shares")
     await home.store_flag(flag, filters=SENT)
 
-    assert {text(one) for one in await served(home, flag["id"])} == {text(SERVED)}
+    assert {text(each) for each in await served(home, flag["id"])} == {text(SERVED)}
 
 
 async def test_what_was_read_may_be_sent_back_in_either_notation(home: Home) -> None:

@@ -25,12 +25,15 @@ _numbers = count(1)
 async def preview(home: Home, **body: Any) -> Json:
     answer = await home.api.post(PLACE, json=body)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    previewed: Json = answer.json()
+    return previewed
 
 
-def moves(found: Json) -> dict[tuple[Any, Any], int]:
-    return {(one["before"], one["after"]): one["persons"] for one in found["transitions"]}
+def moves(previewed: Json) -> dict[tuple[Any, Any], int]:
+    return {
+        (transition["before"], transition["after"]): transition["persons"]
+        for transition in previewed["transitions"]
+    }
 
 
 def of_person(key: str, value: object, operator: str = "exact") -> Json:
@@ -55,13 +58,13 @@ async def people(home: Home, number: int) -> list[str]:
 
 async def values(home: Home, key: str, names: Sequence[str]) -> list[Any]:
     """Return the values that clients get, one by one; false for a flag that does not exist."""
-    found = []
+    clients_values = []
     for name in names:
         body = {"api_key": home.token, "distinct_id": name, "flag_keys_to_evaluate": [key]}
         answer = (await home.public.post("/flags/?v=2", json=body)).json()
         flag = answer["flags"].get(key)
-        found.append(False if flag is None else flag["variant"] or flag["enabled"])
-    return found
+        clients_values.append(False if flag is None else flag["variant"] or flag["enabled"])
+    return clients_values
 
 
 @pytest.mark.every_engine
@@ -73,11 +76,11 @@ async def test_who_gets_which_value_is_counted(home: Home) -> None:
     variants = [{"key": "a", "rollout_percentage": 100}]
     groups = [{"properties": [of_person("plan", ["pro", "free"])]}]
 
-    found = await preview(
+    result = await preview(
         home, id=flag["id"], filters={"groups": groups, "multivariate": {"variants": variants}}
     )
 
-    assert found == {
+    assert result == {
         "exact": True,
         "group_type_index": None,
         "total_persons": len(names),
@@ -94,10 +97,10 @@ async def test_who_gets_which_value_is_counted(home: Home) -> None:
 async def test_a_new_flag_is_false_for_everyone_before(home: Home) -> None:
     await people(home, 3)
 
-    found = await preview(home, key="new", filters={"groups": [{}]})
+    result = await preview(home, key="new", filters={"groups": [{}]})
     off = await preview(home, key="new", active=False, filters={"groups": [{}]})
 
-    assert moves(found) == {(False, True): 3}
+    assert moves(result) == {(False, True): 3}
     assert moves(off) == {(False, False): 3}
 
 
@@ -118,12 +121,12 @@ async def test_another_key_is_another_place_in_the_rollout(home: Home) -> None:
     flag = await home.create_flag(key="before", filters=half)
     was = await values(home, "before", names)
 
-    found = await preview(home, id=flag["id"], key="after")
+    result = await preview(home, id=flag["id"], key="after")
     await home.api.patch(f"/feature_flags/{flag['id']}/", json={"key": "after"})
 
     now = await values(home, "after", names)
-    assert moves(found) == Counter(zip(was, now, strict=True))
-    assert found["changed_persons"] > 0
+    assert moves(result) == Counter(zip(was, now, strict=True))
+    assert result["changed_persons"] > 0
 
 
 async def test_a_flag_that_cannot_be_computed_has_no_value(home: Home) -> None:
@@ -131,9 +134,9 @@ async def test_a_flag_that_cannot_be_computed_has_no_value(home: Home) -> None:
     flag = await home.create_flag(key="f")
     await home.store_flag(flag, filters={"groups": "none"})
 
-    found = await preview(home, id=flag["id"], filters={"groups": [{}]})
+    result = await preview(home, id=flag["id"], filters={"groups": [{}]})
 
-    assert moves(found) == {(None, True): 3}
+    assert moves(result) == {(None, True): 3}
 
 
 async def test_persons_with_several_ids_count_once_by_the_first(home: Home) -> None:
@@ -153,10 +156,10 @@ async def test_groups_are_counted_for_a_group_flag(home: Home) -> None:
     index = {"aggregation_group_type_index": 0}
     flag = await home.create_flag(key="f", filters={"groups": [{"properties": [leaf]}], **index})
 
-    found = await preview(home, id=flag["id"], filters={"groups": [{}], **index})
+    result = await preview(home, id=flag["id"], filters={"groups": [{}], **index})
 
-    assert (found["total_persons"], found["group_type_index"]) == (10, 0)
-    assert moves(found) == {(True, True): 2, (False, True): 8}
+    assert (result["total_persons"], result["group_type_index"]) == (10, 0)
+    assert moves(result) == {(True, True): 2, (False, True): 8}
 
 
 async def test_persons_and_groups_are_not_compared(home: Home) -> None:
@@ -166,7 +169,7 @@ async def test_persons_and_groups_are_not_compared(home: Home) -> None:
 
     refused = await home.api.post(PLACE, json={"id": flag["id"], "filters": by_group})
     await home.api.patch(f"/feature_flags/{flag['id']}/", json={"active": False})
-    found = await preview(home, id=flag["id"], filters=by_group, active=True)
+    result = await preview(home, id=flag["id"], filters=by_group, active=True)
 
     detail = (
         "Values for persons and values for groups, or for groups of another type, cannot be "
@@ -174,7 +177,7 @@ async def test_persons_and_groups_are_not_compared(home: Home) -> None:
     )
     assert refused.status_code == 400
     assert refused.json() == error("validation_error", "not_comparable", detail, "filters")
-    assert moves(found) == {(False, True): 2}
+    assert moves(result) == {(False, True): 2}
 
 
 async def test_nothing_is_stored_or_counted(home: Home) -> None:
@@ -291,13 +294,13 @@ async def test_the_effect_is_what_clients_get_one_by_one(
     fields = written(changed, conditions)
 
     was = await values(home, key, names)
-    found = await preview(home, id=flag["id"], **fields)
+    result = await preview(home, id=flag["id"], **fields)
     answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=fields)
     assert answer.status_code == 200, answer.text
     now = await values(home, key, names)
 
-    assert found["exact"] is True
-    assert moves(found) == Counter(zip(was, now, strict=True))
+    assert result["exact"] is True
+    assert moves(result) == Counter(zip(was, now, strict=True))
 
 
 # ── Many persons ──────────────────────────────────────────────────────────────────────────
@@ -321,13 +324,13 @@ async def insert_persons(home: Home, number: int) -> None:
                 for n, name in enumerate(names)
             ]
             await connection.execute(insert(persons), rows)
-            found = await connection.execute(
+            inserted = await connection.execute(
                 persons.select().where(
                     persons.c.project_id == project_id,
                     persons.c.uuid.in_([row["uuid"] for row in rows]),
                 )
             )
-            by_uuid = {row.uuid: row.id for row in found}
+            by_uuid = {row.uuid: row.id for row in inserted}
             links = [
                 {
                     "project_id": project_id,
@@ -343,18 +346,20 @@ async def test_more_persons_than_the_limit_are_sampled(home: Home) -> None:
     await insert_persons(home, EXACT_MAX + 1_000)
     filters = {"groups": [{"properties": [of_person("plan", "free")]}, {"rollout_percentage": 20}]}
 
-    found = await preview(home, key="f", filters=filters)
+    result = await preview(home, key="f", filters=filters)
     again = await preview(home, key="f", filters=filters)
 
-    assert (found["exact"], found["sampled_persons"]) == (False, SAMPLE)
-    assert found["total_persons"] == EXACT_MAX + 1_000
-    counted = {one["after"]: one["sampled_persons"] for one in found["transitions"]}
+    assert (result["exact"], result["sampled_persons"]) == (False, SAMPLE)
+    assert result["total_persons"] == EXACT_MAX + 1_000
+    counted = {
+        transition["after"]: transition["sampled_persons"] for transition in result["transitions"]
+    }
     assert sum(counted.values()) == SAMPLE
     # A quarter of the persons is on the free plan, and a fifth of the others is included.
     assert abs(counted[True] / SAMPLE - 0.4) < 0.02
-    scaled = round(counted[True] * found["total_persons"] / SAMPLE)
-    assert moves(found)[False, True] == found["changed_persons"] == scaled
-    assert again == found
+    scaled = round(counted[True] * result["total_persons"] / SAMPLE)
+    assert moves(result)[False, True] == result["changed_persons"] == scaled
+    assert again == result
 
 
 # ── Bounds ────────────────────────────────────────────────────────────────────────────────
@@ -365,18 +370,20 @@ async def test_a_stale_version_is_refused_as_by_a_save(home: Home) -> None:
     sent = {"name": "n", "version": 7}
 
     saved = await home.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
-    for place in ("preview_change", "reach", "evaluation_reasons"):
-        asked = await home.api.post(f"/feature_flags/{place}/", json={**sent, "id": flag["id"]})
+    for operation in ("preview_change", "reach", "evaluation_reasons"):
+        answer = await home.api.post(
+            f"/feature_flags/{operation}/", json={**sent, "id": flag["id"]}
+        )
 
-        assert (asked.status_code, asked.json()) == (409, saved.json())
+        assert (answer.status_code, answer.json()) == (409, saved.json())
 
 
 async def test_a_large_body_is_refused(home: Home) -> None:
     filters = {"groups": [{"properties": [of_person("a", ["x" * 300] * 999)]}]}
 
-    for place in ("preview_change", "reach", "evaluation_reasons"):
+    for operation in ("preview_change", "reach", "evaluation_reasons"):
         answer = await home.api.post(
-            f"/feature_flags/{place}/", json={"key": "f", "filters": filters}
+            f"/feature_flags/{operation}/", json={"key": "f", "filters": filters}
         )
 
         assert answer.status_code == 413
@@ -428,8 +435,8 @@ async def test_what_a_save_refuses_is_refused_alike(home: Home, name: str) -> No
     created = await home.api.post("/feature_flags/", json=REFUSED[name])
     assert created.status_code == 400, created.text
 
-    for place in ("preview_change", "evaluation_reasons"):
-        answer = await home.api.post(f"/feature_flags/{place}/", json=REFUSED[name])
+    for operation in ("preview_change", "evaluation_reasons"):
+        answer = await home.api.post(f"/feature_flags/{operation}/", json=REFUSED[name])
 
         assert (answer.status_code, answer.json()) == (400, created.json())
 
@@ -466,16 +473,16 @@ async def test_what_a_change_refuses_is_refused_alike(home: Home, name: str) -> 
     changed = await home.api.patch(f"/feature_flags/{flag['id']}/", json=CHANGES[name])
     assert changed.status_code == 400, changed.text
 
-    for place in ("preview_change", "reach", "evaluation_reasons"):
-        asked = {**CHANGES[name], "id": flag["id"]}
-        answer = await home.api.post(f"/feature_flags/{place}/", json=asked)
+    for operation in ("preview_change", "reach", "evaluation_reasons"):
+        fields_sent = {**CHANGES[name], "id": flag["id"]}
+        answer = await home.api.post(f"/feature_flags/{operation}/", json=fields_sent)
 
         assert (answer.status_code, answer.json()) == (400, changed.json())
 
 
 async def test_a_flag_of_another_project_is_not_found(home: Home) -> None:
-    for place in ("preview_change", "reach", "evaluation_reasons"):
-        answer = await home.api.post(f"/feature_flags/{place}/", json={"id": 987654321})
+    for operation in ("preview_change", "reach", "evaluation_reasons"):
+        answer = await home.api.post(f"/feature_flags/{operation}/", json={"id": 987654321})
 
         assert answer.status_code == 404
         assert answer.json() == error("invalid_request", "not_found", "Not found.")
@@ -509,8 +516,8 @@ async def test_several_users_wait_for_their_turn(home: Home) -> None:
     await people(home, 3)
     flags = [await home.create_flag(key=f"f{n}") for n in range(4)]
 
-    found = await asyncio.gather(
+    result = await asyncio.gather(
         *(preview(home, id=flag["id"], filters={"groups": []}) for flag in flags)
     )
 
-    assert [moves(one) for one in found] == [{(True, False): 3}] * 4
+    assert [moves(each) for each in result] == [{(True, False): 3}] * 4

@@ -49,8 +49,8 @@ async def counted(client: httpx.AsyncClient) -> Any:
 
 
 def process_of(server: RealServer) -> int:
-    [found] = processes(server)
-    return found
+    [pid] = processes(server)
+    return pid
 
 
 def processes(server: RealServer) -> list[int]:

@@ -34,8 +34,8 @@ async def reach(home: Home, *groups: Json, **more: Any) -> Json:
     filters = {"groups": list(groups), **more.pop("filters", {})}
     answer = await home.api.post("/feature_flags/reach/", json={"filters": filters, **more})
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    result: Json = answer.json()
+    return result
 
 
 def condition(matches: int, taken: int, rolled_out: int, *, never: bool = False) -> Json:
@@ -55,9 +55,9 @@ def below(number: int, **more: Any) -> Json:
 async def test_a_condition_takes_from_those_below(home: Home) -> None:
     await persons(home, 10)
 
-    found = await reach(home, below(4), below(6, rollout_percentage=50), {}, below(3))
+    result = await reach(home, below(4), below(6, rollout_percentage=50), {}, below(3))
 
-    assert found == {
+    assert result == {
         "exact": False,
         "total_persons": 10,
         "group_type_index": None,
@@ -75,11 +75,11 @@ async def test_a_condition_takes_from_those_below(home: Home) -> None:
 async def test_a_smaller_share_below_a_larger_one_lets_no_person_in(home: Home) -> None:
     await persons(home, 10)
 
-    found = await reach(
+    result = await reach(
         home, {"rollout_percentage": 50}, {"rollout_percentage": 30}, {"rollout_percentage": 70}
     )
 
-    assert found["conditions"] == [
+    assert result["conditions"] == [
         condition(10, 0, 5),
         condition(10, 5, 0, never=True),
         condition(10, 5, 2),
@@ -91,10 +91,10 @@ async def test_conditions_with_a_variant_come_first(home: Home) -> None:
     variants = [{"key": name, "rollout_percentage": 50} for name in ("a", "b")]
     filters = {"multivariate": {"variants": variants}}
 
-    found = await reach(home, {}, below(1, variant="a"), filters=filters)
+    result = await reach(home, {}, below(1, variant="a"), filters=filters)
 
-    assert found["exact"] is True
-    assert found["conditions"] == [condition(4, 1, 3), condition(1, 0, 1)]
+    assert result["exact"] is True
+    assert result["conditions"] == [condition(4, 1, 3), condition(1, 0, 1)]
 
 
 async def test_what_comes_before_the_conditions_takes_too(home: Home) -> None:
@@ -123,9 +123,9 @@ async def test_cohorts_and_members_are_counted(home: Home) -> None:
     )
     await home.site.calculated()
 
-    found = await reach(home, {"properties": [in_cohort(answer.json()["id"])]}, {})
+    result = await reach(home, {"properties": [in_cohort(answer.json()["id"])]}, {})
 
-    assert found["conditions"] == [condition(2, 0, 2), condition(5, 2, 3)]
+    assert result["conditions"] == [condition(2, 0, 2), condition(5, 2, 3)]
 
 
 async def test_a_condition_on_another_flag_is_not_counted_nor_what_it_leaves(home: Home) -> None:
@@ -133,10 +133,10 @@ async def test_a_condition_on_another_flag_is_not_counted_nor_what_it_leaves(hom
     inner = await home.create_flag(key="inner", filters={"groups": [{}]})
     on_flag = {"type": "flag", "key": str(inner["id"]), "operator": "flag_evaluates_to"}
 
-    found = await reach(home, below(1), {"properties": [{**on_flag, "value": True}]}, {})
+    result = await reach(home, below(1), {"properties": [{**on_flag, "value": True}]}, {})
 
     nothing = dict.fromkeys(condition(0, 0, 0))
-    assert found["conditions"] == [condition(1, 0, 1), nothing, {**nothing, "matches": 3}]
+    assert result["conditions"] == [condition(1, 0, 1), nothing, {**nothing, "matches": 3}]
 
 
 @pytest.mark.every_engine
@@ -146,10 +146,10 @@ async def test_groups_are_counted_for_a_group_flag(home: Home) -> None:
     some = {"properties": [{**leaf, "value": ["1", "4"]}]}
     index = {"aggregation_group_type_index": 0}
 
-    found = await reach(home, some, {"rollout_percentage": 50}, filters=index)
+    result = await reach(home, some, {"rollout_percentage": 50}, filters=index)
 
-    assert (found["total_persons"], found["group_type_index"]) == (10, 0)
-    assert found["conditions"] == [condition(2, 0, 2), condition(10, 2, 4)]
+    assert (result["total_persons"], result["group_type_index"]) == (10, 0)
+    assert result["conditions"] == [condition(2, 0, 2), condition(10, 2, 4)]
 
 
 async def test_a_saved_flag_is_asked_about_without_its_filters(home: Home) -> None:
@@ -165,13 +165,15 @@ async def test_many_conditions_are_counted_up_to_a_number(home: Home) -> None:
     await persons(home, 3)
     share = {"rollout_percentage": 1.5}
 
-    found = await reach(home, *[below(2, **share)] * 50)
+    result = await reach(home, *[below(2, **share)] * 50)
     answer = await home.api.post(
         "/feature_flags/reach/", json={"filters": {"groups": [below(2)] * 51}}
     )
 
-    assert [one["matches"] for one in found["conditions"]] == [2] * 50
-    assert [one["never_reached"] for one in found["conditions"]] == [False] + [True] * 49
+    assert [condition_reach["matches"] for condition_reach in result["conditions"]] == [2] * 50
+    assert [condition_reach["never_reached"] for condition_reach in result["conditions"]] == [
+        False
+    ] + [True] * 49
     detail = "Ensure there are at most 50 groups, not 51."
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", detail, "filters")
@@ -216,7 +218,7 @@ def test_the_estimate_is_what_the_evaluator_does_to_many(
         "holdout_groups": None if holdout is None else [{"rollout_percentage": holdout}],
     }
     flag_set = build_flag_set([compile_flag(FlagRow(1, "flag", filters))], {0: "org"})
-    found = counted(filters, many)
+    result = counted(filters, many)
     decided = [0] * len(conditions)
     for number in range(many):
         subject = Subject(
@@ -229,10 +231,10 @@ def test_the_estimate_is_what_the_evaluator_does_to_many(
             assert decision.condition_index is not None
             decided[decision.condition_index] += 1
 
-    for one, count in zip(found.conditions, decided, strict=True):
-        assert one.rolled_out is not None
-        assert abs(one.rolled_out - count) <= many * 0.07
-        if one.never_reached:
+    for condition_reach, count in zip(result.conditions, decided, strict=True):
+        assert condition_reach.rolled_out is not None
+        assert abs(condition_reach.rolled_out - count) <= many * 0.07
+        if condition_reach.never_reached:
             assert count == 0
 
 
@@ -240,7 +242,7 @@ def counted(filters: Json, many: int) -> LadderReach:
     ladder = ladder_of(parse_rules(filters))
     tests, where = LadderTests(ladder), moment(NOW)
     values = ({"k": VALUES[number % 3], "$group_key": f"o{number}"} for number in range(many))
-    return reach_of(ladder, Counter(tests.combination(one, where) for one in values))
+    return reach_of(ladder, Counter(tests.combination(properties, where) for properties in values))
 
 
 async def test_the_event_store_counts_as_one_by_one(home: Home) -> None:
@@ -276,19 +278,24 @@ async def test_the_event_store_counts_as_one_by_one(home: Home) -> None:
         more = {"super_groups": choose.choice([None, early])}
         ladder = ladder_of(parse_rules({"groups": conditions, **more}))
         tests, where = LadderTests(ladder), moment(NOW)
-        expected = reach_of(ladder, Counter(tests.combination(one, where) for one in known))
+        expected = reach_of(
+            ladder, Counter(tests.combination(properties, where) for properties in known)
+        )
 
-        found = await reach(home, *conditions, filters=more)
+        result = await reach(home, *conditions, filters=more)
 
-        assert found == structs.asdict(flag_reach(ladder, expected)) | {
-            "conditions": [structs.asdict(one) for one in flag_reach(ladder, expected).conditions]
+        assert result == structs.asdict(flag_reach(ladder, expected)) | {
+            "conditions": [
+                structs.asdict(condition_reach)
+                for condition_reach in flag_reach(ladder, expected).conditions
+            ]
         }
 
 
 def test_of_no_persons_none_is_matched() -> None:
-    found = counted({"groups": [{}], "aggregation_group_type_index": 0}, 0)
+    result = counted({"groups": [{}], "aggregation_group_type_index": 0}, 0)
 
-    assert found == LadderReach(0, 0, 0, [ConditionReach(0, 0, 0, False)])
+    assert result == LadderReach(0, 0, 0, [ConditionReach(0, 0, 0, False)])
 
 
 def test_more_combinations_than_can_be_counted_are_refused() -> None:

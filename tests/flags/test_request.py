@@ -25,7 +25,7 @@ async def post(home: Home, body: Any, path: str = "/decide?v=3", **request: Any)
 
 
 @pytest.mark.parametrize(
-    "place",
+    "located",
     [
         lambda token: {"api_key": token},
         lambda token: {"token": token},
@@ -37,8 +37,8 @@ async def post(home: Home, body: Any, path: str = "/decide?v=3", **request: Any)
         lambda token: {"token": "", "api_key": token},
     ],
 )
-async def test_the_key_is_found_where_clients_put_it(home: Home, place: Any) -> None:
-    answer = await post(home, {**place(home.token), "distinct_id": "u"})
+async def test_the_key_is_found_where_clients_put_it(home: Home, located: Any) -> None:
+    answer = await post(home, {**located(home.token), "distinct_id": "u"})
 
     assert answer.status_code == 200
 

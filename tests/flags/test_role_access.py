@@ -31,15 +31,15 @@ async def test_a_flag_is_given_to_a_role_and_taken_back(team: Team) -> None:
     owner = team.owner
     flag, other = await owner.post(team.flags, key="a"), await owner.post(team.flags, key="b")
     role = await team.role("Engineering", 21, await team.add("ada"))
-    place = records_of(team, flag)
+    path = records_of(team, flag)
 
-    made = await owner.post(place, role_id=role["id"])
-    listed = await owner.get(place)
-    one = await owner.get(f"{place}{made['id']}/")
+    made = await owner.post(path, role_id=role["id"])
+    listed = await owner.get(path)
+    access = await owner.get(f"{path}{made['id']}/")
     elsewhere = await owner.get(records_of(team, other))
     returned = await owner.get(f"{ROLES}{role['id']}/")
     wrong_flag = await owner.client.get(f"{records_of(team, other)}{made['id']}/")
-    gone = await owner.client.delete(f"{place}{made['id']}/")
+    gone = await owner.client.delete(f"{path}{made['id']}/")
 
     assert returned["associated_flags"] == [{"id": flag["id"], "key": "a"}]
     assert made == {
@@ -51,19 +51,19 @@ async def test_a_flag_is_given_to_a_role_and_taken_back(team: Team) -> None:
         "updated_at": NOW_TEXT,
     }
     assert listed == {"count": 1, "next": None, "previous": None, "results": [made]}
-    assert one == made
+    assert access == made
     assert elsewhere["results"] == []
     assert wrong_flag.json() == NOT_FOUND
     assert (gone.status_code, gone.content) == (204, b"")
-    assert (await owner.get(place))["results"] == []
-    assert (await owner.client.get(f"{place}{made['id']}/")).json() == NOT_FOUND
-    assert (await owner.client.delete(f"{place}{made['id']}/")).json() == NOT_FOUND
+    assert (await owner.get(path))["results"] == []
+    assert (await owner.client.get(f"{path}{made['id']}/")).json() == NOT_FOUND
+    assert (await owner.client.delete(f"{path}{made['id']}/")).json() == NOT_FOUND
 
 
 async def test_what_cannot_be_given_is_refused(team: Team, office: Office) -> None:
     flag, role = await team.owner.post(team.flags, key="a"), await team.role("Engineering")
-    place = records_of(team, flag)
-    await team.owner.post(place, role_id=role["id"])
+    path = records_of(team, flag)
+    await team.owner.post(path, role_id=role["id"])
     unknown = str(uuid4())
     async with open_team(office) as neighbours:
         foreign = (await neighbours.role("Engineering"))["id"]
@@ -74,23 +74,23 @@ async def test_what_cannot_be_given_is_refused(team: Team, office: Office) -> No
         ({"role_id": "x"}, invalid("invalid_input", "Must be a valid UUID.", "role_id")),
         *(
             (
-                {"role_id": one},
+                {"role_id": role_id},
                 invalid(
-                    "does_not_exist", f'Invalid pk "{one}" - object does not exist.', "role_id"
+                    "does_not_exist", f'Invalid pk "{role_id}" - object does not exist.', "role_id"
                 ),
             )
-            for one in (unknown, foreign)
+            for role_id in (unknown, foreign)
         ),
         (
             {"role_id": role["id"]},
             invalid("unique", "This role already has access to this feature flag.", "role_id"),
         ),
     ]
-    answers = [await team.owner.client.post(place, json=sent) for sent, _ in expected]
+    answers = [await team.owner.client.post(path, json=sent) for sent, _ in expected]
 
     assert [answer.json() for answer in answers] == [reported for _, reported in expected]
     assert {answer.status_code for answer in answers} == {400}
-    assert (await team.owner.get(place))["count"] == 1
+    assert (await team.owner.get(path))["count"] == 1
 
 
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
@@ -120,7 +120,7 @@ async def test_records_end_with_their_role_and_with_their_flag(team: Team) -> No
     await owner.patch(f"{team.flags}{flag['id']}/", deleted=True)
     await owner.post(team.flags, key="a")
 
-    assert [one["role"]["name"] for one in left] == ["second"]
+    assert [record["role"]["name"] for record in left] == ["second"]
     assert (await owner.get(f"{ROLES}{second['id']}/"))["associated_flags"] == []
 
 
@@ -183,17 +183,17 @@ async def test_rights_over_a_flag(team: Team, setting: int | None) -> None:
 
 
 async def _check(team: Team, flag: Json, who: Colleague, edits: bool, shares: bool) -> None:
-    place = f"{team.flags}{flag['id']}/"
+    path = f"{team.flags}{flag['id']}/"
     role = await team.role(f"for {who.name}")
 
-    seen = await who.get(place)
-    listed = {one["id"]: one for one in (await who.get(team.flags))["results"]}
+    seen = await who.get(path)
+    listed = {flag["id"]: flag for flag in (await who.get(team.flags))["results"]}
     records = await who.get(records_of(team, flag))
-    patched = await who.client.patch(place, json={"name": who.name})
+    patched = await who.client.patch(path, json={"name": who.name})
     given = await who.client.post(records_of(team, flag), json={"role_id": role["id"]})
 
     assert (seen["can_edit"], listed[flag["id"]]["can_edit"]) == (edits, edits), who.name
-    assert {one["feature_flag"]["can_edit"] for one in records["results"]} == {edits}
+    assert {record["feature_flag"]["can_edit"] for record in records["results"]} == {edits}
     if edits:
         assert (patched.status_code, patched.json()["name"]) == (200, who.name)
     else:
@@ -202,9 +202,9 @@ async def _check(team: Team, flag: Json, who: Colleague, edits: bool, shares: bo
         assert given.status_code == 201, who.name
     else:
         assert (given.status_code, given.json()) == (403, NO_SHARE), who.name
-    one = f"{records_of(team, flag)}{records['results'][0]['id']}/"
+    access_path = f"{records_of(team, flag)}{records['results'][0]['id']}/"
     if not shares:
-        assert (await who.client.delete(one)).json() == NO_SHARE
+        assert (await who.client.delete(access_path)).json() == NO_SHARE
 
 
 @pytest.mark.parametrize("action", ["dashboard", "enrich_usage_dashboard"])
@@ -248,10 +248,10 @@ async def test_a_right_ends_when_it_is_taken(team: Team) -> None:
     ada = await team.add("ada")
     role = await team.role("editors", 37, ada)
     flag = await team.owner.post(team.flags, key="a")
-    place = f"{team.flags}{flag['id']}/"
+    path = f"{team.flags}{flag['id']}/"
 
     async def edits() -> bool:
-        return bool((await ada.get(place))["can_edit"])
+        return bool((await ada.get(path))["can_edit"])
 
     before = await edits()
     await team.owner.patch(f"{ROLES}{role['id']}/", feature_flags_access_level=21)

@@ -21,11 +21,11 @@ def condition(threshold: float, operator: str = "lt", event: str = "paid", **met
 
 async def paid(home: Home, times: int, days_ago: float = 1, **properties: Any) -> None:
     at = (NOW - timedelta(days=days_ago)).isoformat()
-    one = {"event": "paid", "distinct_id": "ann", "timestamp": at, "properties": properties}
-    await home.capture(*([one] * times))
+    captured = {"event": "paid", "distinct_id": "ann", "timestamp": at, "properties": properties}
+    await home.capture(*([captured] * times))
 
 
-async def checked(home: Home, **later: float) -> None:
+async def run_checks_at(home: Home, **later: float) -> None:
     """Set the clock to so much later than noon and run every check that is due."""
     home.site.clock.time = NOW + timedelta(**later)
     while await home.site.running.automation.rollbacks.work_once():
@@ -33,8 +33,8 @@ async def checked(home: Home, **later: float) -> None:
 
 
 async def flag_now(home: Home, flag: Json) -> tuple[bool, bool | None]:
-    found = await home.get(f"/feature_flags/{flag['id']}/")
-    return found["active"], found["performed_rollback"]
+    reported = await home.get(f"/feature_flags/{flag['id']}/")
+    return reported["active"], reported["performed_rollback"]
 
 
 async def test_a_flag_is_switched_off_when_a_condition_holds(home: Home) -> None:
@@ -43,16 +43,16 @@ async def test_a_flag_is_switched_off_when_a_condition_holds(home: Home) -> None
     flag = await home.create_flag(key="beta", rollback_conditions=conditions)
     stored = await home.create_flag(key="kept", rollback_conditions=[condition(2)])
 
-    await checked(home, minutes=59)
+    await run_checks_at(home, minutes=59)
     before = await flag_now(home, flag)
-    await checked(home, minutes=60)
+    await run_checks_at(home, minutes=60)
 
     assert before == (True, None)
     assert await flag_now(home, flag) == (False, True)
     assert await flag_now(home, stored) == (True, None)
     assert (await home.decide("ann"))["featureFlags"] == {"kept": True}
     reported = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
-    assert [one["activity"] for one in reported] == ["updated", "created"]
+    assert [entry["activity"] for entry in reported] == ["updated", "created"]
     system = {"first_name": "System", "email": None, "is_system": True}
     assert (reported[0]["user"], reported[0]["created_at"]) == (system, ONE_HOUR_LATER)
     assert reported[0]["detail"]["trigger"] == {
@@ -61,7 +61,8 @@ async def test_a_flag_is_switched_off_when_a_condition_holds(home: Home) -> None
         "payload": {"condition": conditions[1], "average": 2.0},
     }
     assert [
-        (one["field"], one["before"], one["after"]) for one in reported[0]["detail"]["changes"]
+        (entry["field"], entry["before"], entry["after"])
+        for entry in reported[0]["detail"]["changes"]
     ] == [("active", True, False), ("performed_rollback", None, True)]
     version = (await home.api.get(f"/feature_flags/{flag['id']}/")).headers["x-flag-version"]
     assert version == "2"
@@ -81,7 +82,7 @@ async def test_only_the_last_seven_days_and_the_first_series_count(home: Home) -
         key="c", rollback_conditions=[condition(1.1, "lt", properties=pro)]
     )
 
-    await checked(home, hours=1)
+    await run_checks_at(home, hours=1)
 
     seen = [(await flag_now(home, flag))[0] for flag in (above, exactly, filtered)]
     assert seen == [False, True, False]
@@ -89,13 +90,13 @@ async def test_only_the_last_seven_days_and_the_first_series_count(home: Home) -
 
 async def test_switching_it_on_again_ends_the_rollback_until_the_next_check(home: Home) -> None:
     flag = await home.create_flag(key="beta", rollback_conditions=[condition(1)])
-    await checked(home, hours=1)
+    await run_checks_at(home, hours=1)
 
     answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"active": True})
     again = await flag_now(home, flag)
-    await checked(home, hours=1, minutes=59)
+    await run_checks_at(home, hours=1, minutes=59)
     before = await flag_now(home, flag)
-    await checked(home, hours=2)
+    await run_checks_at(home, hours=2)
 
     assert answer.json()["performed_rollback"] is False
     assert again == before == (True, False)
@@ -116,7 +117,7 @@ async def test_a_wrong_condition_stops_neither_its_flag_nor_others(home: Home) -
     await home.store_flag(second, rollback_conditions=[*wrong, condition(1)])
     third = await home.create_flag(key="c", rollback_conditions=condition(1))
 
-    await checked(home, hours=1)
+    await run_checks_at(home, hours=1)
 
     seen = [await flag_now(home, flag) for flag in (first, second, third)]
     assert seen == [(True, None), (False, True), (False, True)]
@@ -126,12 +127,12 @@ async def test_without_an_answer_of_the_event_store_nothing_is_decided(home: Hom
     flag = await home.create_flag(key="beta", rollback_conditions=[condition(1)])
 
     home.site.events.is_down = True
-    await checked(home, hours=1)
+    await run_checks_at(home, hours=1)
     unanswered = await flag_now(home, flag)
     home.site.events.is_down = False
-    await checked(home, hours=1, minutes=4)
+    await run_checks_at(home, hours=1, minutes=4)
     leased = await flag_now(home, flag)
-    await checked(home, hours=1, minutes=5)
+    await run_checks_at(home, hours=1, minutes=5)
 
     assert unanswered == leased == (True, None)
     assert await flag_now(home, flag) == (False, True)
@@ -142,7 +143,7 @@ async def test_conditions_alone_change_nothing_of_a_flag(home: Home) -> None:
     sent: Json = {"key": "beta", "rollback_conditions": [condition(1)], "auto-rollback": False}
     flag = await home.create_flag(**sent)
 
-    await checked(home, hours=1)
+    await run_checks_at(home, hours=1)
 
     assert "auto-rollback" not in flag
     assert await flag_now(home, flag) == (False, True)

@@ -76,7 +76,10 @@ async def due_at(records: Records, now: datetime) -> list[DueCheck]:
 async def test_two_servers_check_a_flag_once(records: Records, others: Records) -> None:
     await create_flag(records)
     [due] = await due_at(records, LATER)
-    stores = [RollbackStore(one, EVERY) for one in (records, others, records, others)]
+    stores = [
+        RollbackStore(server_records, EVERY)
+        for server_records in (records, others, records, others)
+    ]
 
     claimed = await asyncio.gather(*(store.claim_check(due, LATER) for store in stores))
 
@@ -93,8 +96,8 @@ async def test_two_servers_that_find_the_same_roll_back_once(
 
     done = await asyncio.gather(
         *(
-            RollbackStore(one, EVERY).roll_back(due, PROJECT, MET, LATER)
-            for one in (records, others, records, others)
+            RollbackStore(server_records, EVERY).roll_back(due, PROJECT, MET, LATER)
+            for server_records in (records, others, records, others)
         )
     )
 

@@ -65,7 +65,7 @@ def test_a_change_in_several_steps() -> None:
     plan = read_plan(read_struct(NewScheduledChange, {"payload": payload}), flag({}, {}), NOW)
 
     assert plan.payload["condition_index"] == 1
-    assert [one.value for one in plan.steps] == [10, 33.3]
+    assert [planned.value for planned in plan.steps] == [10, 33.3]
     assert payload_of_step(plan.payload, plan.steps[1]) == {
         "operation": ROLLOUT,
         "condition_index": 1,

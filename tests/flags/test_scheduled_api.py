@@ -35,7 +35,7 @@ async def schedule(home: Home, flag: Json, **sent: Any) -> Json:
     return made
 
 
-async def at(home: Home, **later: float) -> None:
+async def run_changes_at(home: Home, **later: float) -> None:
     """Set the clock to so much later than noon and execute what is due."""
     home.site.clock.time = NOW + timedelta(**later)
     while await home.site.running.automation.scheduler.work_once():
@@ -48,9 +48,9 @@ async def test_a_flag_is_switched_off_at_its_time(home: Home) -> None:
 
     made = await schedule(home, flag, scheduled_at="2024-03-01T14:00:00+01:00", payload=OFF)
     before = await home.decide("ann")
-    await at(home, minutes=59)
+    await run_changes_at(home, minutes=59)
     still = await home.decide("ann")
-    await at(home, minutes=61)
+    await run_changes_at(home, minutes=61)
     after = await home.decide("ann")
 
     assert made == {
@@ -64,7 +64,7 @@ async def test_a_flag_is_switched_off_at_its_time(home: Home) -> None:
         "created_by": home.owner,
         "created_at": "2024-03-01T12:00:00Z",
     }
-    assert [one["featureFlags"] for one in (before, still, after)] == [
+    assert [item["featureFlags"] for item in (before, still, after)] == [
         {"beta": True},
         {"beta": True},
         {},
@@ -87,7 +87,7 @@ async def test_a_rollout_grows_step_by_step(home: Home) -> None:
     made = await schedule(home, flag, payload=payload)
     seen = []
     for hours in (0.5, 1, 2):
-        await at(home, hours=hours)
+        await run_changes_at(home, hours=hours)
         answer = await home.api.get(f"/feature_flags/{flag['id']}/")
         seen.append((answer.json()["rollout_percentage"], answer.headers["x-flag-version"]))
 
@@ -103,14 +103,14 @@ async def test_the_activity_names_who_scheduled_what(home: Home) -> None:
     made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
     gone = await schedule(home, flag, scheduled_at=LATER, payload=OFF)
     await home.api.delete(f"{changes_of(flag)}{gone['id']}/")
-    await at(home, hours=1)
+    await run_changes_at(home, hours=1)
 
     reported = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
 
     owner = {"first_name": "Olga", "email": home.owner["email"]}
-    assert {str(one["user"]) for one in reported} == {str(owner)}
-    assert [one["activity"] for one in reported] == ["updated"] * 4 + ["created"]
-    assert [one["detail"]["trigger"] for one in reported[1:]] == [None] * 4
+    assert {str(item["user"]) for item in reported} == {str(owner)}
+    assert [item["activity"] for item in reported] == ["updated"] * 4 + ["created"]
+    assert [item["detail"]["trigger"] for item in reported[1:]] == [None] * 4
     executed = reported[0]
     assert executed["created_at"] == SOON
     assert executed["detail"]["trigger"] == {
@@ -119,9 +119,9 @@ async def test_the_activity_names_who_scheduled_what(home: Home) -> None:
         "payload": OFF,
     }
     assert [
-        (one["field"], one["action"], one["before"], one["after"])
+        (item["field"], item["action"], item["before"], item["after"])
         for entry in reported[:4]
-        for one in entry["detail"]["changes"]
+        for item in entry["detail"]["changes"]
     ] == [
         ("active", "changed", True, False),
         ("scheduled_change", "deleted", _reported(gone), None),
@@ -137,21 +137,21 @@ def _reported(change: Json) -> Json:
 async def test_a_change_that_is_taken_back_is_not_made(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
-    place = f"{changes_of(flag)}{made['id']}/"
+    path = f"{changes_of(flag)}{made['id']}/"
 
-    gone = await home.api.delete(place)
-    await at(home, hours=1)
+    gone = await home.api.delete(path)
+    await run_changes_at(home, hours=1)
 
     assert (gone.status_code, gone.content) == (204, b"")
     assert (await home.decide("ann"))["featureFlags"] == {"beta": True}
-    for answer in (await home.api.get(place), await home.api.delete(place)):
+    for answer in (await home.api.get(path), await home.api.delete(path)):
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
 
 
 async def test_what_is_over_cannot_be_taken_back(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
-    await at(home, hours=1)
+    await run_changes_at(home, hours=1)
 
     answer = await home.api.delete(f"{changes_of(flag)}{made['id']}/")
 
@@ -162,7 +162,7 @@ async def test_what_is_over_cannot_be_taken_back(home: Home) -> None:
 async def test_a_change_that_changes_nothing_counts_as_made(home: Home) -> None:
     flag = await home.create_flag(key="beta", active=False)
     made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
-    await at(home, hours=1)
+    await run_changes_at(home, hours=1)
 
     done = await home.get(f"{changes_of(flag)}{made['id']}/")
     answer = await home.api.get(f"/feature_flags/{flag['id']}/")
@@ -176,7 +176,7 @@ async def test_a_change_that_can_no_longer_be_made_reports_why(home: Home) -> No
     payload = {"operation": "update_rollout_percentage", "value": 5, "condition_index": 1}
     made = await schedule(home, flag, scheduled_at=SOON, payload=payload)
     await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": {"groups": [{}]}})
-    await at(home, hours=1)
+    await run_changes_at(home, hours=1)
 
     done = await home.get(f"{changes_of(flag)}{made['id']}/")
 
@@ -243,18 +243,18 @@ async def test_who_may_edit_the_flag_may_schedule(team: Team) -> None:
     flag = await ada.post(team.flags, key="a")
     role = await team.role("given", 21, bea)
     await team.owner.post(f"{team.flags}{flag['id']}/role_access/", role_id=role["id"])
-    place = f"{team.flags}{flag['id']}/scheduled_changes/"
+    path = f"{team.flags}{flag['id']}/scheduled_changes/"
     sent = {"scheduled_at": SOON, "payload": OFF}
 
-    made = [await who.post(place, **sent) for who in (team.owner, ada, bea)]
-    refused = await cleo.client.post(place, json=sent)
-    stored = await cleo.client.delete(f"{place}{made[0]['id']}/")
-    seen = await cleo.get(place)
+    made = [await who.post(path, **sent) for who in (team.owner, ada, bea)]
+    refused = await cleo.client.post(path, json=sent)
+    stored = await cleo.client.delete(f"{path}{made[0]['id']}/")
+    seen = await cleo.get(path)
 
     assert (refused.status_code, refused.json()) == (403, NO_EDIT)
     assert (stored.status_code, stored.json()) == (403, NO_EDIT)
-    assert [one["id"] for one in seen["results"]] == [one["id"] for one in reversed(made)]
-    assert (await bea.client.delete(f"{place}{made[0]['id']}/")).status_code == 204
+    assert [item["id"] for item in seen["results"]] == [item["id"] for item in reversed(made)]
+    assert (await bea.client.delete(f"{path}{made[0]['id']}/")).status_code == 204
 
 
 async def test_changes_are_found_under_their_own_flag_only(team: Team, office: Office) -> None:
@@ -265,14 +265,14 @@ async def test_changes_are_found_under_their_own_flag_only(team: Team, office: O
     made = await team.owner.post(f"{team.flags}{first['id']}/scheduled_changes/", **sent)
 
     for flag_id, change_id in ((second["id"], made["id"]), (foreign["id"], made["id"])):
-        place = f"{team.flags}{flag_id}/scheduled_changes/{change_id}/"
+        path = f"{team.flags}{flag_id}/scheduled_changes/{change_id}/"
         for method in ("GET", "DELETE"):
-            answer = await team.owner.client.request(method, place)
+            answer = await team.owner.client.request(method, path)
             assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
     for flag_id in (foreign["id"], 999999999, "x"):
-        place = f"{team.flags}{flag_id}/scheduled_changes/"
-        assert (await team.owner.client.get(place)).json() == NOT_FOUND
-        assert (await team.owner.client.post(place, json=sent)).json() == NOT_FOUND
+        path = f"{team.flags}{flag_id}/scheduled_changes/"
+        assert (await team.owner.client.get(path)).json() == NOT_FOUND
+        assert (await team.owner.client.post(path, json=sent)).json() == NOT_FOUND
 
 
 async def executed(team: Team, made: Json) -> str | None:
@@ -298,14 +298,14 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
         await team.add(name) for name in ("ada", "bea", "cleo", "dan", "eve")
     ]
     flag = await ada.post(team.flags, key="a")
-    place = f"{team.flags}{flag['id']}/"
+    path = f"{team.flags}{flag['id']}/"
     sent: Json = {"scheduled_at": SOON, "payload": {**OFF, "value": True}}
     made = [
-        await who.post(f"{place}scheduled_changes/", **sent)
+        await who.post(f"{path}scheduled_changes/", **sent)
         for who in (ada, bea, cleo, dan, eve, team.owner)
     ]
     role = await team.role("given", 21, bea, eve)
-    await team.owner.post(f"{place}role_access/", role_id=role["id"])
+    await team.owner.post(f"{path}role_access/", role_id=role["id"])
     await team.allow_all_members(21)
     async with team.office.records.write() as connection:
         await connection.execute(delete(memberships).where(memberships.c.user_id == dan.user_id))
@@ -315,7 +315,7 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
             .values(level=Level.VIEWER)
         )
 
-    assert [await executed(team, one) for one in made] == [
+    assert [await executed(team, item) for item in made] == [
         None,  # created the flag
         None,  # has a role that may edit the flag
         "The user who scheduled the change may no longer edit this feature flag.",
@@ -323,7 +323,7 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
         "The user who scheduled the change may no longer edit this feature flag.",
         None,
     ]
-    returned = await team.owner.get(f"{place}scheduled_changes/{made[2]['id']}/")
+    returned = await team.owner.get(f"{path}scheduled_changes/{made[2]['id']}/")
     assert returned["failure_reason"].endswith("may no longer edit this feature flag.")
     assert returned["executed_at"] is None
-    assert (await team.owner.get(place))["active"] is True
+    assert (await team.owner.get(path))["active"] is True

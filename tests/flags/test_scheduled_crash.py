@@ -38,22 +38,22 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
     ]
     async with project_client(server, keys, "/feature_flags") as http:
         flag = await created(http, "/", key="beta")
-        place = f"/{flag['id']}/scheduled_changes/"
+        path = f"/{flag['id']}/scheduled_changes/"
         payload = {"operation": "update_rollout_percentage", "steps": steps}
-        change = await created(http, place, payload=payload)
+        change = await created(http, path, payload=payload)
     server.kill()
     await let_hours_pass(server, 3)
 
     server.start()
     async with project_client(server, keys, "/feature_flags") as http:
-        done = await executed(http, f"{place}{change['id']}/")
+        done = await executed(http, f"{path}{change['id']}/")
         seen = (await http.get(f"/{flag['id']}/")).json()
         reported = (await http.get(f"/{flag['id']}/activity/")).json()["results"]
 
     assert seen["rollout_percentage"] == 60
     assert done["failure_reason"] is None
-    made = [one for one in reported if one["detail"]["trigger"] is not None]
-    assert [one["detail"]["trigger"]["payload"]["value"] for one in made] == [60, 10]
+    made = [entry for entry in reported if entry["detail"]["trigger"] is not None]
+    assert [entry["detail"]["trigger"]["payload"]["value"] for entry in made] == [60, 10]
 
 
 async def let_hours_pass(server: RealServer, hours: int) -> None:
@@ -78,8 +78,8 @@ def _moved(text: str, by: timedelta) -> str:
 async def executed(http: httpx.AsyncClient, path: str) -> Json:
     give_up = time.monotonic() + DONE_S
     while time.monotonic() < give_up:
-        found: Json = (await http.get(path)).json()
-        if found["executed_at"] is not None:
-            return found
+        change: Json = (await http.get(path)).json()
+        if change["executed_at"] is not None:
+            return change
         await asyncio.sleep(0.05)
-    raise AssertionError(f"not executed after {DONE_S} s: {found}")
+    raise AssertionError(f"not executed after {DONE_S} s: {change}")

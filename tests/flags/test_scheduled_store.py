@@ -148,9 +148,9 @@ async def test_steps_that_are_late_are_made_in_their_order(records: Records) -> 
     flag = await get_flag(records, flag_id)
     assert flag.definition.filters["groups"][0]["rollout_percentage"] == 50
     assert flag.definition.version == 3
-    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
-    assert [step.executed_at for step in found.steps] == [LATER, LATER, None]
-    assert (found.executed_at, found.scheduled_at) == (None, NOW + timedelta(hours=3))
+    stored = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
+    assert [step.executed_at for step in stored.steps] == [LATER, LATER, None]
+    assert (stored.executed_at, stored.scheduled_at) == (None, NOW + timedelta(hours=3))
 
 
 async def test_a_failing_change_is_marked_and_delays_no_other(records: Records) -> None:
@@ -170,14 +170,14 @@ async def test_a_failing_change_is_marked_and_delays_no_other(records: Records) 
     assert await scheduler(records).work_once()
     assert not await scheduler(records).work_once()
 
-    found = [
-        await ScheduledChangeStore(records).get_change(1, one.flag_id, one.id)
-        for one in (wrong, surprising, right)
+    stored = [
+        await ScheduledChangeStore(records).get_change(1, scheduled.flag_id, scheduled.id)
+        for scheduled in (wrong, surprising, right)
     ]
     reported = "The feature flag has 2 condition sets; condition_index must name one."
     internal = "The change failed on the server's side."
-    assert [one.failure_reason for one in found] == [reported, internal, None]
-    assert [one.executed_at for one in found] == [None, None, SOON]
+    assert [scheduled.failure_reason for scheduled in stored] == [reported, internal, None]
+    assert [scheduled.executed_at for scheduled in stored] == [None, None, SOON]
     assert not (await get_flag(records, good)).definition.active
 
 
@@ -194,9 +194,9 @@ async def test_a_change_that_the_database_refuses_leaves_the_flag_as_it_was(
     assert outcome is not None and outcome.error is not None
     flag = await get_flag(records, flag_id)
     assert (flag.definition.active, flag.definition.version) == (True, 1)
-    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
-    assert (found.due_at, found.executed_at) == (None, None)
-    assert found.failure_reason == "The change failed on the server's side."
+    stored = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
+    assert (stored.due_at, stored.executed_at) == (None, None)
+    assert stored.failure_reason == "The change failed on the server's side."
 
 
 async def test_a_deleted_flag_cancels_its_changes_for_good(records: Records) -> None:
@@ -207,8 +207,8 @@ async def test_a_deleted_flag_cancels_its_changes_for_good(records: Records) -> 
     await change_flag(records, flag_id, {"deleted": False})
 
     assert not await scheduler(records).work_once()
-    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
-    assert (found.executed_at, found.failure_reason) == (None, "The feature flag was deleted.")
+    stored = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
+    assert (stored.executed_at, stored.failure_reason) == (None, "The feature flag was deleted.")
 
 
 async def test_a_flag_that_is_replaced_takes_its_changes_along(records: Records) -> None:
@@ -234,11 +234,11 @@ async def test_deleting_and_executing_at_once_end_one_way_or_the_other(
         change_flag(records, flag_id, {"deleted": True}),
     )
 
-    found = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
+    stored = await ScheduledChangeStore(records).get_change(1, flag_id, change.id)
     flag = await get_flag(records, flag_id)
     assert flag.definition.active is (outcome is None)
-    assert (found.executed_at is None) is (outcome is None)
-    assert (found.failure_reason is None) is (outcome is not None)
+    assert (stored.executed_at is None) is (outcome is None)
+    assert (stored.failure_reason is None) is (outcome is not None)
 
 
 async def test_there_are_only_so_many_changes_of_a_flag(records: Records) -> None:
@@ -250,6 +250,6 @@ async def test_there_are_only_so_many_changes_of_a_flag(records: Records) -> Non
 
     await scheduler(records).work_once()
     last = await schedule(records, flag_id, at=LATER)
-    found, total = await ScheduledChangeStore(records).changes_page(1, flag_id, 1, 0)
+    stored, total = await ScheduledChangeStore(records).changes_page(1, flag_id, 1, 0)
 
-    assert ([one.id for one in found], total) == ([last.id], DONE_MAX)
+    assert ([scheduled.id for scheduled in stored], total) == ([last.id], DONE_MAX)

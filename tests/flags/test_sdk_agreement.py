@@ -90,8 +90,8 @@ class Agreement:
         if variants:
             filters["multivariate"] = {
                 "variants": [
-                    {"key": f"v{place}", "rollout_percentage": share}
-                    for place, share in enumerate(variants)
+                    {"key": f"v{number}", "rollout_percentage": share}
+                    for number, share in enumerate(variants)
                 ]
             }
             # Conditions that force a variant are tried first here, in place by the SDK.
@@ -190,7 +190,7 @@ def test_every_flag_of_a_generated_project_agrees_with_the_sdk(seed: int) -> Non
 def test_a_thousand_users_fall_where_the_sdk_puts_them(
     key: str, shares: list[float], percentage: float
 ) -> None:
-    variants = [{"key": f"v{place}", "rollout_percentage": s} for place, s in enumerate(shares)]
+    variants = [{"key": f"v{index}", "rollout_percentage": s} for index, s in enumerate(shares)]
     filters = {
         "groups": [{"properties": [], "rollout_percentage": percentage}],
         "multivariate": {"variants": variants},

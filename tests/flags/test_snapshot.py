@@ -59,7 +59,7 @@ async def known(project_id: int) -> Project:
 
 async def versions(offline: OfflineFlagStore) -> dict[int, tuple[int, datetime]]:
     """Return the version of each project's flags, and the time at which it was current."""
-    copies = {one.id: await offline.get_copy(one.id) for one in await offline.projects()}
+    copies = {each.id: await offline.get_copy(each.id) for each in await offline.projects()}
     return {
         project_id: (copy.definitions.version, copy.taken_at)
         for project_id, copy in copies.items()
@@ -95,7 +95,7 @@ async def test_a_snapshot_fills_an_empty_copy(tmp_path: Path) -> None:
 def test_only_the_owner_can_read_a_snapshot_and_the_copy(tmp_path: Path) -> None:
     take_over_snapshot(snapshot_of(tmp_path, 7), OfflineFlagStore(tmp_path / KEPT))
 
-    modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
+    modes = {entry.name: entry.stat().st_mode & 0o777 for entry in tmp_path.iterdir()}
     assert modes == {SNAPSHOT: 0o600, KEPT: 0o600}
 
 
@@ -163,7 +163,7 @@ def test_an_old_snapshot_stays_whole_when_a_new_one_fails(tmp_path: Path) -> Non
             add(project(project_id), definitions(2))
 
     assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == [SNAPSHOT]
+    assert [entry.name for entry in tmp_path.iterdir()] == [SNAPSHOT]
 
 
 def truncated(path: Path) -> None:

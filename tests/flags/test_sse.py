@@ -21,14 +21,14 @@ from tests.support.management import NOW, add_member
 SOON_S = 60
 
 
-async def following(home: Home) -> asyncio.Task[None]:
+async def start_change_feed(home: Home) -> asyncio.Task[None]:
     """Start the task that notices changes, which `main` runs with the server."""
     return asyncio.create_task(home.site.running.public.flags.feed.run())
 
 
 @pytest.fixture
 async def watching(home: Home) -> AsyncIterator[None]:
-    task = await following(home)
+    task = await start_change_feed(home)
     yield
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -160,7 +160,7 @@ def path_of(home: Home) -> str:
 
 
 @asynccontextmanager
-async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
+async def stream_messages(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
     """Yield the messages after the first, while the server's background work runs."""
     flags = home.site.running.public.flags
     task = asyncio.ensure_future(flags.loops["flag_stream_keys"]())
@@ -181,10 +181,10 @@ async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]
 
 
 async def ends(messages: AsyncIterator[bytes]) -> bool:
-    return [one async for one in messages if one != HEARTBEAT] == []
+    return [received async for received in messages if received != HEARTBEAT] == []
 
 
-async def key_of(home: Home, **more: Any) -> tuple[str, str]:
+async def create_key(home: Home, **more: Any) -> tuple[str, str]:
     """Create another personal key of the owner; return its text and its id."""
     async with home.site.client(home.key) as client:
         answer = await client.post("/api/personal_api_keys/", json={"label": "stream", **more})
@@ -192,8 +192,8 @@ async def key_of(home: Home, **more: Any) -> tuple[str, str]:
 
 
 async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
-    key, key_id = await key_of(home)
-    async with listening(home, key) as messages, home.site.client(home.key) as client:
+    key, key_id = await create_key(home)
+    async with stream_messages(home, key) as messages, home.site.client(home.key) as client:
         await client.delete(f"/api/personal_api_keys/{key_id}/")
 
         assert await ends(messages)
@@ -201,8 +201,8 @@ async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
 
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
-    key, _ = await key_of(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
-    async with listening(home, key) as messages:
+    key, _ = await create_key(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
+    async with stream_messages(home, key) as messages:
         home.site.clock.move(hours=1)
 
         assert await ends(messages)
@@ -212,7 +212,7 @@ async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
 async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) -> None:
     name = f"mia-{home.project_id}"
     member = await add_member(home.site.records, name, organization_id=home.organization_id)
-    async with listening(home, member.key) as messages:
+    async with stream_messages(home, member.key) as messages:
         async with home.site.records.write() as connection:
             await connection.execute(
                 delete(memberships).where(memberships.c.user_id == member.user_id)
@@ -225,7 +225,7 @@ async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) 
 async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
     other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
     projects_of_site = home.site.running.public.flags.projects
-    async with listening(replace(home, project_id=other["id"]), home.key) as messages:
+    async with stream_messages(replace(home, project_id=other["id"]), home.key) as messages:
         async with home.site.records.write() as connection:
             await connection.execute(
                 delete(activity_log).where(activity_log.c.project_id == other["id"])
@@ -239,7 +239,7 @@ async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
 @pytest.mark.parametrize("ended", ["replaced", "revoked", "over"])
 async def test_a_stream_ends_with_the_secret_key(home: Home, ended: str) -> None:
     key = (await home.api.post("/secret_key/")).json()["secret_api_key"]
-    async with listening(home, key) as messages:
+    async with stream_messages(home, key) as messages:
         if ended == "revoked":
             await home.api.delete("/secret_key/")
         else:
@@ -251,10 +251,10 @@ async def test_a_stream_ends_with_the_secret_key(home: Home, ended: str) -> None
 
 
 async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
-    key, _ = await key_of(home, scopes=["feature_flag:read"])
-    _, other_id = await key_of(home)
-    watching = await following(home)
-    async with listening(home, key) as messages, home.site.client(home.key) as client:
+    key, _ = await create_key(home, scopes=["feature_flag:read"])
+    _, other_id = await create_key(home)
+    watching = await start_change_feed(home)
+    async with stream_messages(home, key) as messages, home.site.client(home.key) as client:
         await client.delete(f"/api/personal_api_keys/{other_id}/")
         await home.create_flag(key="f", filters={"groups": [{}]})
 
@@ -267,10 +267,10 @@ async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
 
 
 async def test_while_the_store_is_away_streams_stay(home: Home, broadcaster: Broadcaster) -> None:
-    asked = asyncio.Event()
+    store_asked = asyncio.Event()
 
     async def away(_: object) -> bool:
-        asked.set()
+        store_asked.set()
         raise RecordsUnavailable("down")
 
     own = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
@@ -283,7 +283,7 @@ async def test_while_the_store_is_away_streams_stay(home: Home, broadcaster: Bro
     async with asyncio.timeout(SOON_S):
         await anext(messages)
         own.check_grants(0)
-        await asked.wait()
+        await store_asked.wait()
         assert await anext(messages) == HEARTBEAT
 
     for task in tasks:

@@ -30,11 +30,11 @@ async def revoke(server: RealServer, keys: Keys) -> None:
         staying = await Listener.open(server, keys)
         here = [await Listener.open(server, with_key(keys, first["value"])) for _ in range(5)]
         elsewhere = await Listener.open(server, with_key(keys, second["value"]))
-        for one in (staying, *here, elsewhere):
-            await one.version()
+        for listener in (staying, *here, elsewhere):
+            await listener.version()
 
         gone = await client.delete(f"/api/personal_api_keys/{first['id']}/")
-        await asyncio.gather(*(one.over() for one in here))
+        await asyncio.gather(*(listener.over() for listener in here))
         await asyncio.to_thread(server.command, "keys", "revoke", second["id"])
         await elsewhere.over()
         flag = {"key": "f", "filters": {"groups": [{}]}}

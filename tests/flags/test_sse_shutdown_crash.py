@@ -31,8 +31,8 @@ class Listener:
     async def version(self) -> int:
         """Return the version in the next message."""
         while line := await self._reader.readline():
-            if found := re.match(rb"id: (\d+)", line):
-                return int(found[1])
+            if match := re.match(rb"id: (\d+)", line):
+                return int(match[1])
         raise AssertionError("the stream has ended")
 
     async def over(self) -> None:
@@ -64,13 +64,13 @@ async def test_listeners_are_notified_of_changes_and_disconnected_at_the_end(
 
 async def follow(server: RealServer, keys: Keys) -> None:
     listeners = [await Listener.open(server, keys) for _ in range(LISTENERS)]
-    before = [await one.version() for one in listeners]
+    before = [await listener.version() for listener in listeners]
     await create_flag(server, keys)
-    after = [await one.version() for one in listeners]
+    after = [await listener.version() for listener in listeners]
     counted = await gauge(server)
 
     stopping = asyncio.create_task(asyncio.to_thread(server.stop))
-    await asyncio.gather(*(one.end() for one in listeners))
+    await asyncio.gather(*(listener.end() for listener in listeners))
 
     assert await stopping == 0
     assert after == [version + 1 for version in before]
@@ -90,6 +90,6 @@ async def create_flag(server: RealServer, keys: Keys) -> None:
 async def gauge(server: RealServer) -> float:
     async with plain_http.AsyncClient() as client:
         text = (await client.get(f"{server.url}/metrics")).text
-    found = re.search(r"^fanion_flag_listeners (\S+)$", text, re.MULTILINE)
-    assert found
-    return float(found[1])
+    match = re.search(r"^fanion_flag_listeners (\S+)$", text, re.MULTILINE)
+    assert match
+    return float(match[1])

@@ -14,7 +14,7 @@ def on_plan(plan: str, **group: Any) -> Json:
     return {"groups": [{"properties": [person_is("plan", plan)], **group}]}
 
 
-async def stored(home: Home, flag: Json) -> Json:
+async def created_cohort(home: Home, flag: Json) -> Json:
     """Create a cohort and return it as in the response, after the background work has filled it."""
     answer = await home.api.post(PLACE.format(flag["id"]))
     assert answer.status_code == 201, answer.text
@@ -35,14 +35,18 @@ async def test_a_static_cohort_is_created_from_a_flag(home: Home) -> None:
     await three_persons(home)
     flag = await home.create_flag(key="beta", filters=on_plan("pro"))
 
-    cohort = await stored(home, flag)
+    cohort = await created_cohort(home, flag)
 
     assert cohort["name"] == "Users with feature flag beta enabled at 2024-03-01 12:00:00"
     assert (cohort["is_static"], cohort["is_calculating"], cohort["count"]) == (True, True, None)
     assert cohort["created_by"]["email"] == home.owner["email"]
     assert await members(home, cohort) == ["ann", "cid"]
-    found = await retrieve(home, cohort)
-    assert (found["count"], found["errors_calculating"], found["is_calculating"]) == (2, 0, False)
+    retrieved = await retrieve(home, cohort)
+    assert (retrieved["count"], retrieved["errors_calculating"], retrieved["is_calculating"]) == (
+        2,
+        0,
+        False,
+    )
     [reported] = (await home.get(f"/cohorts/{cohort['id']}/activity/"))["results"]
     assert (reported["activity"], reported["detail"]["name"]) == ("created", cohort["name"])
 
@@ -50,7 +54,7 @@ async def test_a_static_cohort_is_created_from_a_flag(home: Home) -> None:
 async def test_later_changes_do_not_reach_the_cohort(home: Home) -> None:
     await three_persons(home)
     flag = await home.create_flag(key="beta", filters=on_plan("pro"))
-    cohort = await stored(home, flag)
+    cohort = await created_cohort(home, flag)
 
     await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": on_plan("free")})
     await home.capture(person("ann", plan="free"))
@@ -66,7 +70,7 @@ async def test_rollouts_and_variants_count_as_they_are_decided(home: Home) -> No
     filters = {"groups": [{"rollout_percentage": 50}], "multivariate": {"variants": variants}}
     flag = await home.create_flag(key="beta-feature", filters=filters)
 
-    assert await members(home, await stored(home, flag)) == ["example_id"]
+    assert await members(home, await created_cohort(home, flag)) == ["example_id"]
 
 
 async def test_an_identity_that_was_stored_over_the_login_counts(home: Home) -> None:
@@ -76,10 +80,10 @@ async def test_an_identity_that_was_stored_over_the_login_counts(home: Home) -> 
         filters={"groups": [{"rollout_percentage": 30}]},
         ensure_experience_continuity=True,
     )
-    before = await stored(home, flag)
+    before = await created_cohort(home, flag)
     decided = await home.decide("other_id", **{"$anon_distinct_id": "example_id"})
 
-    after = await stored(home, flag)
+    after = await created_cohort(home, flag)
 
     assert decided["featureFlags"] == {"beta-feature": True}
     assert await members(home, before) == []
@@ -89,7 +93,7 @@ async def test_an_identity_that_was_stored_over_the_login_counts(home: Home) -> 
 async def test_conditions_on_cohorts_and_other_flags_are_followed(home: Home) -> None:
     await three_persons(home)
     first = await home.create_flag(key="first", filters=on_plan("pro"))
-    static = await stored(home, first)
+    static = await created_cohort(home, first)
     in_cohort = {"key": "id", "type": "cohort", "value": static["id"]}
     after = {"type": "flag", "key": str(first["id"]), "operator": "flag_evaluates_to"}
     second = await home.create_flag(
@@ -97,7 +101,7 @@ async def test_conditions_on_cohorts_and_other_flags_are_followed(home: Home) ->
         filters={"groups": [{"properties": [in_cohort, {**after, "value": True}]}]},
     )
 
-    assert await members(home, await stored(home, second)) == ["ann", "cid"]
+    assert await members(home, await created_cohort(home, second)) == ["ann", "cid"]
 
 
 @pytest.mark.parametrize("how", ["active", "deleted", "group"])
@@ -110,10 +114,10 @@ async def test_flags_that_are_on_for_no_person_give_an_empty_cohort(home: Home, 
     if how == "deleted":
         await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
 
-    cohort = await stored(home, flag)
+    cohort = await created_cohort(home, flag)
 
-    found = await retrieve(home, cohort)
-    assert (found["count"], found["errors_calculating"]) == (0, 0)
+    retrieved = await retrieve(home, cohort)
+    assert (retrieved["count"], retrieved["errors_calculating"]) == (0, 0)
     assert await members(home, cohort) == []
 
 
@@ -121,7 +125,7 @@ async def test_flags_that_are_on_for_no_person_give_an_empty_cohort(home: Home, 
 async def test_the_longest_key_makes_a_name_that_fits(home: Home) -> None:
     flag = await home.create_flag(key="k" * 400)
 
-    name = (await stored(home, flag))["name"]
+    name = (await created_cohort(home, flag))["name"]
 
     assert len(name) == 400
     assert name.startswith("Users with feature flag kkk")

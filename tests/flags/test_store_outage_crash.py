@@ -29,7 +29,7 @@ NEEDS_STORE = {"groups": [{"properties": [{"key": "plan", "type": "person", "val
 
 
 @dataclass
-class Place:
+class ServerOnPostgres:
     """A server with its records and accept log in a PostgreSQL of its own."""
 
     postgres: Postgres
@@ -50,7 +50,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def outage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerOnPostgres]:
     """Yield one server for all tests, which build on each other.
 
     The last but one stops PostgreSQL.
@@ -62,20 +62,20 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
                 "FANION_DECIDE_STORE_TIMEOUT_S": "0.5",
             }
             server = PreloadedServer(tmp_path_factory.mktemp("static") / "data", settings)
-            place = Place(postgres, server, server.setup())
+            outage = ServerOnPostgres(postgres, server, server.setup())
             server.start()
             try:
-                store(place)
-                yield place
+                store_flags(outage)
+                yield outage
             finally:
                 server.close()
     except NoPostgres as error:
         pytest.skip(str(error))
 
 
-def store(place: Place) -> None:
+def store_flags(outage: ServerOnPostgres) -> None:
     """Create two flags and a person, and wait until all of it is on disk."""
-    keys, url = place.keys, place.server.url
+    keys, url = outage.keys, outage.server.url
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     path = f"{url}/api/projects/{keys.project_id}/feature_flags/"
     for key, filters in (("static", NEEDS_NOTHING), ("pros", NEEDS_STORE)):
@@ -85,14 +85,14 @@ def store(place: Place) -> None:
     plain_http.post(f"{url}/capture/", json={"api_key": keys.project_api_key, **event})
     with plain_http.Client() as client:
         both = {"static": True, "pros": True}
-        until(lambda: place.decide(client)["featureFlags"] == both, "the person did not arrive")
-    until(lambda: len(stored(place)) == 1, "the flags were not stored")
+        until(lambda: outage.decide(client)["featureFlags"] == both, "the person did not arrive")
+    until(lambda: len(stored_rows(outage)) == 1, "the flags were not stored")
 
 
-def stored(place: Place) -> list[Any]:
+def stored_rows(outage: ServerOnPostgres) -> list[Any]:
     """Return the rows that contain both flags."""
     try:
-        with closing(sqlite3.connect(place.server.data / "kept-flags.db")) as file:
+        with closing(sqlite3.connect(outage.server.data / "kept-flags.db")) as file:
             rows = file.execute("SELECT definitions FROM kept").fetchall()
             return [row for row in rows if b"pros" in row[0]]
     except sqlite3.OperationalError:
@@ -119,10 +119,10 @@ def check_load(load: Load) -> None:
         assert "retry-after" in answer.headers
 
 
-def check_stored(place: Place, load: Load) -> None:
+def check_stored(outage: ServerOnPostgres, load: Load) -> None:
     """Check that every acknowledged event is stored, from before, during and after the outage."""
-    headers = {"Authorization": f"Bearer {place.keys.personal_api_key}"}
-    path = f"{place.server.url}/api/projects/{place.keys.project_id}/events/?limit=1000"
+    headers = {"Authorization": f"Bearer {outage.keys.personal_api_key}"}
+    path = f"{outage.server.url}/api/projects/{outage.keys.project_id}/events/?limit=1000"
 
     def missing() -> set[str]:
         found: set[str] = set()
@@ -140,51 +140,55 @@ def statuses(answers: list[Answer], after: int = 0) -> set[int]:
     return {answer.status for answer in asked_after(answers, after)}
 
 
-def check_static(place: Place) -> None:
+def check_static(outage: ServerOnPostgres) -> None:
     """Check that flags answer right away, without waiting for the store."""
     with plain_http.Client() as client:
         for _ in range(REQUESTS):
-            found = place.decide(client)
+            found = outage.decide(client)
 
             assert found["featureFlags"] == {"static": True}
             assert found["errorsWhileComputingFlags"] is True
 
 
-def test_flags_go_on_under_load_while_the_records_store_is_frozen(place: Place) -> None:
+def test_flags_go_on_under_load_while_the_records_store_is_frozen(outage: ServerOnPostgres) -> None:
     """The accept log is in the same PostgreSQL: capture reports the outage and loses nothing."""
-    load = Load(place.server.url, place.keys.project_api_key)
+    load = Load(outage.server.url, outage.keys.project_api_key)
     with load.running(DECIDERS, CAPTURERS):
         until(lambda: load.acknowledged and load.decided, "no answers")
-        with frozen(place.postgres.pid):
+        with frozen(outage.postgres.pid):
             check_load(load)
         thawed = len(load.captured)
         until(lambda: statuses(load.captured, thawed) >= {200}, "nothing is accepted again")
 
-    check_recovery(place)
+    check_recovery(outage)
     assert statuses(load.captured) == {200, 503}
-    check_stored(place, load)
+    check_stored(outage, load)
 
 
-def test_a_server_that_starts_while_it_is_frozen_answers_with_what_was_stored(place: Place) -> None:
-    place.server.kill()
+def test_a_server_that_starts_while_it_is_frozen_answers_with_what_was_stored(
+    outage: ServerOnPostgres,
+) -> None:
+    outage.server.kill()
 
-    with frozen(place.postgres.pid):
-        check_start(place)
+    with frozen(outage.postgres.pid):
+        check_start(outage)
 
-    place.server.wait_ready()
-    check_recovery(place)
+    outage.server.wait_ready()
+    check_recovery(outage)
 
 
-def test_flags_go_on_under_load_while_the_records_store_is_stopped(place: Place) -> None:
-    load = Load(place.server.url, place.keys.project_api_key)
+def test_flags_go_on_under_load_while_the_records_store_is_stopped(
+    outage: ServerOnPostgres,
+) -> None:
+    load = Load(outage.server.url, outage.keys.project_api_key)
     with load.running(DECIDERS, CAPTURERS):
         until(lambda: load.acknowledged and load.decided, "no answers")
-        place.stop_postgres()
+        outage.stop_postgres()
         check_load(load)
 
-    event = {"api_key": place.keys.project_api_key, "event": "e", "distinct_id": "ann"}
-    refused = plain_http.post(f"{place.server.url}/capture/", json=event)
-    ready = plain_http.get(f"{place.server.url}/_ready")
+    event = {"api_key": outage.keys.project_api_key, "event": "e", "distinct_id": "ann"}
+    refused = plain_http.post(f"{outage.server.url}/capture/", json=event)
+    ready = plain_http.get(f"{outage.server.url}/_ready")
 
     assert refused.status_code == 503
     assert "retry-after" in refused.headers
@@ -192,34 +196,34 @@ def test_flags_go_on_under_load_while_the_records_store_is_stopped(place: Place)
 
 
 def test_a_server_that_starts_while_it_is_stopped_answers_with_what_was_stored(
-    place: Place,
+    outage: ServerOnPostgres,
 ) -> None:
-    place.stop_postgres()
-    place.server.kill()
+    outage.stop_postgres()
+    outage.server.kill()
 
-    check_start(place)
+    check_start(outage)
 
-    assert place.server.stop() == 0
+    assert outage.server.stop() == 0
 
 
-def check_start(place: Place) -> None:
-    place.server.launch()
-    until(lambda: answers(place.server), "the server does not serve")
-    check_static(place)
-    headers = {"Authorization": f"Bearer {place.keys.personal_api_key}"}
-    management = plain_http.get(f"{place.server.url}/api/projects/", headers=headers)
-    capture = plain_http.post(f"{place.server.url}/capture/", json={})
-    ready = plain_http.get(f"{place.server.url}/_ready")
+def check_start(outage: ServerOnPostgres) -> None:
+    outage.server.launch()
+    until(lambda: answers(outage.server), "the server does not serve")
+    check_static(outage)
+    headers = {"Authorization": f"Bearer {outage.keys.personal_api_key}"}
+    management = plain_http.get(f"{outage.server.url}/api/projects/", headers=headers)
+    capture = plain_http.post(f"{outage.server.url}/capture/", json={})
+    ready = plain_http.get(f"{outage.server.url}/_ready")
     assert (management.status_code, capture.status_code, ready.status_code) == (503, 503, 503)
     # The response reveals neither the address of the store nor its error message.
     assert ready.json().keys() == {"status", "checks", "flags_age_s"}
     assert ready.json()["checks"] == {"records": "unreachable"}
 
 
-def check_recovery(place: Place) -> None:
+def check_recovery(outage: ServerOnPostgres) -> None:
     both = {"static": True, "pros": True}
     with plain_http.Client() as client:
-        until(lambda: place.decide(client)["featureFlags"] == both, "the store is not asked again")
+        until(lambda: outage.decide(client)["featureFlags"] == both, "the store is not asked again")
 
 
 def answers(server: RealServer) -> bool:

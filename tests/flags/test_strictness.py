@@ -86,8 +86,8 @@ async def test_an_unknown_name_below_a_flag_is_refused(home: Home, path: str) ->
     flag = await home.create_flag(key="beta")
     sent, attr = SUB_ENDPOINTS[path]
 
-    place = f"/feature_flags/{path}".replace("FLAG", str(flag["id"]))
-    answer = await home.api.post(place, json=sent)
+    url = f"/feature_flags/{path}".replace("FLAG", str(flag["id"]))
+    answer = await home.api.post(url, json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
@@ -114,9 +114,9 @@ async def test_an_unknown_name_in_a_form_is_refused(home: Home) -> None:
 
 async def test_misspelt_filters_without_groups_are_not_passed_over(home: Home) -> None:
     flag = await home.create_flag(key="beta")
-    place = f"/feature_flags/{flag['id']}/"
+    path = f"/feature_flags/{flag['id']}/"
 
-    answer = await home.api.patch(place, json={"filters": {"group": [{}]}})
+    answer = await home.api.patch(path, json={"filters": {"group": [{}]}})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "filters__group")
 
@@ -136,11 +136,11 @@ async def test_variants_must_sum_to_100_when_they_are_changed(home: Home) -> Non
 async def test_a_flag_can_be_sent_back_as_it_was_read(home: Home) -> None:
     """Filters may change although the fields that follow from them still have their old values."""
     flag = await home.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 20}]})
-    place = f"/feature_flags/{flag['id']}/"
+    path = f"/feature_flags/{flag['id']}/"
 
-    same = await home.api.patch(place, json=flag)
+    same = await home.api.patch(path, json=flag)
     changed = await home.api.patch(
-        place, json={**flag, "filters": {"groups": [{"rollout_percentage": 50}]}}
+        path, json={**flag, "filters": {"groups": [{"rollout_percentage": 50}]}}
     )
 
     assert (same.status_code, same.json()) == (200, flag)
@@ -238,12 +238,12 @@ async def test_a_flag_that_was_stored_before_goes_on_working(home: Home) -> None
     flag = await home.create_flag(key="beta")
     conditions = [{"threshold": 5, "operator": "less"}]
     await home.store_flag(flag, key="old flag", filters=OLD, rollback_conditions=conditions)
-    place = f"/feature_flags/{flag['id']}/"
-    returned = await home.get(place)
+    path = f"/feature_flags/{flag['id']}/"
+    returned = await home.get(path)
     added = {"groups": [*OLD["groups"], {"rollout_percentage": 5}]}
 
     answers = [
-        await home.api.patch(place, json=sent)
+        await home.api.patch(path, json=sent)
         for sent in (
             {**returned, "active": False},
             {"name": "n", "filters": OLD, "rollback_conditions": conditions, "key": "old flag"},
@@ -255,7 +255,7 @@ async def test_a_flag_that_was_stored_before_goes_on_working(home: Home) -> None
     ]
 
     assert [answer.status_code for answer in answers] == [200] * 6, [a.text for a in answers]
-    after = await home.get(place)
+    after = await home.get(path)
     assert (after["key"], after["deleted"]) == ("renamed", True)
     assert after["filters"] == {**OLD, **added}
     assert after["rollback_conditions"] == conditions
@@ -264,11 +264,11 @@ async def test_a_flag_that_was_stored_before_goes_on_working(home: Home) -> None
 async def test_a_new_mistake_in_an_old_flag_is_refused(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     await home.store_flag(flag, filters=OLD)
-    place = f"/feature_flags/{flag['id']}/"
+    path = f"/feature_flags/{flag['id']}/"
     worse = {**OLD, "groups": [*OLD["groups"], {"rollout_percentage": 101}]}
 
-    answer = await home.api.patch(place, json={"filters": worse})
+    answer = await home.api.patch(path, json={"filters": worse})
 
     assert answer.status_code == 400
     assert answer.json()["attr"] == "filters__groups__2__rollout_percentage"
-    assert (await home.get(place))["filters"] == OLD
+    assert (await home.get(path))["filters"] == OLD

@@ -24,16 +24,16 @@ async def test_each_person_comes_once_in_the_order_of_uuids(records: Records) ->
     await store_persons(records, 250)
     pages = SubjectPages(records)
 
-    plain = [one async for page in pages.persons(1, Reads()) for one in page]
-    read = [one async for page in pages.persons(1, Reads(frozenset({"n"}))) for one in page]
-    some = [one async for page in pages.persons(1, Reads(), 120) for one in page]
+    plain = [person async for page in pages.persons(1, Reads()) for person in page]
+    read = [person async for page in pages.persons(1, Reads(frozenset({"n"}))) for person in page]
+    some = [person async for page in pages.persons(1, Reads(), 120) for person in page]
 
-    assert [one.uuid for one in plain] == sorted(one.uuid for one in plain)
-    assert {one.subject.distinct_id for one in plain} == {f"user{n}" for n in range(250)}
+    assert [person.uuid for person in plain] == sorted(person.uuid for person in plain)
+    assert {person.subject.distinct_id for person in plain} == {f"user{n}" for n in range(250)}
     # Values that no flag uses are not read.
-    assert {len(one.subject.stored or {}) for one in plain} == {0}
-    assert all(one.subject.distinct_id == f"user{(one.subject.stored or {})['n'] - 1}"
-               for one in read)  # fmt: skip
+    assert {len(person.subject.stored or {}) for person in plain} == {0}
+    assert all(person.subject.distinct_id == f"user{(person.subject.stored or {})['n'] - 1}"
+               for person in read)  # fmt: skip
     assert some == plain[:120]
 
 
@@ -42,11 +42,13 @@ async def test_each_group_comes_once_and_a_sample_stays_the_same(records: Record
     await store_groups(records, 250)
     pages = SubjectPages(records)
 
-    found = [one async for page in pages.groups(1, 0, "org") for one in page]
+    subjects = [subject async for page in pages.groups(1, 0, "org") for subject in page]
     chosen = await pages.sample_groups(1, 0, 120)
-    sampled = [one async for page in pages.groups_of(1, 0, "org", chosen) for one in page]
+    sampled = [subject async for page in pages.groups_of(1, 0, "org", chosen) for subject in page]
 
-    assert sorted(one.groups["org"] for one in found) == sorted(f"org{n}" for n in range(250))
-    assert sorted(one.groups["org"] for one in sampled) == sorted(chosen)
+    assert sorted(subject.groups["org"] for subject in subjects) == sorted(
+        f"org{n}" for n in range(250)
+    )
+    assert sorted(subject.groups["org"] for subject in sampled) == sorted(chosen)
     assert len(set(chosen)) == 120
     assert chosen == (await pages.sample_groups(1, 0, 200))[:120]

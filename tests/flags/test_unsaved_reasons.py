@@ -15,8 +15,8 @@ EVERYBODY: Json = {"groups": [{}]}
 async def ask(home: Home, **body: Any) -> Json:
     answer = await home.api.post(PLACE, json=body)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    answered: Json = answer.json()
+    return answered
 
 
 def of_person(key: str, value: object = None, operator: str = "exact", **more: Any) -> Json:
@@ -40,10 +40,10 @@ async def test_each_condition_says_what_it_compared(home: Home) -> None:
         {"rollout_percentage": 30},
     ]
 
-    found = await ask(home, id=flag["id"], filters={"groups": groups}, distinct_id="ann")
+    answered = await ask(home, id=flag["id"], filters={"groups": groups}, distinct_id="ann")
 
-    saved, unsaved = found["saved"], found["unsaved"]
-    assert found["distinct_id"] == "ann"
+    saved, unsaved = answered["saved"], answered["unsaved"]
+    assert answered["distinct_id"] == "ann"
     assert (saved["value"], saved["reason"], saved["condition_index"]) == (
         False,
         "out_of_rollout_bound",
@@ -78,7 +78,9 @@ async def test_each_condition_says_what_it_compared(home: Home) -> None:
         ],
     }
     assert (second["is_reached"], second["reason"]) == (True, "condition_match")
-    assert [(one["compared"], one["is_set"], one["matches"]) for one in second["properties"]] == [
+    assert [
+        (item["compared"], item["is_set"], item["matches"]) for item in second["properties"]
+    ] == [
         (30, True, True),
         (None, False, True),
     ]
@@ -100,10 +102,10 @@ async def test_the_numbers_are_those_of_the_hash(home: Home) -> None:
         "payloads": {"second": '{"a": 1}'},
     }
 
-    found = await ask(home, key="beta-feature", filters=filters, distinct_id="example_id")
+    answered = await ask(home, key="beta-feature", filters=filters, distinct_id="example_id")
 
-    unsaved = found["unsaved"]
-    assert found["saved"] is None
+    unsaved = answered["unsaved"]
+    assert answered["saved"] is None
     assert (unsaved["value"], unsaved["payload"]) == ("second", '{"a": 1}')
     assert unsaved["bucket"]["rollout"] == pytest.approx(20.93039334578348)
     assert unsaved["bucket"]["variant"] == pytest.approx(63.63703338989186)
@@ -114,13 +116,13 @@ async def test_what_is_pretended_hides_what_is_stored(home: Home) -> None:
     filters = {"groups": [{"properties": [of_person("plan", "free"), of_person("x", "1")]}]}
     pretended = {"plan": "free", "x": 1}
 
-    found = await ask(
+    answered = await ask(
         home, key="f", filters=filters, distinct_id="ann", person_properties=pretended
     )
 
-    assert found["unsaved"]["value"] is True
-    [condition] = found["unsaved"]["conditions"]
-    assert [(one["compared"], one["source"]) for one in condition["properties"]] == [
+    assert answered["unsaved"]["value"] is True
+    [condition] = answered["unsaved"]["conditions"]
+    assert [(item["compared"], item["source"]) for item in condition["properties"]] == [
         ("free", "sent"),
         (1, "sent"),
     ]
@@ -149,9 +151,9 @@ async def test_a_merged_person_is_its_survivor(home: Home) -> None:
     alias = {"alias": "old"}
     await home.capture({"event": "$merge_dangerously", "distinct_id": "ann", "properties": alias})
 
-    found = await ask(home, key="f", filters=EVERYBODY, person_id=former)
+    answered = await ask(home, key="f", filters=EVERYBODY, person_id=former)
 
-    assert found["distinct_id"] == "ann"
+    assert answered["distinct_id"] == "ann"
 
 
 async def test_two_persons_with_one_address_are_not_guessed(home: Home) -> None:
@@ -166,9 +168,9 @@ async def test_two_persons_with_one_address_are_not_guessed(home: Home) -> None:
 
 
 async def test_without_a_person_the_caller_is_meant(home: Home) -> None:
-    found = await ask(home, key="f", filters=EVERYBODY)
+    answered = await ask(home, key="f", filters=EVERYBODY)
 
-    assert found["distinct_id"] == home.owner["distinct_id"]
+    assert answered["distinct_id"] == home.owner["distinct_id"]
 
 
 async def test_a_group_takes_the_place_of_the_person(home: Home) -> None:
@@ -200,7 +202,7 @@ async def test_a_group_takes_the_place_of_the_person(home: Home) -> None:
     )
 
     assert (alone["unsaved"]["reason"], alone["unsaved"]["bucket"]) == ("no_group_type", None)
-    assert [one["matches"] for one in alone["unsaved"]["conditions"][0]["properties"]] == [None]
+    assert [item["matches"] for item in alone["unsaved"]["conditions"][0]["properties"]] == [None]
     assert stored["unsaved"]["value"] is True
     assert stored["unsaved"]["bucket"]["identifier"] == "org1"
     assert stored["unsaved"]["conditions"][0]["properties"][0]["source"] == "stored"
@@ -223,11 +225,11 @@ async def test_cohorts_and_other_flags_say_what_they_are(home: Home) -> None:
         },
     ]
 
-    found = await ask(
+    answered = await ask(
         home, key="f", filters={"groups": [{"properties": leaves}]}, distinct_id="ann"
     )
 
-    unsaved = found["unsaved"]
+    unsaved = answered["unsaved"]
     assert unsaved["value"] is False
     in_cohort, of_flag = unsaved["conditions"][0]["properties"]
     assert (in_cohort["type"], in_cohort["operator"]) == ("cohort", "not_in")
@@ -245,16 +247,16 @@ async def test_what_comes_before_the_conditions_is_told(home: Home) -> None:
     enrolled = {"groups": [{}], "super_groups": [early]}
     held = {"groups": [{}], "holdout_groups": [{"rollout_percentage": 100, "variant": "held"}]}
 
-    found = await ask(home, key="f", filters=enrolled, distinct_id="ann")
+    answered = await ask(home, key="f", filters=enrolled, distinct_id="ann")
     other = await ask(home, key="f", filters=enrolled, distinct_id="bob")
     out = await ask(home, key="f", filters=held, distinct_id="ann")
 
-    assert (found["unsaved"]["reason"], found["unsaved"]["value"]) == (
+    assert (answered["unsaved"]["reason"], answered["unsaved"]["value"]) == (
         "super_condition_value",
         True,
     )
-    assert found["unsaved"]["super_condition"]["properties"][0]["compared"] is True
-    assert found["unsaved"]["conditions"][0]["is_reached"] is False
+    assert answered["unsaved"]["super_condition"]["properties"][0]["compared"] is True
+    assert answered["unsaved"]["conditions"][0]["is_reached"] is False
     assert other["unsaved"]["reason"] == "condition_match"
     assert other["unsaved"]["conditions"][0]["is_reached"] is True
     assert (out["unsaved"]["is_held_out"], out["unsaved"]["value"]) == (True, "held")
@@ -265,22 +267,22 @@ async def test_conditions_with_a_variant_come_first(home: Home) -> None:
     variants = [{"key": name, "rollout_percentage": 50} for name in ("a", "b")]
     filters = {"groups": [{}, {"variant": "b"}], "multivariate": {"variants": variants}}
 
-    found = await ask(home, key="f", filters=filters, distinct_id="ann")
+    answered = await ask(home, key="f", filters=filters, distinct_id="ann")
 
-    plain, forced = found["unsaved"]["conditions"]
+    plain, forced = answered["unsaved"]["conditions"]
     assert (plain["position"], plain["is_reached"]) == (1, False)
     assert (forced["position"], forced["is_reached"], forced["value"]) == (0, True, "b")
-    assert (found["unsaved"]["value"], found["unsaved"]["condition_index"]) == ("b", 1)
+    assert (answered["unsaved"]["value"], answered["unsaved"]["condition_index"]) == ("b", 1)
 
 
 async def test_a_flag_that_is_off_still_explains_its_conditions(home: Home) -> None:
     flag = await home.create_flag(key="f", active=False, filters=EVERYBODY)
 
-    found = await ask(home, id=flag["id"], active=True, distinct_id="ann")
+    answered = await ask(home, id=flag["id"], active=True, distinct_id="ann")
 
-    assert (found["saved"]["value"], found["saved"]["reason"]) == (False, "disabled")
-    assert found["saved"]["conditions"][0]["reason"] == "condition_match"
-    assert found["unsaved"]["value"] is True
+    assert (answered["saved"]["value"], answered["saved"]["reason"]) == (False, "disabled")
+    assert answered["saved"]["conditions"][0]["reason"] == "condition_match"
+    assert answered["unsaved"]["value"] is True
 
 
 async def test_a_deleted_flag_has_no_value(home: Home) -> None:
@@ -318,20 +320,20 @@ async def test_a_kept_identity_is_what_is_hashed(home: Home) -> None:
 async def test_a_device_is_hashed_where_the_flag_goes_by_device(home: Home) -> None:
     fields = {"key": "f", "filters": EVERYBODY, "bucketing_identifier": "device_id"}
 
-    found = await ask(home, **fields, distinct_id="ann", device_id="phone")
+    answered = await ask(home, **fields, distinct_id="ann", device_id="phone")
 
-    assert found["unsaved"]["bucket"]["identifier"] == "phone"
+    assert answered["unsaved"]["bucket"]["identifier"] == "phone"
 
 
 async def test_a_long_value_is_cut(home: Home) -> None:
     filters = {"groups": [{"properties": [of_person("a", "x"), of_person("b", "x")]}]}
     pretended = {"a": "y" * 5000, "b": ["z" * 5000]}
 
-    found = await ask(
+    answered = await ask(
         home, key="f", filters=filters, distinct_id="ann", person_properties=pretended
     )
 
-    compared = [one["compared"] for one in found["unsaved"]["conditions"][0]["properties"]]
+    compared = [item["compared"] for item in answered["unsaved"]["conditions"][0]["properties"]]
     assert compared == ["y" * 500 + "…", '["' + "z" * 498 + "…"]
 
 
@@ -358,13 +360,13 @@ async def test_both_agree_with_what_clients_get(home: Home) -> None:
 
     for number in range(6):
         decided = (await home.decide(f"u{number}", "?v=4"))["flags"]["f"]
-        found = (await ask(home, id=flag["id"], distinct_id=f"u{number}"))["saved"]
+        answered = (await ask(home, id=flag["id"], distinct_id=f"u{number}"))["saved"]
         reasons = await home.get(PLACE, distinct_id=f"u{number}")
-        assert found["value"] == decided["enabled"]
-        assert found["reason"] == decided["reason"]["code"]
+        assert answered["value"] == decided["enabled"]
+        assert answered["reason"] == decided["reason"]["code"]
         assert reasons["f"]["evaluation"] == {
-            "reason": found["reason"],
-            "condition_index": found["condition_index"],
+            "reason": answered["reason"],
+            "condition_index": answered["condition_index"],
         }
 
 
@@ -372,11 +374,11 @@ async def test_a_key_needs_the_scopes_of_what_is_shown(home: Home) -> None:
     records = home.site.records
     flags_only = await add_key(records, home.user_id, f"phx_f{home.project_id}", [FLAGS])
     persons = await add_key(records, home.user_id, f"phx_p{home.project_id}", [FLAGS, PERSONS])
-    place = f"/api/projects/{home.project_id}{PLACE}"
+    path = f"/api/projects/{home.project_id}{PLACE}"
 
     async def ask_with(key: str, **body: Any) -> tuple[int, str]:
         async with home.site.client(key) as client:
-            answer = await client.post(place, json={"key": "f", **body})
+            answer = await client.post(path, json={"key": "f", **body})
             return answer.status_code, answer.json().get("detail", "")
 
     missing = "API key missing required scope '{}'"

@@ -23,7 +23,7 @@ VARIANTS = {
 HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
 
 
-async def counted(home: Home) -> None:
+async def flush_counts(home: Home) -> None:
     """Write the counts in memory to the store, which otherwise happens every minute."""
     run = home.site.running.public.flags.loops["flag_usage"]
     assert isinstance(run, MethodType) and isinstance(run.__self__, EvaluationCountStore)
@@ -40,13 +40,13 @@ def called(key: str, answer: object, at: str) -> Json:
 
 
 async def usage(home: Home, flag: Json, **query: Any) -> Json:
-    found: Json = await home.get(f"/feature_flags/{flag['id']}/usage/", **query)
-    return found
+    body: Json = await home.get(f"/feature_flags/{flag['id']}/usage/", **query)
+    return body
 
 
 async def stale(home: Home, **query: Any) -> dict[str, tuple[str, str | None]]:
     page = await home.get("/feature_flags/", stale="true", **query)
-    return {one["key"]: (one["stale_reason"], one["last_evaluated_at"]) for one in page["results"]}
+    return {row["key"]: (row["stale_reason"], row["last_evaluated_at"]) for row in page["results"]}
 
 
 async def test_an_unused_flag_has_zeros_and_no_time(home: Home) -> None:
@@ -64,31 +64,31 @@ async def test_an_unused_flag_has_zeros_and_no_time(home: Home) -> None:
 async def test_answers_of_servers_are_counted_by_day_and_value(home: Home) -> None:
     flag = await home.create_flag(key="beta", filters=HALF)
     answers = [(await home.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(8)]
-    await counted(home)
+    await flush_counts(home)
     home.site.clock.move(days=1)
     await home.public.post("/flags/?v=2", json={"api_key": home.token, "distinct_id": "p1"})
-    await counted(home)
+    await flush_counts(home)
 
-    found = await usage(home, flag, date_from="-1d")
+    result = await usage(home, flag, date_from="-1d")
 
-    by_value = {one["value"]: one["data"] for one in found["evaluations"]}
+    by_value = {row["value"]: row["data"] for row in result["evaluations"]}
     total = {value: sum(data) for value, data in by_value.items()}
     assert sum(total.values()) == 9
     assert by_value["true"][0] == sum(answers)
     assert by_value["false"][0] == 8 - sum(answers)
-    assert found["last_evaluated_at"] == "2024-03-02T12:00:00Z"
+    assert result["last_evaluated_at"] == "2024-03-02T12:00:00Z"
 
 
 async def test_variants_are_distinguished_and_the_largest_comes_first(home: Home) -> None:
     flag = await home.create_flag(key="beta", filters=VARIANTS)
     answers = [(await home.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(9)]
-    await counted(home)
+    await flush_counts(home)
 
-    found = (await usage(home, flag))["evaluations"]
+    result = (await usage(home, flag))["evaluations"]
 
     expected = {value: answers.count(value) for value in ("one", "two")}
-    assert {one["value"]: one["count"] for one in found} == expected
-    assert [one["count"] for one in found] == sorted(expected.values(), reverse=True)
+    assert {row["value"]: row["count"] for row in result} == expected
+    assert [row["count"] for row in result] == sorted(expected.values(), reverse=True)
 
 
 async def test_looking_at_a_flag_is_no_use_of_it(home: Home) -> None:
@@ -96,7 +96,7 @@ async def test_looking_at_a_flag_is_no_use_of_it(home: Home) -> None:
 
     await home.get("/feature_flags/evaluation_reasons/", distinct_id="ann")
     await home.get("/feature_flags/my_flags/")
-    await counted(home)
+    await flush_counts(home)
 
     assert (await usage(home, flag))["evaluations"] == []
 
@@ -110,34 +110,34 @@ async def test_calls_are_counted_from_events(home: Home) -> None:
         called("other", True, "2024-03-01T11:30:00Z"),
     )
 
-    found = await usage(home, flag, date_from="-1d")
+    result = await usage(home, flag, date_from="-1d")
 
-    assert found["calls"] == [
+    assert result["calls"] == [
         {"value": "true", "count": 2, "data": [1, 1]},
         {"value": "test", "count": 1, "data": [0, 1]},
     ]
-    assert found["last_evaluated_at"] == "2024-03-01T11:00:00Z"
+    assert result["last_evaluated_at"] == "2024-03-01T11:00:00Z"
 
 
 async def test_days_are_those_of_the_project(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     await home.api.patch("/", json={"timezone": "Pacific/Auckland"})  # where it is tomorrow
     await home.decide("ann")
-    await counted(home)
+    await flush_counts(home)
 
-    found = await usage(home, flag, date_from="-1d")
+    result = await usage(home, flag, date_from="-1d")
 
-    assert found["days"] == ["2024-03-01", "2024-03-02"]
-    assert [one["data"] for one in found["evaluations"]] == [[0, 1]]
+    assert result["days"] == ["2024-03-01", "2024-03-02"]
+    assert [row["data"] for row in result["evaluations"]] == [[0, 1]]
 
 
 async def test_what_is_written_later_is_added(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     await home.decide("ann")
-    await counted(home)
+    await flush_counts(home)
     await home.decide("ann")
     await home.decide("bob")
-    await counted(home)
+    await flush_counts(home)
 
     [entry] = (await usage(home, flag))["evaluations"]
 
@@ -147,14 +147,14 @@ async def test_what_is_written_later_is_added(home: Home) -> None:
 async def test_old_counts_are_forgotten(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     await home.decide("ann")
-    await counted(home)
+    await flush_counts(home)
     home.site.clock.move(days=KEPT_DAYS + 1)
     await home.decide("ann")
-    await counted(home)
+    await flush_counts(home)
 
-    found = await usage(home, flag, date_from=f"-{KEPT_DAYS + 2}d")
+    result = await usage(home, flag, date_from=f"-{KEPT_DAYS + 2}d")
 
-    assert [one["count"] for one in found["evaluations"]] == [1]
+    assert [row["count"] for row in result["evaluations"]] == [1]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ async def test_stale_flags_are_chosen_and_ordered_as_others_are(home: Home) -> N
 async def test_a_flag_that_servers_answer_is_not_stale(home: Home) -> None:
     await home.create_flag(key="beta", created_at="2023-12-01T00:00:00Z", filters=HALF)
     await home.decide("ann")
-    await counted(home)
+    await flush_counts(home)
 
     assert await stale(home) == {}
     home.site.clock.time += timedelta(days=31)
@@ -228,7 +228,7 @@ async def test_stale_flags_are_paged_as_other_lists_are(home: Home) -> None:
     page = await home.get("/feature_flags/", stale="true", limit=2)
 
     assert page["count"] == 3
-    assert [one["key"] for one in page["results"]] == ["flag-2", "flag-1"]
+    assert [row["key"] for row in page["results"]] == ["flag-2", "flag-1"]
     assert "stale=true" in page["next"]
 
 

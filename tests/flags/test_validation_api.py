@@ -20,8 +20,8 @@ def invalid(code: str, attr: str | None, detail: str) -> Json:
 
 def leaf(**changes: Any) -> Json:
     """Return the filters of a flag whose only condition has one property."""
-    found = {"key": "email", "type": "person", "value": "x", **changes}
-    return {"groups": [{"properties": [found]}]}
+    property_leaf = {"key": "email", "type": "person", "value": "x", **changes}
+    return {"groups": [{"properties": [property_leaf]}]}
 
 
 def operator(name: str, value: Any) -> Json:
@@ -238,8 +238,8 @@ def sent_for(name: str) -> Any:
     sent, _ = REFUSALS[name]
     if not isinstance(sent, dict):
         return sent
-    wanted: dict[str, Any] = {"key": "new"} | sent
-    return {name: value for name, value in wanted.items() if value is not ...}
+    body: dict[str, Any] = {"key": "new"} | sent
+    return {name: value for name, value in body.items() if value is not ...}
 
 
 async def test_what_may_not_be_created(home: Home) -> None:
@@ -260,13 +260,13 @@ async def test_a_flag_may_not_become_what_may_not_be_created(home: Home) -> None
     flag = await home.create_flag(key="omega")
     names = [name for name in REFUSALS if name not in ON_CREATE_ONLY]
 
-    place = f"/feature_flags/{flag['id']}/"
-    answers = {name: await home.api.patch(place, json=sent_for(name)) for name in names}
+    path = f"/feature_flags/{flag['id']}/"
+    answers = {name: await home.api.patch(path, json=sent_for(name)) for name in names}
 
     assert {name: (answer.status_code, answer.json()) for name, answer in answers.items()} == {
         name: (400, REFUSALS[name][1]) for name in names
     }
-    assert await home.get(place) == flag
+    assert await home.get(path) == flag
 
 
 ALLOWED: dict[str, Json] = {

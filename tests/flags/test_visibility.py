@@ -120,15 +120,15 @@ ALL = ["everywhere", "browsers", "backends", "shop", "shop-browsers"]
 def test_a_client_gets_the_flags_that_are_meant_for_it(
     sent: dict[str, Any], expected: list[str]
 ) -> None:
-    asked = read_request({"distinct_id": "u", **sent})
+    flag_request = read_request({"distinct_id": "u", **sent})
 
-    answer = evaluate(FLAGS, asked.subject, NOW, visible_keys(FLAGS, asked))
+    answer = evaluate(FLAGS, flag_request.subject, NOW, visible_keys(FLAGS, flag_request))
 
     assert list(answer.decisions) == expected
 
 
 def test_nothing_is_looked_for_while_no_flag_is_limited() -> None:
     flags = build(FlagRow(1, "f", HALF, evaluation_runtime="all"))
-    asked = read_request({"distinct_id": "u", "evaluation_runtime": "server"})
+    flag_request = read_request({"distinct_id": "u", "evaluation_runtime": "server"})
 
-    assert visible_keys(flags, asked) is None
+    assert visible_keys(flags, flag_request) is None

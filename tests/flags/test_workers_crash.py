@@ -35,8 +35,8 @@ async def decided(server: RealServer, keys: Keys) -> Json:
     body = {"api_key": keys.project_api_key, "distinct_id": "ann"}
     async with plain_http.AsyncClient() as http:
         answer = await http.post(f"{server.url}/decide/?v=3", json=body)
-    found: Json = answer.json()["featureFlags"]
-    return found
+    values: Json = answer.json()["featureFlags"]
+    return values
 
 
 async def test_a_flag_is_rolled_back_while_the_server_runs(server: RealServer) -> None:

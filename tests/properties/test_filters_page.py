@@ -71,8 +71,8 @@ EXAMPLES = list(read_examples())
 
 
 def rows(header: str) -> list[re.Match[str]]:
-    tables = [one["table"] or "" for one in _PART.finditer(PAGE)]
-    [table] = [one for one in tables if one.startswith(header)]
+    tables = [table_text["table"] or "" for table_text in _PART.finditer(PAGE)]
+    [table] = [table_text for table_text in tables if table_text.startswith(header)]
     return list(_ROW.finditer(table))
 
 
@@ -89,10 +89,10 @@ async def test_every_request_is_answered_as_the_page_says(home: Home) -> None:
 
         assert answer.is_success is not refused, f"{path}\n{answer.text}"
         reported = answer.json()
-        wanted = dict(example.answer or {})
-        if "id" in wanted:
-            ids[wanted.pop("id")] = reported["id"]
-        assert holds(reported, wanted), reported
+        expected = dict(example.answer or {})
+        if "id" in expected:
+            ids[expected.pop("id")] = reported["id"]
+        assert holds(reported, expected), reported
         if path == "/feature_flags/" and not refused:
             flag = reported
         for number, (properties, value) in enumerate(example.values):
@@ -101,11 +101,11 @@ async def test_every_request_is_answered_as_the_page_says(home: Home) -> None:
 
 
 def test_the_page_has_examples_of_everything() -> None:
-    paths = {one.path for one in EXAMPLES}
+    paths = {example.path for example in EXAMPLES}
 
     assert paths >= {"/feature_flags/", "/cohorts/", "/insights/trend/"}
-    assert sum(len(one.values) for one in EXAMPLES) >= 8
-    assert sum(one.answer is not None for one in EXAMPLES) == 2
+    assert sum(len(example.values) for example in EXAMPLES) >= 8
+    assert sum(example.answer is not None for example in EXAMPLES) == 2
 
 
 def test_the_table_of_operators_is_that_of_the_code() -> None:
@@ -119,11 +119,11 @@ def test_the_table_of_operators_is_that_of_the_code() -> None:
 def test_the_table_says_what_counts_without_the_property() -> None:
     reported = {row[1]: row[4].split("|")[1].strip() for row in rows("| Operator |")}
 
-    found = {}
+    counting = {}
     for name, kind in COMPARISONS.items():
         test = property_test(Property("plan", VALUES[kind], name, "person"))
-        found[name] = str(test({}, Moment(NOW))).lower()
-    assert reported == found
+        counting[name] = str(test({}, Moment(NOW))).lower()
+    assert reported == counting
 
 
 def test_the_page_names_every_kind_of_behaviour() -> None:
@@ -137,4 +137,4 @@ def filled(node: Any, ids: dict[int, int]) -> Any:
         if node.get("type") == "cohort":
             node["value"] = ids[node["value"]]
         return node
-    return [filled(one, ids) for one in node] if isinstance(node, list) else node
+    return [filled(member, ids) for member in node] if isinstance(node, list) else node

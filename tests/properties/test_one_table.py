@@ -138,13 +138,13 @@ async def test_flags_cohorts_lists_and_insights_give_one_answer(
 
         assert set(map(frozenset, answers.values())) == {frozenset(answers["flag"])}, (
             raw,
-            {name: [held[n] for n in found] for name, found in answers.items()},
+            {name: [held[n] for n in rows] for name, rows in answers.items()},
         )
 
 
 async def store(events: EventStore, project_id: int, held: Sequence[Json]) -> None:
     """Store a person and an event for each object of properties, with its position as id."""
-    rows = [msgspec.json.encode(one) for one in held]
+    rows = [msgspec.json.encode(properties) for properties in held]
     await events.mirror_persons(
         [PersonRow(project_id, UUID(int=n + 1), row, NOW, 1) for n, row in enumerate(rows)]
     )
@@ -163,7 +163,7 @@ def leaf_of(raw: Json, kind: str) -> Property:
 
 def of_flag(raw: Json, held: Sequence[Json]) -> set[int]:
     test: Any = leaf_test(leaf_of(raw, "person"), ProjectCohorts({}), no_flags)
-    return {n for n, one in enumerate(held) if test(one, SimpleNamespace(now=NOW))}
+    return {n for n, properties in enumerate(held) if test(properties, SimpleNamespace(now=NOW))}
 
 
 async def of_cohort(events: EventStore, project_id: int, raw: Json) -> set[int]:
@@ -171,8 +171,8 @@ async def of_cohort(events: EventStore, project_id: int, raw: Json) -> set[int]:
     filters = {"properties": {"type": "AND", "values": [every, {**raw, "type": "person"}]}}
     tree = resolve(Criteria(1, "c", False, filters, ()), {})
     plan = compile_plan(tree, PlanContext(project_id, NOW, ZoneInfo("UTC"), uuid4()))
-    found = await events.ask(plan.found, plan.parameters)
-    return {person.int - 1 for person in (found.columns[0] if found.columns else ())}
+    result = await events.ask(plan.found, plan.parameters)
+    return {person.int - 1 for person in (result.columns[0] if result.columns else ())}
 
 
 async def of_list(events: EventStore, project_id: int, raw: Json) -> set[int]:
@@ -184,5 +184,5 @@ async def of_insight(events: EventStore, project_id: int, raw: Json) -> set[int]
     compiler = Compiler(SqlContext(project_id, Scope(), NOW, uuid4()))
     where = compiler.where(DAY, [Entity("e", properties=leaf_of(raw, "event"))])
     statement = compiler.statement(f"SELECT uuid FROM events WHERE {where}")
-    found = await events.ask(statement.text, statement.parameters)
-    return {uuid.int - 1 for uuid in (found.columns[0] if found.columns else ())}
+    result = await events.ask(statement.text, statement.parameters)
+    return {uuid.int - 1 for uuid in (result.columns[0] if result.columns else ())}

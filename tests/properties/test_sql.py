@@ -39,10 +39,15 @@ def parsed(raw: Mapping[str, Any]) -> Property:
     return leaf
 
 
-async def mirror(events: EventStore, project_id: int, held: Sequence[Mapping[str, Any]]) -> None:
+async def store_persons(
+    events: EventStore, project_id: int, held: Sequence[Mapping[str, Any]]
+) -> None:
     """Store a person for each object of properties, with its position as id."""
     await events.mirror_persons(
-        [PersonRow(project_id, UUID(int=n), encoded(one), NOW, 1) for n, one in enumerate(held)]
+        [
+            PersonRow(project_id, UUID(int=n), encoded(properties), NOW, 1)
+            for n, properties in enumerate(held)
+        ]
     )
 
 
@@ -58,19 +63,19 @@ async def answers(
     Parsing a condition takes the engine longer than evaluating it for all persons, so equal
     conditions are sent once.
     """
-    asked = list(dict.fromkeys(conditions))
+    unique_conditions = list(dict.fromkeys(conditions))
     said: dict[UUID, dict[str, int]] = {}
-    for start in range(0, len(asked), CONDITIONS_AT_ONCE):
-        some = asked[start : start + CONDITIONS_AT_ONCE]
+    for start in range(0, len(unique_conditions), CONDITIONS_AT_ONCE):
+        batch = unique_conditions[start : start + CONDITIONS_AT_ONCE]
         statement = (
-            f"SELECT {'person_id' if table == 'persons' else 'uuid'}, [{', '.join(some)}] "
+            f"SELECT {'person_id' if table == 'persons' else 'uuid'}, [{', '.join(batch)}] "
             f"FROM {table} FINAL "
             f"WHERE project_id = {bindings.add(project_id, 'UInt64')}"
         )
-        found = await events.ask(statement, bindings.values)
-        for person, truths in zip(*found.columns, strict=True):
-            said.setdefault(person, {}).update(zip(some, truths, strict=True))
-    return {person: [of[one] for one in conditions] for person, of in said.items()}
+        result = await events.ask(statement, bindings.values)
+        for person, truths in zip(*result.columns, strict=True):
+            said.setdefault(person, {}).update(zip(batch, truths, strict=True))
+    return {person: [of[text] for text in conditions] for person, of in said.items()}
 
 
 # The second key has no column of its own.
@@ -79,15 +84,15 @@ async def test_persons_are_selected_as_the_table_says(
     events: EventStore, project_id: int, key: str
 ) -> None:
     rows, bindings = CASES["rows"], Bindings()
-    await mirror(events, project_id, holding(key, rows))
+    await store_persons(events, project_id, properties_of_rows(key, rows))
     conditions = [condition({**row, "key": key}, bindings) for row in rows]
 
-    found = await answers(events, project_id, conditions, bindings)
+    truths = await answers(events, project_id, conditions, bindings)
 
     assert [
         row
-        for place, row in enumerate(rows)
-        if bool(found[UUID(int=place)][place]) is not row["matches"]
+        for index, row in enumerate(rows)
+        if bool(truths[UUID(int=index)][index]) is not row["matches"]
     ] == []
 
 
@@ -101,18 +106,18 @@ async def test_events_are_selected_as_the_table_says(
     rows = [row for row in CASES["rows"] if any_object or not holds_object(row)]
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
-    await happened(events, project_id, holding(key, rows))
+    await store_events(events, project_id, properties_of_rows(key, rows))
     conditions = [
         event_condition(parsed({**row, "key": key, "type": "event"}), bindings, project, TODAY)
         for row in rows
     ]
 
-    found = await answers(events, project_id, conditions, bindings, table="events")
+    truths = await answers(events, project_id, conditions, bindings, table="events")
 
     assert [
         row
-        for place, row in enumerate(rows)
-        if bool(found[UUID(int=place)][place]) is not row["matches"]
+        for index, row in enumerate(rows)
+        if bool(truths[UUID(int=index)][index]) is not row["matches"]
     ] == []
 
 
@@ -120,11 +125,23 @@ def holds_object(row: Mapping[str, Any]) -> bool:
     return "{" in json.dumps(row.get("property"))
 
 
-async def happened(events: EventStore, project_id: int, held: Sequence[Mapping[str, Any]]) -> None:
+async def store_events(
+    events: EventStore, project_id: int, held: Sequence[Mapping[str, Any]]
+) -> None:
     """Store an event for each object of properties, with its position as id."""
     sent = [
-        Event(project_id, UUID(int=n), "e", "d", UUID(int=n + 1), NOW, NOW, encoded(one), one)
-        for n, one in enumerate(held)
+        Event(
+            project_id,
+            UUID(int=n),
+            "e",
+            "d",
+            UUID(int=n + 1),
+            NOW,
+            NOW,
+            encoded(properties),
+            properties,
+        )
+        for n, properties in enumerate(held)
     ]
     await events.insert(events.encoder.batch(sent), str(uuid4()))
 
@@ -133,7 +150,7 @@ def encoded(properties: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(properties)
 
 
-def holding(key: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def properties_of_rows(key: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the properties of the person of each row."""
     return [{key: row["property"]} if "property" in row else {} for row in rows]
 
@@ -147,16 +164,18 @@ async def test_any_key_names_its_own_property(
         [PersonRow(project_id, p, json.dumps(v).encode(), NOW, 1) for p, v in persons.items()]
     )
     bindings = Bindings()
-    asked: list[dict[str, Any]] = [
+    leaves: list[dict[str, Any]] = [
         {"key": key, "value": "yes"},
         {"key": key, "operator": "gt", "value": 5},
         {"key": key, "operator": "is_set"},
         {"key": key, "operator": "is_not_set"},
     ]
 
-    found = await answers(events, project_id, [condition(one, bindings) for one in asked], bindings)
+    truths = await answers(
+        events, project_id, [condition(leaf, bindings) for leaf in leaves], bindings
+    )
 
-    assert found == {
+    assert truths == {
         UUID(int=1): [1, 0, 1, 0],
         UUID(int=2): [0, 1, 1, 0],
         UUID(int=3): [0, 0, 0, 1],
@@ -175,11 +194,11 @@ async def test_a_property_that_is_an_object_a_list_or_null_is_set(
     )
     bindings = Bindings()
 
-    found = await answers(
+    truths = await answers(
         events, project_id, [condition({"key": "p", "operator": "is_set"}, bindings)], bindings
     )
 
-    assert [found[UUID(int=n)] for n in range(5)] == [[1], [1], [1], [1], [0]]
+    assert [truths[UUID(int=n)] for n in range(5)] == [[1], [1], [1], [1], [0]]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +219,7 @@ async def test_what_is_deep_hides_nothing(
     properties = f'{{"plan":"pro","deep":{deep},"n":7}}'.encode()
     await events.mirror_persons([PersonRow(project_id, UUID(int=1), properties, NOW, 1)])
     bindings = Bindings()
-    asked: list[dict[str, Any]] = [
+    leaves: list[dict[str, Any]] = [
         {"key": "plan", "value": "pro"},
         {"key": "n", "operator": "gte", "value": 7},
         {"key": "deep", "operator": "is_set"},
@@ -208,6 +227,8 @@ async def test_what_is_deep_hides_nothing(
         {"key": "other", "operator": "is_set"},
     ]
 
-    found = await answers(events, project_id, [condition(one, bindings) for one in asked], bindings)
+    truths = await answers(
+        events, project_id, [condition(leaf, bindings) for leaf in leaves], bindings
+    )
 
-    assert found == {UUID(int=1): [1, 1, 1, 1, 0]}
+    assert truths == {UUID(int=1): [1, 1, 1, 1, 0]}

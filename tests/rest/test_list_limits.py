@@ -57,15 +57,15 @@ async def test_every_list_serves_a_huge_limit_as_its_own(
     home: Home, things: dict[str, object]
 ) -> None:
     schema = (await home.public.get("/api/schema/")).json()
-    asked = {"limit": HUGE}
+    limit_query = {"limit": HUGE}
     served: dict[str, int] = {}
 
     async with home.site.client(home.key) as api:
         for path in lists(schema):
             of_groups = {"group_type_index": 0} if "/groups/" in path else {}
             by_number = path.endswith(("/activity/", "/activity_log/"))
-            place = {"page": 2} if by_number else {"offset": 1}
-            query = asked | of_groups | ({} if path in BY_TIME else place)
+            paging = {"page": 2} if by_number else {"offset": 1}
+            query = limit_query | of_groups | ({} if path in BY_TIME else paging)
             answer = await api.get(path.format(**things), params=query)
             assert answer.status_code == 200, (path, answer.text)
             if path not in BY_TIME:
@@ -81,7 +81,9 @@ def lists(schema: Json) -> list[str]:
     return [
         path
         for path, operations in schema["paths"].items()
-        if any(one["name"] == "limit" for one in operations.get("get", {}).get("parameters", ()))
+        if any(
+            entry["name"] == "limit" for entry in operations.get("get", {}).get("parameters", ())
+        )
     ]
 
 
@@ -118,11 +120,14 @@ async def test_the_list_of_persons_goes_on_behind_the_most_of_a_page(home: Home)
     page = await home.get("/persons/", limit=HUGE)
     rest = (await home.api.get(page["next"])).json()
 
-    assert [one["uuid"] for one in page["results"]] == [
+    assert [entry["uuid"] for entry in page["results"]] == [
         str(row["uuid"]) for row in reversed(rows[2:])
     ]
     assert limits(page["next"]) == [ROWS_MAX]
-    assert [one["uuid"] for one in rest["results"]] == [str(rows[1]["uuid"]), str(rows[0]["uuid"])]
+    assert [entry["uuid"] for entry in rest["results"]] == [
+        str(rows[1]["uuid"]),
+        str(rows[0]["uuid"]),
+    ]
     assert rest["next"] is None
 
 
@@ -143,9 +148,9 @@ async def test_what_is_no_number_counts_as_not_given(home: Home, path: str, quer
 
 async def test_an_offset_behind_everything_is_an_empty_page(home: Home) -> None:
     await home.capture({"event": "seen", "distinct_id": "ann"})
-    wanted = '[{"key": "a", "value": "x", "type": "person"}]'
+    properties = '[{"key": "a", "value": "x", "type": "person"}]'
 
-    for query in ({}, {"properties": wanted}):
-        found = await home.get("/persons/", offset=10**20, **query)
-        assert (found["results"], found["next"]) == ([], None)
-        assert "offset=" in found["previous"]
+    for query in ({}, {"properties": properties}):
+        page = await home.get("/persons/", offset=10**20, **query)
+        assert (page["results"], page["next"]) == ([], None)
+        assert "offset=" in page["previous"]
