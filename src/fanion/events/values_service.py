@@ -8,7 +8,7 @@ from functools import partial
 from fanion.events.event import StatementFailed
 from fanion.events.storage.store import EventStore
 from fanion.events.storage.values_query import ROWS_MAX, Statement, event_values, person_values
-from fanion.properties.value_counts import PropertyValue, ValueSearch, shown
+from fanion.properties.value_counts import PropertyValue, ValueSearch, property_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +36,4 @@ class PropertyValues:
                 rows = await self.events.values(*statement(most))
             except StatementFailed:
                 rows = await self.events.values(*statement(fewer))
-        return [shown((bool(is_text), text), count) for is_text, text, count in rows]
+        return [property_value((bool(is_text), text), count) for is_text, text, count in rows]

@@ -256,10 +256,10 @@ def _ranged(key: str, value: Any, *, expected: bool) -> PropertyTest:
     low, high = ends
 
     def test(properties: Properties, where: object) -> bool:
-        held = properties.get(key)
-        if held is None:
+        property_value = properties.get(key)
+        if property_value is None:
             return not expected
-        number = number_of(held)
+        number = number_of(property_value)
         return number is not None and (low <= number <= high) is expected
 
     return test
@@ -276,16 +276,16 @@ def _ordered(key: str, value: Any, compare: Callable[[Any, Any], bool]) -> Prope
         return number is not None and compare(number, bound)
 
     def exact(properties: Properties, where: object) -> bool:
-        held = properties.get(key)
-        kind = type(held)
+        property_value = properties.get(key)
+        kind = type(property_value)
         if kind is int or kind is float:
-            return compare(held, bound)
-        number = number_of(held)
+            return compare(property_value, bound)
+        number = number_of(property_value)
         return number is not None and compare(number, bound)
 
     def textual(properties: Properties, where: object) -> bool:
-        held = properties.get(key)
-        return held is not None and compare(text_of(held), text)
+        property_value = properties.get(key)
+        return property_value is not None and compare(text_of(property_value), text)
 
     if bound is None:
         return textual
@@ -303,13 +303,13 @@ def _dated(key: str, value: Any, name: str) -> PropertyTest:
     read = datetime.fromisoformat
 
     def test(properties: Properties, where: object) -> bool:
-        held = properties.get(key)
-        if type(held) is str and held[7::3] == USUAL:
+        property_value = properties.get(key)
+        if type(property_value) is str and property_value[7::3] == USUAL:
             try:
-                return first <= read(held) <= last  # in a tenth of the time
+                return first <= read(property_value) <= last  # takes a tenth of the time
             except ValueError:
                 pass
-        micros = micros_of(held)
+        micros = micros_of(property_value)
         return micros is not None and low <= micros < high
 
     return test
@@ -334,10 +334,10 @@ def _versioned(key: str, value: Any, name: str) -> PropertyTest:
     (low, high), expected = window, name != "semver_neq"
 
     def test(properties: Properties, where: object) -> bool:
-        held = properties.get(key)
-        if held is None:
+        property_value = properties.get(key)
+        if property_value is None:
             return not expected
-        version = version_key(text_of(held))
+        version = version_key(text_of(property_value))
         return version is not None and (low <= version < high) is expected
 
     return test

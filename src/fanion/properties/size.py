@@ -84,17 +84,17 @@ def bytes_after(
     """
     if not properties:
         return len(_encode(put)) if put else size
-    gone = {name: properties[name] for name in put if name in properties}
-    count = len(properties) + len(put) - len(gone) - len(removed)
+    dropped = {name: properties[name] for name in put if name in properties}
+    count = len(properties) + len(put) - len(dropped) - len(removed)
     for name in removed:
-        gone[name] = properties[name]
+        dropped[name] = properties[name]
     size += count - len(properties)  # commas
     if not count:
         size += 1
     if put:
         size += len(_encode(put)) - len(put) - 1  # without braces and commas
-    if gone:
-        size -= len(_encode(gone)) - len(gone) - 1
+    if dropped:
+        size -= len(_encode(dropped)) - len(dropped) - 1
     return size
 
 
@@ -115,15 +115,15 @@ def fitting(
     whole = bytes_after(size, properties, new)
     if not new or whole <= bytes_max:
         return new, whole
-    taken: dict[str, Any] = {}
+    fits: dict[str, Any] = {}
     for name, value in new.items():
         member = len(_encode({name: value})) - 1  # a comma for the braces
-        if not properties and not taken:
+        if not properties and not fits:
             member -= 1
         if size + member <= bytes_max:
-            taken[name] = value
+            fits[name] = value
             size += member
-    return taken, size
+    return fits, size
 
 
 def differing(properties: Properties, given: Properties) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def read_value_search(key: str | None, text: str | None) -> ValueSearch:
     return search
 
 
-def shown(value: Value, count: int) -> PropertyValue:
+def property_value(value: Value, count: int) -> PropertyValue:
     is_text, text = value
     if is_text:
         return PropertyValue(text, count)
@@ -102,7 +102,7 @@ class ValueCounter:
     def most(self) -> list[PropertyValue]:
         """Return the most frequent values; equally frequent ones are ordered by text."""
         ordered = sorted(self._counts.items(), key=lambda pair: (-pair[1], pair[0][1]))
-        return [shown(value, count) for value, count in ordered[:VALUES_MAX]]
+        return [property_value(value, count) for value, count in ordered[:VALUES_MAX]]
 
 
 def _values(raw: Raw) -> Iterator[Value]:

@@ -156,20 +156,20 @@ async def read_form(
         BodyTooLarge: The body is larger than bytes_max.
     """
     form = _MultipartForm(content_type, folder)
-    size, waiting = 0, bytearray()
+    size, buffered = 0, bytearray()
     try:
         async for piece in pieces:
             size += len(piece)
             if size > bytes_max:
                 raise BodyTooLarge(bytes_max)
-            waiting += piece
-            hold(form.memory + len(waiting), form.disk)
-            if len(waiting) >= PIECE_BYTES:
-                await asyncio.to_thread(form.take, bytes(waiting))
-                waiting.clear()
+            buffered += piece
+            hold(form.memory + len(buffered), form.disk)
+            if len(buffered) >= PIECE_BYTES:
+                await asyncio.to_thread(form.take, bytes(buffered))
+                buffered.clear()
         if not size:
             return EMPTY_BODY
-        await asyncio.to_thread(form.take, bytes(waiting))
+        await asyncio.to_thread(form.take, bytes(buffered))
         form.end()
         body = form.body()
         texts = sum(sys.getsizeof(text) for [text] in body.values.values())

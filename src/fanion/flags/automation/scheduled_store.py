@@ -107,10 +107,14 @@ class ScheduledChangeStore:
         self, project_id: int, flag_id: int, limit: int, offset: int
     ) -> tuple[Sequence[ScheduledChange], int]:
         """Return a page of a flag's changes, newest first, and their total number."""
-        theirs = _is_of_flag(project_id, flag_id)
-        count = select(func.count()).select_from(scheduled_changes).where(theirs)
+        is_of_flag = _is_of_flag(project_id, flag_id)
+        count = select(func.count()).select_from(scheduled_changes).where(is_of_flag)
         rows = (
-            _select_changes().where(theirs).order_by(_change.id.desc()).limit(limit).offset(offset)
+            _select_changes()
+            .where(is_of_flag)
+            .order_by(_change.id.desc())
+            .limit(limit)
+            .offset(offset)
         )
         async with self.records.read() as connection:
             total = await connection.scalar(count)
@@ -203,18 +207,18 @@ def _create_change(
 
 def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
     """Delete the flag's oldest completed changes, and raise Invalid if too many are pending."""
-    theirs = _is_of_flag(project_id, flag_id)
-    waiting = connection.scalar(
+    is_of_flag = _is_of_flag(project_id, flag_id)
+    pending = connection.scalar(
         select(func.count())
         .select_from(scheduled_changes)
-        .where(theirs, _change.due_at.is_not(None))
+        .where(is_of_flag, _change.due_at.is_not(None))
     )
-    if (waiting or 0) >= WAITING_MAX:
+    if (pending or 0) >= WAITING_MAX:
         raise Invalid(
             f"This feature flag has {WAITING_MAX} scheduled changes that are not executed yet: no "
             "more can be scheduled."
         )
-    done = select(_change.id).where(theirs, _change.due_at.is_(None))
+    done = select(_change.id).where(is_of_flag, _change.due_at.is_(None))
     oldest = done.order_by(_change.id.desc()).offset(DONE_MAX - 1)
     connection.execute(
         delete(scheduled_changes).where(_change.id.in_(list(connection.scalars(oldest))))

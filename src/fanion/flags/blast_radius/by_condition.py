@@ -239,7 +239,7 @@ def reach_of(ladder: Ladder, combinations: Mapping[Combination, int]) -> LadderR
     if len(combinations) > COMBINATIONS_MAX:
         detail = f"The groups match in more than {COMBINATIONS_MAX:,} combinations."
         raise Invalid(detail, attr="filters")
-    held, counts = ladder.holdout_share / 100, _counted(ladder, combinations)
+    held_out, counts = ladder.holdout_share / 100, _counted(ladder, combinations)
     reached: dict[int, ConditionReach] = {}
     is_known = True
     for step, condition_counts in zip(ladder.steps, counts, strict=True):
@@ -247,13 +247,13 @@ def reach_of(ladder: Ladder, combinations: Mapping[Combination, int]) -> LadderR
             is_known = False
             reached[step.index] = ConditionReach(None, None, None, None)
         elif is_known:
-            reached[step.index] = _reached(condition_counts, step.share, held)
+            reached[step.index] = _reached(condition_counts, step.share, held_out)
         else:
             reached[step.index] = ConditionReach(condition_counts.matches, None, None, None)
     total = sum(combinations.values())
     decided = sum(number for (is_early, _), number in combinations.items() if is_early)
     ordered = [reached[index] for index in sorted(reached)]
-    return LadderReach(total, decided, round((total - decided) * held), ordered)
+    return LadderReach(total, decided, round((total - decided) * held_out), ordered)
 
 
 def _counted(ladder: Ladder, combinations: Mapping[Combination, int]) -> Sequence[Counts]:
@@ -283,18 +283,18 @@ def _add_subjects(counts: Counts, number: int, share: float, above: float | None
     counts.gaining += number if above < share else 0
 
 
-def _reached(counts: Counts, share: float, held: float) -> ConditionReach:
+def _reached(counts: Counts, share: float, held_out: float) -> ConditionReach:
     """Return the reach from the counts.
 
     Args:
-        held: The share of the subjects that the holdout takes, from 0 to 1.
+        held_out: The share of the subjects that the holdout takes, from 0 to 1.
     """
     undecided = counts.matches - counts.decided
-    taken = counts.decided + held * undecided + (1 - held) * counts.above / 100
-    is_over = held >= 1 or counts.left == 0 or (share > 0 and counts.gaining == 0)
+    taken = counts.decided + held_out * undecided + (1 - held_out) * counts.above / 100
+    is_over = held_out >= 1 or counts.left == 0 or (share > 0 and counts.gaining == 0)
     return ConditionReach(
         counts.matches,
         round(taken),
-        round((1 - held) * counts.added / 100),
+        round((1 - held_out) * counts.added / 100),
         counts.matches > 0 and is_over,
     )

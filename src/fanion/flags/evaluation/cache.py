@@ -248,9 +248,9 @@ class FlagSets:
         self._built[project_id] = built
         self._built.move_to_end(project_id)
         if len(self._built) > PROJECTS_MAX:
-            gone, _ = self._built.popitem(last=False)
-            self._stale.discard(gone)
-            self._outdated.discard(gone)
+            evicted, _ = self._built.popitem(last=False)
+            self._stale.discard(evicted)
+            self._outdated.discard(evicted)
         self._bus.publish(Topic.FLAGS_LOADED, project_id)
 
 

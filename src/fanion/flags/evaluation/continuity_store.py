@@ -129,8 +129,8 @@ class ContinuityStore:
         _put_records(connection, keeps)
         # Written after the records, whose foreign key waits for ingestion; ingestion uses this
         # order too.
-        if waiting := _without_person(connection, keeps):
-            for project_id, size in put_waiting(connection, waiting, self.now()).items():
+        if pending := _without_person(connection, keeps):
+            for project_id, size in put_waiting(connection, pending, self.now()).items():
                 self._trim(connection, project_id, size)
         return {keep: _of_both(connection, keep) for keep in keeps}
 

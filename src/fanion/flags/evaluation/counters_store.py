@@ -61,16 +61,16 @@ class EvaluationCountStore:
         Raises:
             RecordsUnavailable: The store does not answer.
         """
-        taken, now = self._counts.take_counts(), self._now()
+        counts_by_project, now = self._counts.take_counts(), self._now()
         try:
             rows = [
                 row
-                for project_id, counts in taken.items()
+                for project_id, counts in counts_by_project.items()
                 for row in _count_rows(await self._project_of(project_id), counts, now)
             ]
             await self._write(rows, now)
         except BaseException:
-            self._counts.put_back(taken)
+            self._counts.put_back(counts_by_project)
             raise
 
     async def _flush_at_end(self) -> None:

@@ -116,9 +116,9 @@ class OfflineFlagStore:
         self._changed_projects.add(project_id)
 
     async def get_copy(self, project_id: int) -> OfflineCopy | None:
-        waiting = self._changed.get(project_id)
-        if waiting is not None:
-            return waiting
+        queued = self._changed.get(project_id)
+        if queued is not None:
+            return queued
         return await asyncio.to_thread(self._read, project_id)
 
     async def project(self, token: str) -> Project | None:
@@ -187,9 +187,9 @@ class OfflineFlagStore:
 
     async def renew(self, project_ids: Collection[int], at: datetime) -> None:
         """Record that the flags of these projects were current at a time."""
-        waiting = self._changed.keys()
+        queued = self._changed.keys()
         renewed = [
-            (at.timestamp(), project_id) for project_id in project_ids if project_id not in waiting
+            (at.timestamp(), project_id) for project_id in project_ids if project_id not in queued
         ]
         try:
             if renewed:

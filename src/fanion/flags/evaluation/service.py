@@ -64,16 +64,16 @@ class EvaluationCounters:
 
     def take_counts(self) -> Mapping[int, ByAnswer]:
         """Return the counts since the last call, by project."""
-        taken, self._by_project = self._by_project, {}
+        counts, self._by_project = self._by_project, {}
         self._exact_left = EXACT_MAX
-        return taken
+        return counts
 
-    def put_back(self, taken: Mapping[int, ByAnswer]) -> None:
+    def put_back(self, counts_by_project: Mapping[int, ByAnswer]) -> None:
         """Add counts that could not be stored to the next ones."""
-        for project_id, counts in taken.items():
-            now = self._by_project.setdefault(project_id, {})
+        for project_id, counts in counts_by_project.items():
+            current = self._by_project.setdefault(project_id, {})
             for answer, times in counts.items():
-                now[answer] = now.get(answer, 0) + times
+                current[answer] = current.get(answer, 0) + times
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,10 +123,12 @@ class RoleAccessStore:
         self, project_id: int, flag_id: int, limit: int, offset: int
     ) -> tuple[Sequence[RoleAccess], int]:
         """Return a page of a flag's records, oldest first, and their total number."""
-        theirs = _is_of_flag(project_id, flag_id)
-        statement = select(*_COLUMNS).where(theirs).order_by(_access.id).limit(limit).offset(offset)
+        is_of_flag = _is_of_flag(project_id, flag_id)
+        statement = (
+            select(*_COLUMNS).where(is_of_flag).order_by(_access.id).limit(limit).offset(offset)
+        )
         async with self.records.read() as connection:
-            count = select(func.count()).select_from(flag_role_access).where(theirs)
+            count = select(func.count()).select_from(flag_role_access).where(is_of_flag)
             total = (await connection.execute(count)).scalar_one()
             rows = (await connection.execute(statement)).all()
             return await connection.run_sync(_with_roles, rows), total
@@ -245,11 +247,11 @@ def _access_of_member(
     setting = setting_of(connection, organization_id)
     if setting is None or setting is AccessLevel.EDIT:
         return FlagAccess(user_id)
-    theirs = role_memberships.c.user_id == user_id
+    has_role = role_memberships.c.user_id == user_id
     levels = connection.scalars(
         select(roles.c.feature_flags_access_level)
         .join(role_memberships, role_memberships.c.role_id == roles.c.id)
-        .where(theirs, roles.c.organization_id == organization_id)
+        .where(has_role, roles.c.organization_id == organization_id)
     )
     role_levels = [AccessLevel(level) for level in levels]
     if edits_all(is_admin=False, setting=setting, role_levels=role_levels):
@@ -257,7 +259,7 @@ def _access_of_member(
     given = connection.scalars(
         select(_access.flag_id)
         .join(role_memberships, role_memberships.c.role_id == _access.role_id)
-        .where(theirs, _access.project_id == project_id)
+        .where(has_role, _access.project_id == project_id)
     )
     return FlagAccess(user_id, edits_all=False, given=frozenset(given))
 

@@ -99,10 +99,10 @@ class Broadcaster:
     async def _send_heartbeats(self) -> None:
         """Wake the next slice of the listeners that were there when the round began."""
         if not self._heartbeats_due:
-            waiting = [*itertools.chain.from_iterable(self._listeners.values())]
-            size = max(1, -(-len(waiting) // HEARTBEAT_SLICES))
+            listeners = [*itertools.chain.from_iterable(self._listeners.values())]
+            size = max(1, -(-len(listeners) // HEARTBEAT_SLICES))
             ends = range(0, HEARTBEAT_SLICES * size, size)
-            self._heartbeats_due = deque(waiting[start : start + size] for start in ends)
+            self._heartbeats_due = deque(listeners[start : start + size] for start in ends)
         _wake(self._heartbeats_due.popleft(), needs_heartbeat=True)
 
     async def run_grant_checks(self, holds: Callable[[Any], Awaitable[bool]]) -> Never:
@@ -126,9 +126,9 @@ class Broadcaster:
     async def _end_revoked(self, holds: Callable[[Any], Awaitable[bool]]) -> None:
         grants = list(self._granted)
         for start in range(0, len(grants), GRANTS_TOGETHER):
-            some = grants[start : start + GRANTS_TOGETHER]
-            held = await asyncio.gather(*map(holds, some))
-            for grant, is_held in zip(some, held, strict=True):
+            batch = grants[start : start + GRANTS_TOGETHER]
+            held = await asyncio.gather(*map(holds, batch))
+            for grant, is_held in zip(batch, held, strict=True):
                 if not is_held:
                     self._end(grant)
             await asyncio.sleep(0)
@@ -186,9 +186,9 @@ def _add_listener(listeners: dict[K, set[_Listener]], key: K, listener: _Listene
 
 
 def _remove_listener(listeners: dict[K, set[_Listener]], key: K, listener: _Listener) -> None:
-    theirs = listeners[key]
-    theirs.discard(listener)
-    if not theirs:
+    remaining = listeners[key]
+    remaining.discard(listener)
+    if not remaining:
         del listeners[key]
 
 
