@@ -120,7 +120,7 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
     settings, writer = read_settings({}, wanted), LineWriter(io.BytesIO())
     stored = open_offline_flags(settings)
     flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
-    stored.put(PROJECT.id, FlagDefinitions([flag], version=1))
+    stored.put_definitions(PROJECT.id, FlagDefinitions([flag], version=1))
     await stored.write(project)
 
     context = AppContext(settings, Metrics(), writer, lambda: NOW)

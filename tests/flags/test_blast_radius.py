@@ -322,7 +322,7 @@ async def test_what_cannot_be_counted_is_refused(home: Home, name: str) -> None:
     assert await ask(home, body) == (400, reported)
 
 
-# Conditions that flags compare otherwise than the calculation of cohorts, for the persons of
+# Conditions that flags compare differently from the calculation of cohorts, for persons of
 # `varied`.
 AS_FLAGS: list[Json] = [
     person(key="plan", value="PRO"),

@@ -32,7 +32,7 @@ class Store:
         self.read.set()
         return FlagDefinitions([FlagRow(i, f"f{i}", FILTERS) for i in range(FLAGS)], version=1)
 
-    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
+    async def flag_versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
         return dict.fromkeys(project_ids, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from litestar import Response
 from msgspec import UNSET, Struct, UnsetType, field
 
-from fanion.rest.endpoints import Streamed, empty
+from fanion.rest.endpoints import Streamed, empty_response
 from fanion.rest.pagination import Paged
 from fanion.web.management_responses import ENCODED_ON_LOOP_BYTES_MAX, PIECE_BYTES, encode_response
 
@@ -102,7 +102,7 @@ def _lists(content: Any) -> list[Any]:
 
 
 async def test_an_asgi_response_is_not_encoded() -> None:
-    response = empty(204)
+    response = empty_response(204)
 
     assert await encode_response(response) is response
 

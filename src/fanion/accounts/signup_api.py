@@ -20,7 +20,7 @@ from fanion.errors import AppError, Invalid
 from fanion.projects.invites import OpenInvite, masked_email
 from fanion.projects.model import FIRST_NAME_CHARS_MAX, LEVELS
 from fanion.projects.request_api import ManagementRequest
-from fanion.rest.endpoints import answers
+from fanion.rest.endpoints import response_media_type
 
 
 @runtime_checkable  # by the framework, of what is injected
@@ -70,7 +70,7 @@ class SignupApi(Controller):
         summary="Read an invite",
         session_if_any=True,
         **OPEN,
-        operation_class=answers("text/html"),
+        operation_class=response_media_type("text/html"),
     )
     async def invite(
         self,

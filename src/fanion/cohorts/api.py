@@ -55,7 +55,7 @@ from fanion.events.storage.store import EventStore
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import ObjectId, refused
+from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 from fanion.rest.validation import given_fields
@@ -233,7 +233,7 @@ class CohortsApi(Controller):
 
     @delete("/{cohort_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, cohort_id: FromPath[str]) -> ASGIResponse:
-        return refused("GET, PATCH, PUT")
+        return method_not_allowed("GET, PATCH, PUT")
 
     @get("/{cohort_id:str}/activity", summary="List a cohort's activity", scope="activity_log:read")
     async def activity(

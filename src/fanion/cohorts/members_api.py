@@ -34,7 +34,7 @@ from fanion.persons.list_store import PersonKey, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import read_conditions
-from fanion.rest.endpoints import ObjectId, Streamed, answers
+from fanion.rest.endpoints import ObjectId, Streamed, response_media_type
 from fanion.rest.pagination import ROWS_MAX
 from fanion.rest.unknown_fields import shortened
 
@@ -48,7 +48,9 @@ class CohortMembersApi(Controller):
     tags = ("Cohorts",)
     opt = scoped("cohort")
 
-    @get("/", summary="List the members of a cohort", operation_class=answers("text/csv"))
+    @get(
+        "/", summary="List the members of a cohort", operation_class=response_media_type("text/csv")
+    )
     async def persons(
         self,
         request: ManagementRequest,

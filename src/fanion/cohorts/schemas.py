@@ -15,7 +15,7 @@ from fanion.cohorts.model import UNMATCHED_MAX, CalculationRun, ImportedRows, St
 from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
-from fanion.rest.endpoints import FILE, TEXT, asks, takes
+from fanion.rest.endpoints import FILE, TEXT, query_parameters, request_media_type
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
 
 DESCRIPTION_CHARS_MAX = 1000
@@ -67,7 +67,7 @@ def _with_file(fields: type[Struct]) -> type[Operation]:
     """
     texts = dict.fromkeys(fields.__struct_encode_fields__, TEXT)
     schema = Schema(type=OpenAPIType.OBJECT, properties={**texts, FILE_FIELD: FILE})
-    return takes("multipart/form-data", schema)
+    return request_media_type("multipart/form-data", schema)
 
 
 # Names of form fields. They are checked apart, because large fields do not reach a struct.
@@ -98,7 +98,7 @@ _ACTORS = {
     "path_end_key": "For paths: the step at which an edge ends.",
     "path_dropoff_key": "For paths: the step after which persons left.",
 }
-CREATED_FROM_ACTORS = asks(_ACTORS, _with_file(NewCohort))
+CREATED_FROM_ACTORS = query_parameters(_ACTORS, _with_file(NewCohort))
 # Parameters that the insight or its point cannot use are refused when the insight is parsed.
 ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, OF_LINKS, _ACTORS)
 

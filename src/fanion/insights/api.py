@@ -28,7 +28,7 @@ from fanion.insights.store import InsightSelection
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Level
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import ObjectId, refused
+from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_INSIGHT,
@@ -220,7 +220,7 @@ class InsightsApi(Controller):
 
     @delete("/{insight_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, insight_id: FromPath[str]) -> ASGIResponse:
-        return refused("GET, PATCH")
+        return method_not_allowed("GET, PATCH")
 
 
 def _question_columns(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -41,7 +41,7 @@ from fanion.insights.validation import check_dashboard_filters, cohorts_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import no_such_cohort
-from fanion.rest.endpoints import ObjectId, refused
+from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DASHBOARD,
@@ -267,7 +267,7 @@ class DashboardsApi(Controller):
 
     @delete("/{dashboard_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, dashboard_id: FromPath[str]) -> ASGIResponse:
-        return refused("GET, PATCH")
+        return method_not_allowed("GET, PATCH")
 
 
 def _tile_change(tile: TileFields) -> TileChange:

@@ -18,7 +18,7 @@ from fanion.insights.questions_service import InsightService, refresh_of
 from fanion.insights.schemas import ResultBody, with_more
 from fanion.insights.validation import check_filter_names
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import takes
+from fanion.rest.endpoints import request_media_type
 from fanion.rest.posthog_insight_fields import OF_FILTERS
 from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
 
@@ -55,7 +55,7 @@ class QuestionsApi(Controller):
         reads=True,
         query_names=_REFRESH_NAMES,
         reads_body=True,
-        operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
+        operation_class=request_media_type("application/json", Schema(type=OpenAPIType.OBJECT)),
     )
     async def answer_to_body(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]

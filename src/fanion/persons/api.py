@@ -27,7 +27,7 @@ from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import read_conditions
-from fanion.rest.endpoints import empty
+from fanion.rest.endpoints import empty_response
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,
 )
@@ -180,7 +180,7 @@ class PersonsApi(Controller):
             await _set(request, persons, person_id, {data.key: data.value})
         except PersonTooLarge as error:
             raise PersonTooLarge(error.properties_bytes, "value") from None
-        return empty(202)
+        return empty_response(202)
 
     @post("/{person_id:str}/delete_property", summary="Delete a property of a person")
     async def delete_property(
@@ -223,7 +223,7 @@ class PersonsApi(Controller):
         """
         author, person = request.author, read_person_id(person_id)
         done = await persons.erase(author, person, with_events=delete_events)
-        return empty(204 if done else 202)
+        return empty_response(204 if done else 202)
 
     @get("/activity", summary="List the activity of all persons", scope="activity_log:read")
     async def all_activity(

@@ -36,7 +36,7 @@ from fanion.projects.model import (
 )
 from fanion.projects.organizations_api import OrganizationName, Organizations
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
-from fanion.rest.endpoints import takes
+from fanion.rest.endpoints import request_media_type
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_INVITE, UNSUPPORTED_OF_INVITE
 from fanion.rest.validation import read_struct
@@ -126,7 +126,7 @@ class InvitesApi(Controller):
         summary="Invite several people",
         **FRESH,
         reads_body=True,
-        operation_class=takes("application/json", _LIST),
+        operation_class=request_media_type("application/json", _LIST),
     )
     async def create_several(
         self,

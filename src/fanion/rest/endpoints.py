@@ -27,14 +27,14 @@ from fanion.rest.validation import INTEGER_MAX
 ObjectId = Annotated[int, PathParameter(ge=1, le=INTEGER_MAX)]
 
 
-def empty(status: int, **headers: str) -> ASGIResponse:
+def empty_response(status: int, **headers: str) -> ASGIResponse:
     """Return an empty response without a content type, so that clients do not parse it as JSON."""
     response = ASGIResponse(status_code=status, headers=headers)
     response.headers.pop("content-type", None)
     return response
 
 
-def refused(allow: str) -> ASGIResponse:
+def method_not_allowed(allow: str) -> ASGIResponse:
     """Return the response to DELETE where it is not supported.
 
     Args:
@@ -42,7 +42,7 @@ def refused(allow: str) -> ASGIResponse:
 
     Source: api.md, "States and transitions".
     """
-    return empty(405, allow=allow)
+    return empty_response(405, allow=allow)
 
 
 class Streamed(Stream):
@@ -123,7 +123,7 @@ FILE = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
 TEXT = Schema(type=OpenAPIType.STRING)
 
 
-def takes(media_type: str, schema: Schema) -> type[Operation]:
+def request_media_type(media_type: str, schema: Schema) -> type[Operation]:
     """Return an operation class that adds a media type of the body.
 
     The handler reads this body itself.
@@ -140,7 +140,7 @@ def takes(media_type: str, schema: Schema) -> type[Operation]:
     return Takes
 
 
-def asks(described: Mapping[str, str], base: type[Operation]) -> type[Operation]:
+def query_parameters(described: Mapping[str, str], base: type[Operation]) -> type[Operation]:
     """Return an operation class that adds query parameters.
 
     The handler reads these parameters itself.
@@ -163,7 +163,9 @@ def asks(described: Mapping[str, str], base: type[Operation]) -> type[Operation]
     return Asks
 
 
-def answers(media_type: str, schema: Schema = TEXT, status: int = 200) -> type[Operation]:
+def response_media_type(
+    media_type: str, schema: Schema = TEXT, status: int = 200
+) -> type[Operation]:
     """Return an operation class that adds a media type of the response."""
 
     @dataclass

@@ -20,7 +20,7 @@ from fanion.accounts.sign_in_service import PasswordsOff, SignIn
 from fanion.errors import AppError, Invalid
 from fanion.projects.model import EMAIL_CHARS_MAX, read_email
 from fanion.projects.request_api import ManagementRequest
-from fanion.rest.endpoints import answers
+from fanion.rest.endpoints import response_media_type
 
 HTML = "text/html"
 
@@ -87,7 +87,7 @@ class ResetApi(Controller):
         "/{token:str}",
         summary="Check a link for a new password",
         **OPEN,
-        operation_class=answers(HTML),
+        operation_class=response_media_type(HTML),
     )
     async def link(
         self,
@@ -128,7 +128,7 @@ class SignInLinksApi(Controller):
         "/",
         summary="Check the link of the first start",
         **OPEN,
-        operation_class=answers(HTML),
+        operation_class=response_media_type(HTML),
     )
     async def link(
         self,

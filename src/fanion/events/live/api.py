@@ -15,7 +15,7 @@ from fanion.errors import Invalid
 from fanion.events.live.ring import LiveFilter
 from fanion.events.live.stream_service import LiveEvents, Subscription
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import Streamed, answers
+from fanion.rest.endpoints import Streamed, response_media_type
 from fanion.wire.distinct_id import stored_distinct_id
 
 MEDIA_TYPE: Final = "text/event-stream"
@@ -34,7 +34,7 @@ class LiveEventsApi(Controller):
         "/stream",
         summary="Stream events as they are stored",
         media_type=MEDIA_TYPE,
-        operation_class=answers(MEDIA_TYPE),
+        operation_class=response_media_type(MEDIA_TYPE),
     )
     async def stream(
         self,

@@ -16,7 +16,7 @@ from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.management.schemas import FlagChanges
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
-from fanion.rest.endpoints import takes
+from fanion.rest.endpoints import request_media_type
 
 _CONDITION = Schema(
     type=OpenAPIType.OBJECT,
@@ -62,7 +62,7 @@ class BlastRadiusApi(Controller):
         summary="Estimate the blast radius of a release condition",
         reads=True,
         reads_body=True,
-        operation_class=takes("application/json", _CONDITION),
+        operation_class=request_media_type("application/json", _CONDITION),
     )
     async def reach(
         self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]

@@ -42,7 +42,7 @@ from fanion.flags.storage.changes import SCOPE, change_flag, create_flag, unique
 from fanion.flags.storage.store import FlagStore, StoredFlag, lock_flag
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import ObjectId, refused
+from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
@@ -260,7 +260,7 @@ class FlagsApi(Controller):
 
     @delete("/{flag_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, flag_id: FromPath[ObjectId]) -> ASGIResponse:
-        return refused("GET, PATCH")
+        return method_not_allowed("GET, PATCH")
 
 
 def _flag_response(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:

@@ -23,7 +23,7 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_string import decoded
 from fanion.insights.people_urls import PeopleUrls
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import Streamed, answers, takes
+from fanion.rest.endpoints import Streamed, request_media_type, response_media_type
 from fanion.rest.pagination import OFFSET_MAX, ROWS
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
 from fanion.rest.unknown_fields import QUERY_NAMES, require_known, shortened
@@ -73,7 +73,7 @@ class InsightActorsApi(Controller):
         _PATHS,
         summary="List the actors of a number of an insight",
         query_names=_KNOWN,
-        operation_class=answers(CSV),
+        operation_class=response_media_type(CSV),
     )
     async def actors(
         self, request: ManagementRequest, actors: NamedDependency[ActorFinder]
@@ -96,7 +96,7 @@ class InsightActorsApi(Controller):
         reads=True,
         query_names=_OF_LIST | _ACCEPTED,
         reads_body=True,
-        operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
+        operation_class=request_media_type("application/json", Schema(type=OpenAPIType.OBJECT)),
     )
     async def actors_of_body(
         self, request: ManagementRequest, actors: NamedDependency[ActorFinder]
