@@ -1,4 +1,4 @@
-"""Who changed what, as the API returns it."""
+"""The activity log, as the API returns it."""
 
 from typing import Any
 

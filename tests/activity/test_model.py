@@ -1,4 +1,4 @@
-"""What the activity of an item records of a change."""
+"""The changes that an activity entry records of an item."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the activity records of roles, of what an organization allows, of projects and of keys.
+"""Activity entries of roles, of an organization's settings, and of projects and keys.
 
 These belong to no single project: each project of the organization lists them.
 """
@@ -13,7 +13,7 @@ ACCESS = "/api/organizations/@current/resource_access/"
 
 
 async def sent(home: Home, method: str, path: str, **body: Any) -> Json:
-    """By the owner, to any path of the API."""
+    """Send a request as the owner, to any path of the API."""
     async with home.site.client(home.key) as client:
         answer = await client.request(method, path, json=body or None)
         assert answer.status_code < 300, answer.text
@@ -22,7 +22,7 @@ async def sent(home: Home, method: str, path: str, **body: Any) -> Json:
 
 
 async def reported(home: Home, scope: str) -> list[tuple[str, str, list[tuple[str, Any, Any]]]]:
-    """The oldest first: what was done, with what, and the changes."""
+    """Return the activity, item name and changes of each entry, oldest first."""
     entries = (await home.get("/activity_log/", scope=scope, limit=100))["results"]
     owner = {"first_name": "Olga", "email": home.owner["email"]}
     assert all(one["user"] == owner for one in entries)

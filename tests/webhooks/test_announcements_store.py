@@ -35,7 +35,7 @@ async def opened(url: str) -> AsyncIterator[Records]:
 
 @pytest.fixture
 async def others(records_url: str) -> AsyncIterator[Records]:
-    """Those of a second server, on the same store."""
+    """Provide the records store of a second server, on the same database."""
     async with opened(records_url) as store:
         yield store
 
@@ -56,7 +56,7 @@ async def define(records: Records, name: str, *, post_to_chat: bool = True) -> N
 
 
 async def captured(records: Records, now: datetime, slot: int = 0, **numbers: int) -> None:
-    """So many events of each name were stored."""
+    """Count this many stored events of each name."""
     counts = {(1, name): number for name, number in numbers.items()}
     async with records.write() as connection:
         await connection.run_sync(count_captured, {1}, lambda: counts, now, slot)
@@ -119,7 +119,7 @@ async def test_without_a_webhook_for_them_events_are_not_counted(records: Record
 
 
 async def left(records: Records) -> tuple[int, ...]:
-    """Rows of messages, and of counts."""
+    """Return the number of announcements and the number of counts."""
     tables = (event_announcements, event_announcement_counts)
     async with records.read() as connection:
         rows = [await connection.scalar(select(func.count()).select_from(one)) for one in tables]

@@ -1,4 +1,4 @@
-"""Webhooks of a project: managed over HTTP, and what a real receiver is sent."""
+"""The webhooks of a project: managed over HTTP, and what a real receiver is sent."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,14 +30,14 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def open_deliverer(home: Home, **options: Any) -> AsyncIterator[Deliverer]:
-    """As one of a server that may send to this machine."""
+    """Open the deliverer of a server that may send to this machine."""
     sender = Sender(Resolver(), **{"allow_private": True, **options})
     yield Deliverer(home.site.records, sender, Metrics(), home.site.clock.now)
     await sender.close()
 
 
 async def delivered(home: Home, **options: Any) -> None:
-    """Returns when nothing is due any more."""
+    """Send deliveries until none is due any more."""
     async with open_deliverer(home, **options) as deliverer:
         while await deliverer.work_once():
             pass

@@ -1,4 +1,4 @@
-"""One attempt to deliver, to a real receiver: what is sent, and where nothing is ever sent."""
+"""One delivery attempt to a real receiver: what is sent, and where nothing is ever sent."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 def names(**known: Sequence[str]) -> Resolve:
-    """A name server that knows these; `_` in a name stands for a dot."""
+    """Return a resolver that knows only these hosts; `_` in a name stands for a dot."""
     addresses = {name.replace("_", "."): found for name, found in known.items()}
 
     async def resolve(host: str, _: int) -> Sequence[str]:
@@ -85,7 +85,7 @@ async def test_this_machine_is_never_reached(receiver: Receiver, url: str) -> No
     outcome = await send(url.format(port=receiver.port))
 
     assert outcome.error is not None
-    # What the system does not take for an address at all is no name either.
+    # Where the system does not accept such a form as an address, it fails to resolve as a name.
     assert outcome.is_final or "gaierror" in outcome.error
     assert receiver.requests == []
 

@@ -11,7 +11,7 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.receiver import open_receiver
 from tests.support.server import RealServer, created, free_port, project_client
 
-# What was being sent at the kill is sent again when its lease is over; then others follow.
+# A delivery in flight at the kill is sent again when its lease ends; then others follow.
 DONE_S = 100
 
 Json = dict[str, Any]

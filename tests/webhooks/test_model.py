@@ -1,4 +1,4 @@
-"""Webhooks: where they may go, which changes they report, how they are signed and tried again."""
+"""Webhooks: allowed destinations, reported changes, signatures and retries."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -55,7 +55,7 @@ FORBIDDEN = {
     "2001:db8::1": "a private or reserved",
     "100.64.0.1": "a private or reserved",
     "4000::1": "a private or reserved",
-    # IPv6 that stands for IPv4: mapped, translated, tunnelled, compatible.
+    # IPv6 addresses that stand for IPv4: mapped, translated, tunnelled, compatible.
     "::ffff:127.0.0.1": "a loopback",
     "::ffff:10.0.0.1": "a private or reserved",
     "::ffff:169.254.169.254": "a link-local",
@@ -171,7 +171,7 @@ def test_other_urls_are_refused(url: str, reported: str) -> None:
 
 
 def test_a_request_is_signed_as_standard_webhooks_says() -> None:
-    """source: the example of the libraries of Standard Webhooks"""
+    """The example from the libraries of Standard Webhooks has this signature."""
     secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
     at = datetime.fromtimestamp(1614265330.9, UTC)
 

@@ -44,7 +44,7 @@ DONE = DeliveryOutcome(204)
 
 @pytest.fixture
 async def others(records: Records, records_url: str) -> AsyncIterator[Records]:
-    """Those of a second server, on the same store."""
+    """Provide the records store of a second server, on the same database."""
     store = await open_records(records_url)
     yield store
     await store.close()
@@ -90,7 +90,7 @@ async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequ
 
 
 async def listed(records: Records, webhook: Webhook) -> list[tuple[str, int, str | None]]:
-    """Status, attempts and error of each, the newest first."""
+    """Return status, attempts and error of each delivery, newest first."""
     found, _ = await WebhookStore(records).deliveries(webhook.project_id, webhook.id, 10_000, 0)
     return [(one.status, one.attempts, one.error) for one in found]
 

@@ -1,6 +1,6 @@
 """Entries of the activity log: who changed what, and which fields differ.
 
-source: flags.md section 14
+Source: flags.md, section 14.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,13 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """type: the scope of the entry"""
+    """One field of an item that differs after a change.
+
+    Attributes:
+        type: The scope of the entry.
+        before: None for a field that was absent.
+        after: None for a field that is absent now.
+    """
 
     type: str
     action: Action
@@ -48,10 +54,11 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """Job that made an automatic change.
+    """The job that made an automatic change.
 
-    job_id:  unique among the jobs of its type
-    payload: the scheduled operation, or the measurement
+    Attributes:
+        job_id: Unique among the jobs of its type.
+        payload: The scheduled operation, or the measurement that led to a rollback.
     """
 
     job_type: JobType
@@ -61,10 +68,11 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Project and user of a change; of a request `ManagementRequest.author`.
+    """The project and the user of a change. In a request it is `ManagementRequest.author`.
 
-    user_id: None for the server itself, and for the operator at the command line
-    trigger: of an automatic change; None for a change by a user
+    Attributes:
+        user_id: None for the server itself, and for an operator at the command line.
+        trigger: The cause of an automatic change; None for a change by a user.
     """
 
     project_id: int
@@ -76,12 +84,15 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityRecord:
-    """scope:    kind of the item
-    item_id:  as text
-    activity: `created`, `updated`, `deleted`, `imported` or another word
-    name:     of the item after the change
-    changes:  None without a former state, as at a creation
-    short_id: of an insight
+    """An entry of the activity log that is to be written.
+
+    Attributes:
+        scope: The kind of the item.
+        item_id: The id as text.
+        activity: `created`, `updated`, `deleted`, `imported` or another word.
+        name: The name of the item after the change.
+        changes: None if there is no former state to compare with, for example at a creation.
+        short_id: Only for an insight.
     """
 
     author: Author
@@ -95,7 +106,11 @@ class ActivityRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """Item before or after a change. fields: in the order of the changes"""
+    """An item before or after a change.
+
+    Attributes:
+        fields: In the order in which the changes are listed.
+    """
 
     item_id: str
     name: str
@@ -104,13 +119,14 @@ class ItemState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrganizationChange:
-    """Change of an item that belongs to an organization, not to one project.
+    """A change of an item that belongs to an organization, not to one project.
 
-    before:   None for a new item
-    after:    None for a deleted one; one of the two is given
-    user_id:  as of `Author`
-    activity: what happened, where nothing was created, changed or deleted; the fields of `after`
-              are then its circumstances
+    Attributes:
+        before: None for a new item.
+        after: None for a deleted item. At least one of `before` and `after` is given.
+        user_id: None for the server itself, and for an operator at the command line.
+        activity: What happened, if nothing was created, changed or deleted. The fields of `after`
+            then describe the circumstances.
     """
 
     organization_id: UUID
@@ -133,9 +149,12 @@ class OrganizationChange:
 def changes(
     scope: str, before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
 ) -> list[Change]:
-    """The fields that differ as JSON, in the order of `fields`; an absent field is null.
+    """Return the fields that differ as JSON, in the order of `fields`.
 
-    scope: as in `ActivityRecord`, for example "FeatureFlag"
+    An absent field counts as null.
+
+    Args:
+        scope: For example "FeatureFlag", as in `ActivityRecord`.
     """
     return [
         Change(
@@ -157,7 +176,7 @@ def _action(before: object, after: object) -> Action:
 
 
 def _differ(before: object, after: object) -> bool:
-    """Compared as JSON: in Python True equals 1."""
+    """Compare as JSON, because in Python True equals 1."""
     return _encode(before) != _encode(after)
 
 
@@ -168,7 +187,12 @@ def item_record(
     after: ItemState | None,
     short_id: str | None = None,
 ) -> ActivityRecord:
-    """Created, deleted, or updated in the fields that differ, by which of the two are given."""
+    """Build the entry of an item that was created, updated or deleted.
+
+    Args:
+        before: None for a new item.
+        after: None for a deleted item.
+    """
     item, differing = after or before, None
     assert item is not None
     activity = "created" if before is None else "deleted"
@@ -187,7 +211,11 @@ def item_record(
 
 
 def organization_record(author: Author, change: OrganizationChange) -> ActivityRecord:
-    """The entry of one of its projects. author: of the change, in this project"""
+    """Build the entry for one project of the organization.
+
+    Args:
+        author: The author of the change, with the id of this project.
+    """
     if change.activity is None or change.after is None:
         return item_record(author, change.scope, change.before, change.after)
     fields = change.after.fields

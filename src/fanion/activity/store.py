@@ -21,9 +21,9 @@ from fanion.db.engine import Records
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import projects, users
 
-NAME_CHARS_MAX = 400  # of the item that changed; longer names are cut
+NAME_CHARS_MAX = 400  # longer names of items are cut
 
-# The scope of what happens at the account of a user, such as a sign-in.
+# The scope of entries about the account of a user, such as a sign-in.
 ACCOUNTS: Scope = "User"
 
 _entry = activity_log.c
@@ -31,7 +31,12 @@ _entry = activity_log.c
 
 @dataclass(frozen=True, slots=True)
 class StoredActivity:
-    """first_name and email: of the user, None when there is none"""
+    """An entry of the activity log, as it was stored.
+
+    Attributes:
+        first_name: The user's; None if there is no user.
+        email: The user's; None if there is no user.
+    """
 
     scope: str
     item_id: str
@@ -46,9 +51,10 @@ class StoredActivity:
 
 
 def record(connection: Connection, entry: ActivityRecord) -> bool:
-    """Write an entry in the transaction of its change; whether it was written.
+    """Write an entry in the transaction of its change, unless it is an update without changes.
 
-    An update without changes is not written.
+    Returns:
+        Whether the entry was written.
     """
     if entry.activity == "updated" and not entry.changes:
         return False
@@ -75,8 +81,10 @@ def record(connection: Connection, entry: ActivityRecord) -> bool:
 
 
 def record_in_organization(connection: Connection, change: OrganizationChange) -> None:
-    """Write the entry of a change into each project of the organization, the oldest first, in the
-    transaction of the change."""
+    """Write the entry of a change into each project of the organization, oldest project first.
+
+    The entries are written in the transaction of the change.
+    """
     mine = select(projects.c.id).where(projects.c.organization_id == change.organization_id)
     for project_id in list(connection.scalars(mine.order_by(projects.c.id))):
         author = Author(
@@ -97,11 +105,13 @@ async def page(
     item_id: str | None = None,
     only_account: UUID | None = None,
 ) -> tuple[list[StoredActivity], int]:
-    """Return the newest entries first, with the total number.
+    """Return one page of the entries, newest first, and the number of all that match.
 
     Args:
-        scope, item_id: None for any.
-        only_account: The user whose account's entries are shown, such as sign-ins; None for all.
+        scope: None for any.
+        item_id: None for any.
+        only_account: The user whose account's entries are included, such as sign-ins. None includes
+            the entries of all accounts.
     """
     wanted = _wanted(project_id, scope, item_id)
     if only_account is not None:

@@ -1,8 +1,9 @@
 """Alerts for events of definitions with `post_to_chat`, counted as the events are stored.
 
-The first event is announced at once, and those that follow within ANNOUNCE_EVERY together at its
-end, with their number: at most one message a minute for each definition. Each server that ingests
-counts in rows of its own, so that batches do not wait for each other.
+The first event is announced at once. Those that follow within ANNOUNCE_EVERY are announced
+together at its end, with their number, so there is at most one message a minute for each
+definition. Each server that ingests counts in rows of its own, so that batches do not wait for
+each other.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,7 +33,7 @@ from fanion.webhooks.model import captured_body
 from fanion.webhooks.outbox_store import enqueue, subscribed_projects
 
 ANNOUNCE_EVERY = timedelta(minutes=1)
-ANNOUNCED_MAX = 100  # definitions in one transaction; the next transaction follows at once
+ANNOUNCED_MAX = 100  # definitions per transaction; the next transaction follows at once
 
 _announced, _definition = event_announcements.c, event_definitions.c
 _counted = event_announcement_counts.c
@@ -48,9 +49,11 @@ def count_captured(
 ) -> None:
     """Count alerts in the transaction that creates or refreshes the definitions.
 
-    project_ids: of the events that are stored
-    count:       number of events by project id and name; called only if a webhook subscribes
-    slot:        a partition that this server alone holds
+    Args:
+        project_ids: The projects of the events that are stored.
+        count: Returns the number of events by project id and name. It is called only if a webhook
+            subscribes to them.
+        slot: A partition that only this server holds.
     """
     subscribed = subscribed_projects(connection, project_ids, "event.captured")
     if not subscribed:
@@ -59,7 +62,7 @@ def count_captured(
     definitions = connection.execute(
         select(_definition.id, _definition.project_id, _definition.name)
         .where(_definition.project_id.in_(subscribed), _definition.post_to_chat.is_(True))
-        # In the order in which they are announced, so that the two do not deadlock.
+        # Counting and announcing lock definitions in the same order, so that they do not deadlock.
         .order_by(_definition.id)
     )
     for definition_id, project_id, name in definitions.all():
@@ -82,9 +85,13 @@ def _add(
 
 
 async def announce_due(records: Records, now: datetime) -> bool:
-    """Enqueue the alerts that are due; whether there may be more."""
+    """Enqueue the alerts that are due.
+
+    Returns:
+        Whether there may be more of them.
+    """
     if not await records.fetch(_due(now).limit(1)):
-        return False  # without a write transaction, of which there is one at a time
+        return False  # and open no write transaction: only one runs at a time
     async with records.write() as connection:
         return await connection.run_sync(_announce_due, now)
 
@@ -108,8 +115,7 @@ def _announce_due(connection: Connection, now: datetime) -> bool:
 
 
 def _due(now: datetime) -> CompoundSelect[Any]:
-    """Ids of the definitions whose last message is a minute old or older, or that have events and
-    none."""
+    """Select the definitions whose announcement is due, and those with events but none yet."""
     is_old = select(_announced.definition_id).where(_announced.due_at <= now)
     is_new = select(_counted.definition_id).where(
         ~exists().where(_announced.definition_id == _counted.definition_id)
@@ -120,8 +126,10 @@ def _due(now: datetime) -> CompoundSelect[Any]:
 def _claim(
     connection: Connection, due: Sequence[Row[Any]], now: datetime
 ) -> dict[UUID, list[Row[Any]]]:
-    """Those of which no other server writes the message just now, each with its row: servers of
-    version 0.7 count there."""
+    """Lock the due announcements that no other server is writing, and return their rows.
+
+    Servers of version 0.7 count events in these rows.
+    """
     if not due:
         return {}
     new = {"count": 0, "since": now, "until": now, "due_at": now}
@@ -144,7 +152,7 @@ def _claim(
 
 
 def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Sequence[Row[Any]]:
-    """Delete what was counted until now, and return it."""
+    """Delete and return what has been counted until now."""
     statement: Select[Any] = (
         select(
             _counted.definition_id,
@@ -158,7 +166,7 @@ def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Seque
         .with_for_update()
     )
     rows = connection.execute(statement).all()
-    if rows:  # and none of a slot that was added meanwhile
+    if rows:  # delete by key, so that a slot added meanwhile is kept
         keys = [(row.definition_id, row.slot) for row in rows]
         connection.execute(delete(event_announcement_counts).where(_KEY.in_(keys)))
     return rows
@@ -167,7 +175,10 @@ def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Seque
 def _announce(
     connection: Connection, definition: Row[Any], counted: Sequence[Row[Any]], now: datetime
 ) -> None:
-    """counted: what there is to announce; without any the next event is announced at once"""
+    """Enqueue one message for all counted events.
+
+    If there are none, the definition's next event will be announced at once.
+    """
     one = _announced.definition_id == definition.id
     if not counted:
         connection.execute(delete(event_announcements).where(one))

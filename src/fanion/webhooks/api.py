@@ -1,4 +1,4 @@
-"""Webhooks of a project over HTTP."""
+"""The webhooks of a project over HTTP."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,13 +84,21 @@ class DeliveryBody(Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """allow_private: whether they may be sent to other addresses than public ones"""
+    """The validation of webhooks and their store.
+
+    Attributes:
+        allow_private: Whether webhooks may be sent to addresses that are not public.
+    """
 
     store: WebhookStore
     allow_private: bool
 
     def values(self, data: NewWebhook | WebhookChanges) -> dict[str, Any]:
-        """The columns that are given. raises: Invalid"""
+        """Return the given columns.
+
+        Raises:
+            Invalid: The URL cannot be used, or `events` is empty.
+        """
         given = given_fields(data)
         if "url" in given:
             self._check(given["url"])
@@ -101,7 +109,10 @@ class Webhooks:
         return given
 
     def _check(self, url: str) -> None:
-        """What a name stands for is looked at whenever something is sent."""
+        """Raise Invalid for a URL that cannot be used.
+
+        A host name is not resolved here: its addresses are checked whenever something is sent.
+        """
         try:
             target = read_target(url)
         except ValueError as error:
@@ -112,8 +123,11 @@ class Webhooks:
 
 
 class WebhooksApi(Controller):
-    """For administrators: a webhook carries what happens in a project elsewhere, and its URL may
-    be a secret of the receiver."""
+    """Webhook endpoints, which require administrators.
+
+    A webhook sends what happens in a project elsewhere, and its URL may be a secret of the
+    receiver.
+    """
 
     path = "/api/projects/{project_id:str}/webhooks"
     tags = ("Webhooks",)
@@ -123,7 +137,7 @@ class WebhooksApi(Controller):
     async def webhooks(
         self, request: ManagementRequest, webhooks: NamedDependency[Webhooks]
     ) -> Paged[WebhookBody]:
-        """The oldest first."""
+        """Return the webhooks of the project, oldest first."""
         _require_administrator(request)
         page = request.page
         found, count = await webhooks.store.page(request.project.id, page.limit, page.offset)
@@ -137,11 +151,11 @@ class WebhooksApi(Controller):
         data: RequestBody[NewWebhook],
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
-        """All event types are sent unless `events` selects some. `secret` is not shown again.
+        """Create a webhook for all event types, unless `events` selects some.
 
-        Requests are signed as Standard Webhooks says: `webhook-signature` is `v1,` and the
-        base64 of the HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`, whose key is
-        the base64 after `whsec_`.
+        `secret` is not shown again. Requests are signed as Standard Webhooks says:
+        `webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 over
+        `{webhook-id}.{webhook-timestamp}.{body}`, whose key is the base64 after `whsec_`.
         """
         _require_administrator(request)
         values = {"events": list(EVENT_TYPES), **webhooks.values(data)}
@@ -168,7 +182,7 @@ class WebhooksApi(Controller):
         data: RequestBody[WebhookChanges],
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
-        """With `active: false`, pending deliveries are dropped."""
+        """Update the given fields. With `active: false`, pending deliveries are dropped."""
         _require_administrator(request)
         values, author = webhooks.values(data), request.author
         changed = await webhooks.store.change(author, webhook_id, values)
@@ -186,8 +200,11 @@ class WebhooksApi(Controller):
         data: RequestBody[SecretRotation],
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
-        """`secret` is not shown again. For a day, or for `former_valid_s`, `webhook-signature`
-        has a signature for each secret, separated by a space."""
+        """Replace the secret. The new `secret` is not shown again.
+
+        For a day, or for `former_valid_s`, `webhook-signature` has a signature for each secret,
+        separated by a space.
+        """
         _require_administrator(request)
         author, valid_s = request.author, data.former_valid_s
         changed, secret = await webhooks.store.rotate_secret(author, webhook_id, valid_s)
@@ -200,7 +217,7 @@ class WebhooksApi(Controller):
         webhook_id: FromPath[ObjectId],
         webhooks: NamedDependency[Webhooks],
     ) -> None:
-        """With its deliveries; pending ones are not sent."""
+        """Delete the webhook with its deliveries. Pending deliveries are not sent."""
         _require_administrator(request)
         await webhooks.store.remove(request.author, webhook_id)
 
@@ -211,7 +228,7 @@ class WebhooksApi(Controller):
         webhook_id: FromPath[ObjectId],
         webhooks: NamedDependency[Webhooks],
     ) -> Paged[DeliveryBody]:
-        """Newest first; of completed deliveries the last 200."""
+        """Return the deliveries, newest first. Of finished deliveries, the last 200 are kept."""
         _require_administrator(request)
         page, project_id = request.page, request.project.id
         found, count = await webhooks.store.deliveries(

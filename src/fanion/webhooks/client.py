@@ -2,7 +2,7 @@
 
 The request goes to a checked address, with the name in `Host` and SNI, so that a later DNS
 response has no effect (DNS rebinding). It is made on the transport, below cookies, redirects, and
-proxies and passwords of the environment. Connections are not reused, as two names may share an
+proxies and passwords from the environment. Connections are not reused, as two names may share an
 address.
 """
 
@@ -18,8 +18,8 @@ from fanion import __version__
 from fanion.webhooks.destination import WebhookTarget, read_target, refusal
 from fanion.webhooks.model import DeliveryOutcome
 
-TIMEOUT_S = 10.0  # of the whole attempt
-ADDRESSES_MAX = 4  # of one name that are tried
+TIMEOUT_S = 10.0  # for the whole attempt
+ADDRESSES_MAX = 4  # more addresses of a name are not tried
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
@@ -29,9 +29,12 @@ class Refused(Exception):
 
 
 class Sender:
-    """allow_private: whether webhooks may be sent to addresses that are not public
-    trusted:       trusted certificates; None for those of SSL_CERT_FILE or SSL_CERT_DIR, else of
-                   the system
+    """A client that makes delivery attempts and describes their outcome.
+
+    Args:
+        allow_private: Whether webhooks may be sent to addresses that are not public.
+        trusted: The trusted certificates; None for those of SSL_CERT_FILE or SSL_CERT_DIR, or
+            else the system's.
     """
 
     def __init__(
@@ -49,7 +52,10 @@ class Sender:
         self._transport: httpx.AsyncHTTPTransport | None = None
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryOutcome:
-        """Never raises for what the receiver or the network does."""
+        """Post the body to the URL and return the outcome.
+
+        Nothing that the receiver or the network does raises an exception.
+        """
         try:
             async with asyncio.timeout(self._timeout_s):
                 target = read_target(url)
@@ -70,7 +76,12 @@ class Sender:
             await self._transport.aclose()
 
     async def _addresses(self, target: WebhookTarget) -> Sequence[str]:
-        """raises: Refused when one of them is forbidden, OSError when there is none"""
+        """Return the addresses to try, at most ADDRESSES_MAX.
+
+        Raises:
+            Refused: One of the addresses is forbidden.
+            OSError: The host has no address.
+        """
         found = await self._resolve(target.host, target.port)
         if not self._allow_private:
             for address in found:
@@ -87,7 +98,7 @@ class Sender:
         headers: Mapping[str, str],
         body: bytes,
     ) -> int:
-        """The status code, from the first address that can be connected to."""
+        """Return the status code from the first address that accepts a connection."""
         for address in addresses[:-1]:
             try:
                 return await self._post_to(address, target, headers, body)
@@ -98,7 +109,7 @@ class Sender:
     async def _post_to(
         self, address: str, target: WebhookTarget, headers: Mapping[str, str], body: bytes
     ) -> int:
-        """The status code; the body of the response is not read."""
+        """Return the status code, without reading the body of the response."""
         extensions: dict[str, object] = {"timeout": httpx.Timeout(self._timeout_s).as_dict()}
         if not target.is_address:
             extensions["sni_hostname"] = target.host.rstrip(".")
@@ -116,7 +127,7 @@ class Sender:
             extensions=extensions,
         )
         if self._transport is None:
-            # Reading the bundle of certificates takes 40 ms.
+            # In a thread, because reading the bundle of certificates takes 40 ms.
             self._transport = await asyncio.to_thread(_open_transport, self._trusted)
         response = await self._transport.handle_async_request(request)
         await response.aclose()
@@ -131,16 +142,22 @@ def _open_transport(trusted: SSLContext | None) -> httpx.AsyncHTTPTransport:
     )
 
 
-# DNS look-ups under way, also those whose delivery has timed out.
+# Concurrent DNS look-ups, including those whose delivery has timed out.
 LOOKUPS_MAX = 64
 
 
 class Resolver:
+    """A DNS client with a limit on concurrent look-ups."""
+
     def __init__(self) -> None:
         self._running = 0
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        """Distinct addresses, in the order in which to try them. raises: OSError"""
+        """Return the distinct addresses, in the order in which to try them.
+
+        Raises:
+            OSError: The look-up failed, or LOOKUPS_MAX others are running.
+        """
         if self._running >= LOOKUPS_MAX:
             raise OSError("too many names are being looked up")
         loop = asyncio.get_running_loop()
@@ -161,7 +178,7 @@ class Resolver:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(settle, answer)
 
-        # A daemon, so that a look-up that hangs does not delay the shutdown.
+        # A daemon thread, so that a look-up that hangs does not delay the shutdown.
         threading.Thread(target=look_up, name="webhook-lookup", daemon=True).start()
         return await found
 

@@ -1,4 +1,4 @@
-"""URL of a webhook: parsed for a request, and addresses to which no webhook is sent."""
+"""The URL of a webhook, parsed for a request, and the addresses to which no webhook is sent."""
 
 import re
 from dataclasses import dataclass
@@ -14,9 +14,12 @@ _NAME_CHARS_MAX = 253
 
 @dataclass(frozen=True, slots=True)
 class WebhookTarget:
-    """host: a name in ASCII, or an address; path: with the query
+    """The parts of a webhook's URL that a request needs.
 
-    host_header: host and port, as they stand in the URL
+    Attributes:
+        host: A name in ASCII, or an address.
+        path: The path with the query.
+        host_header: Host and port as written in the URL.
     """
 
     scheme: str
@@ -27,13 +30,17 @@ class WebhookTarget:
     is_address: bool
 
     def url_at(self, address: str) -> str:
-        """The same URL with one of the addresses of its host."""
+        """Return the URL with the host replaced by one of its addresses."""
         literal = f"[{address}]" if ":" in address else address
         return f"{self.scheme}://{literal}:{self.port}{self.path}"
 
 
 def read_target(url: str) -> WebhookTarget:
-    """raises: ValueError, with a readable reason"""
+    """Parse the URL of a webhook.
+
+    Raises:
+        ValueError: The URL cannot be used; the message is readable for users.
+    """
     if len(url) > URL_CHARS_MAX:
         raise ValueError(f"Ensure this field has no more than {URL_CHARS_MAX} characters.")
     try:
@@ -69,15 +76,16 @@ def _is_address(host: str) -> bool:
 
 Address = IPv4Address | IPv6Address
 
-# Translates to the IPv4 address in its last four bytes. source: RFC 6052
+# An address of this network stands for the IPv4 address in its last four bytes (RFC 6052).
 _NAT64 = IPv6Network("64:ff9b::/96")
 _EMBEDDED = 0xFFFFFFFF
 
 
 def refusal(text: str) -> str | None:
-    """Kind of a forbidden address, for messages; None for a public one.
+    """Return the kind of a forbidden address, for messages, or None for a public one.
 
-    text: an address, IPv6 perhaps with its zone
+    Args:
+        text: An address; an IPv6 address may have a zone.
     """
     address = _reached(ip_address(text.partition("%")[0]))
     for kind, applies in (
@@ -98,7 +106,7 @@ def _is_special(address: Address) -> bool:
 
 
 def _reached(address: Address) -> Address:
-    """The IPv4 address that is embedded in an IPv6 one, else the address itself."""
+    """Return the IPv4 address embedded in an IPv6 one, or else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

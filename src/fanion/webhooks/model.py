@@ -46,7 +46,11 @@ class FormerSecret:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """former_until: expiry times of the former secrets, expired ones included"""
+    """A receiver of the events of one project.
+
+    Attributes:
+        former_until: Expiry times of the former secrets, expired ones included.
+    """
 
     id: int
     project_id: int
@@ -61,7 +65,12 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """due_at: of the next attempt, None when there is none; error: of the last attempt"""
+    """One event for one webhook, and the state of its attempts.
+
+    Attributes:
+        error: The error of the last attempt.
+        due_at: The time of the next attempt; None if there is none.
+    """
 
     id: UUID
     event: str
@@ -76,10 +85,12 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOutcome:
-    """Outcome of an attempt. response_code: None when there was no response
+    """The outcome of one attempt.
 
-    error: None on success; a readable reason otherwise
-    is_final: another attempt cannot succeed
+    Attributes:
+        response_code: None if there was no response.
+        error: A readable reason; None on success.
+        is_final: Whether another attempt cannot succeed.
     """
 
     response_code: int | None = None
@@ -88,7 +99,11 @@ class DeliveryOutcome:
 
 
 def read_former(stored: Sequence[Mapping[str, str]] | None) -> list[FormerSecret]:
-    """stored: as `write_former` encodes it; None without former secrets"""
+    """Parse stored former secrets.
+
+    Args:
+        stored: As encoded by `write_former`; None if there are none.
+    """
     return [
         FormerSecret(one["secret"], datetime.fromisoformat(one["valid_until"]))
         for one in stored or ()
@@ -100,13 +115,17 @@ def write_former(former: Sequence[FormerSecret]) -> list[dict[str, str]]:
 
 
 def wait_after(attempts: int, outcome: DeliveryOutcome) -> timedelta | None:
-    """Delay before the next attempt; None when there is none. attempts: made so far"""
+    """Return the delay before the next attempt, or None if there is no next attempt.
+
+    Args:
+        attempts: The number of attempts made so far.
+    """
     if outcome.is_final or attempts > len(WAITS_S):
         return None
     return timedelta(seconds=WAITS_S[attempts - 1])
 
 
-# A larger body leaves out the changes: the receiver can request them.
+# The changes are left out of a larger body: the receiver can request them.
 BODY_BYTES_MAX = 64 * 1024
 
 _OBJECTS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
@@ -114,7 +133,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def type_of(entry: ActivityRecord) -> EventType | None:
-    """Event type of a change; None for a change without one."""
+    """Return the event type of a change, or None for a change that no webhook reports."""
     name_of_scope = _OBJECTS.get(entry.scope)
     if name_of_scope is None:
         return None
@@ -133,7 +152,11 @@ def _verb(entry: ActivityRecord) -> str:
 
 
 def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] | None) -> bytes:
-    """user: first name and e-mail of the author; None for a change by the server"""
+    """Build the body of an event about a change.
+
+    Args:
+        user: First name and e-mail address of the author; None for a change by the server.
+    """
     author = entry.author
     data: dict[str, Any] = {
         "project_id": author.project_id,
@@ -153,7 +176,12 @@ def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] 
 def captured_body(
     project_id: int, definition_id: UUID, name: str, count: int, span: tuple[datetime, datetime]
 ) -> bytes:
-    """count: number of stored events of the definition; span: times of the first and the last"""
+    """Build the body of an `event.captured` message.
+
+    Args:
+        count: The number of stored events of the definition.
+        span: The times of the first and the last of these events.
+    """
     since, until = span
     data = {
         "project_id": project_id,
@@ -166,7 +194,11 @@ def captured_body(
 
 
 def alert_body(alert: Mapping[str, Any], now: datetime) -> bytes:
-    """alert: what is told of it, with its state and the number"""
+    """Build the body of an `insight.alert` message.
+
+    Args:
+        alert: The data of the message, with the alert's state and the number it measured.
+    """
     return _body("insight.alert", now, alert)
 
 
@@ -179,16 +211,23 @@ SECRET_BYTES = 32
 
 
 def secret_text(random: bytes) -> str:
-    """random: SECRET_BYTES random bytes"""
+    """Encode a new secret with its prefix.
+
+    Args:
+        random: SECRET_BYTES random bytes.
+    """
     return SECRET_PREFIX + b64encode(random).decode()
 
 
 def signed_headers(
     secrets: Sequence[str], message_id: str, now: datetime, body: bytes
 ) -> dict[str, str]:
-    """All attempts of a message have the same id; the time is that of the attempt.
+    """Return the headers that identify and sign an attempt to send a message.
 
-    secrets: valid ones, the current one first
+    All attempts for a message have the same id, each with its own time.
+
+    Args:
+        secrets: The valid secrets, the current one first.
     """
     timestamp = str(int(now.timestamp()))
     signatures = [_signature(secret, message_id, timestamp, body) for secret in secrets]
@@ -200,7 +239,10 @@ def signed_headers(
 
 
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """As a receiver verifies it, which also checks that the time is recent."""
+    """Return whether one of the signatures in the headers is valid for `secret`.
+
+    A receiver verifies a message like this, and also checks that the time is recent.
+    """
     expected = _signature(secret, headers["webhook-id"], headers["webhook-timestamp"], body)
     given = headers["webhook-signature"].split(" ")
     return any(hmac.compare_digest(expected, one) for one in given)

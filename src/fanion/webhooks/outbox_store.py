@@ -1,4 +1,4 @@
-"""Transactional outbox of webhooks: deliveries are written in the transaction of the change."""
+"""The transactional outbox of webhooks: deliveries are written in the transaction of the change."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from fanion.db.schema.tables import users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.webhooks.model import EventType, change_body, type_of
 
-# Deliveries of one webhook. Beyond that many, further ones are stored as failed.
+# Pending deliveries of one webhook. Once it has that many, further ones are stored as failed.
 PENDING_MAX = 1_000
 _OVERFLOW = f"Not sent: {PENDING_MAX} deliveries were waiting."
 
@@ -21,7 +21,7 @@ _hook, _delivery = webhooks.c, webhook_deliveries.c
 
 
 def record_and_enqueue(connection: Connection, entry: ActivityRecord) -> None:
-    """Write an entry of the activity log, and the deliveries of webhooks that subscribe to it."""
+    """Write an entry of the activity log, and its deliveries for the webhooks that subscribe."""
     if not record(connection, entry):
         return
     author = entry.author
@@ -40,7 +40,11 @@ def enqueue(
     body: Callable[[], bytes],
     now: datetime,
 ) -> None:
-    """Write the deliveries of an event. body: called only if a webhook subscribes to it"""
+    """Write the deliveries of an event.
+
+    Args:
+        body: Called only if a webhook subscribes to the event.
+    """
     active = _active(connection, project_id)
     receivers = [webhook_id for webhook_id, events in active if kind in events]
     if receivers:
@@ -71,7 +75,7 @@ def _enqueue(
 def subscribed_projects(
     connection: Connection, project_ids: Collection[int], kind: EventType
 ) -> Collection[int]:
-    """Projects with an active webhook that subscribes to this type of event."""
+    """Return the projects with an active webhook that subscribes to this type of event."""
     if not project_ids:
         return set()
     rows = connection.execute(
@@ -83,8 +87,11 @@ def subscribed_projects(
 
 
 def _active(connection: Connection, project_id: int) -> Sequence[tuple[int, Collection[EventType]]]:
-    """Ids of the active webhooks with their event types. The rows are locked: a transaction that
-    changes or deletes a webhook waits for this one, and then sees the deliveries it wrote."""
+    """Return the ids of the active webhooks with their event types, and lock the webhooks.
+
+    A transaction that changes or deletes a webhook waits for this one, and then sees the deliveries
+    that it wrote.
+    """
     rows = connection.execute(
         select(_hook.id, _hook.events)
         .where(_hook.project_id == project_id, _hook.active.is_(True))
@@ -95,7 +102,6 @@ def _active(connection: Connection, project_id: int) -> Sequence[tuple[int, Coll
 
 
 def _pending_counts(connection: Connection, webhook_ids: Sequence[int]) -> Mapping[int, int]:
-    """Number of pending deliveries by webhook."""
     rows = connection.execute(
         select(_delivery.webhook_id, func.count().label("waiting"))
         .where(_delivery.webhook_id.in_(webhook_ids), _delivery.due_at.is_not(None))

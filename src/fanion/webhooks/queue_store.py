@@ -1,7 +1,7 @@
-"""Queue of due deliveries: claimed with a lease, finished, released.
+"""A queue of due deliveries, which are claimed with a lease, finished and released.
 
-A claim moves the due time to the end of the lease, when another server may claim the delivery;
-the number of the attempt identifies the holder.
+A claim moves the due time to the end of the lease, when another server may claim the delivery.
+The number of the attempt identifies the holder.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.webhooks.model import DeliveryOutcome, read_former, wait_after
 
 LEASE = timedelta(seconds=30)  # three times the timeout of an attempt
-PROJECT_SENDING_MAX = 8  # concurrent deliveries of one project, by a server
+PROJECT_SENDING_MAX = 8  # concurrent deliveries of one project and one server
 WEBHOOKS_READ_MAX = 1_000  # webhooks with a due delivery; a project has at most 20
-# Finished deliveries of one webhook that are stored; older ones are deleted.
+# Finished deliveries of one webhook that are kept; older ones are deleted.
 FINISHED_MAX = 200
 ERROR_CHARS_MAX = 500
 
@@ -29,7 +29,12 @@ _hook, _delivery = webhooks.c, webhook_deliveries.c
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """attempt: number, from 1; secrets: valid ones, the current one first"""
+    """A delivery that this server is to attempt.
+
+    Attributes:
+        attempt: The number of this attempt, from 1.
+        secrets: The valid secrets, the current one first.
+    """
 
     id: int
     project_id: int
@@ -43,7 +48,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesInFlight:
-    """Deliveries that a server is sending: webhook ids, and numbers by project."""
+    """The deliveries that a server is sending: webhook ids, and counts by project."""
 
     webhooks: Collection[int]
     projects: Mapping[int, int]
@@ -62,22 +67,28 @@ class DeliveryQueue:
     async def claim(
         self, now: datetime, sending: DeliveriesInFlight, limit: int
     ) -> Sequence[Claim]:
-        """One delivery of each webhook without a delivery in flight: `limit` at most, and no more
-        of a project than its limit."""
+        """Claim one due delivery of each webhook that has none in flight.
+
+        At most `limit` deliveries are claimed, and of each project no more than PROJECT_SENDING_MAX
+        less those in flight.
+        """
         rows: Sequence[Any] = await self.records.fetch(_first_due(now, sending))
         chosen = _chosen(rows, sending)[:limit]
         if not chosen:
-            return []  # without a write transaction, of which there is one at a time
+            return []  # and open no write transaction: only one runs at a time
         async with self.records.write() as connection:
             return await connection.run_sync(_claim, chosen, now)
 
     async def finish(self, claim: Claim, outcome: DeliveryOutcome, now: datetime) -> None:
-        """No effect when another server has claimed the delivery, or the webhook is deleted."""
+        """Store the outcome of an attempt.
+
+        Nothing happens if another server has claimed the delivery or the webhook is deleted.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_finish, claim, _result(claim, outcome, now))
 
     async def release(self, claim: Claim, now: datetime) -> None:
-        """Make it due at once, for another server."""
+        """Make the delivery due at once, for another server."""
         async with self.records.write() as connection:
             await connection.execute(
                 update(webhook_deliveries).where(_holds(claim)).values(due_at=now)
@@ -85,7 +96,7 @@ class DeliveryQueue:
 
 
 def _first_due(now: datetime, sending: DeliveriesInFlight) -> Select[Any]:
-    """The first due delivery of each webhook: a server sends one at a time to a receiver."""
+    """Select the first due delivery of each webhook: a server sends one at a time to a receiver."""
     return (
         select(func.min(_delivery.id).label("first"), _delivery.project_id)
         .where(
@@ -100,7 +111,7 @@ def _first_due(now: datetime, sending: DeliveriesInFlight) -> Select[Any]:
 
 
 def _chosen(rows: Sequence[Any], sending: DeliveriesInFlight) -> Sequence[int]:
-    """Ids of deliveries within the limit of each project, the longest due first."""
+    """Return ids of deliveries within the limit of each project, longest due first."""
     chosen, taken = [], Counter[int]()
     for row in rows:
         if taken[row.project_id] < sending.room(row.project_id):
@@ -155,7 +166,7 @@ def _result(claim: Claim, outcome: DeliveryOutcome, now: datetime) -> Mapping[st
 
 
 def _finish(connection: Connection, claim: Claim, values: Mapping[str, Any]) -> None:
-    # Locks the webhook, so that a transaction that deletes it waits for this one.
+    # Lock the webhook, so that a transaction that deletes it waits for this one.
     connection.execute(
         select(_hook.id).where(_hook.id == claim.webhook_id).with_for_update(read=True)
     )

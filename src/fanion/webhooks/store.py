@@ -39,9 +39,9 @@ from fanion.webhooks.model import (
     write_former,
 )
 
-WEBHOOKS_MAX = 20  # of a project
+WEBHOOKS_MAX = 20  # per project
 _INACTIVE = "Not sent: the webhook was deactivated."
-# Of `url` only the host is logged: the path may contain a secret of the receiver.
+# Only scheme and host of `url` are logged: its path may contain a secret of the receiver.
 _LOGGED_FIELDS = ("url", "events", "active")
 
 _hook, _delivery = webhooks.c, webhook_deliveries.c
@@ -63,7 +63,7 @@ class WebhookStore:
     records: Records
 
     async def page(self, project_id: int, limit: int, offset: int) -> tuple[Sequence[Webhook], int]:
-        """The oldest first, with the total number."""
+        """Return one page of a project's webhooks, oldest first, and the number of all."""
         theirs = _hook.project_id == project_id
         count = select(func.count()).select_from(webhooks).where(theirs)
         rows = _rows().where(theirs).order_by(_hook.id).limit(limit).offset(offset)
@@ -72,15 +72,21 @@ class WebhookStore:
             return [_read(row) for row in await connection.execute(rows)], total
 
     async def get(self, project_id: int, webhook_id: int) -> Webhook:
-        """raises: NotFound"""
+        """Return a webhook of the project, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get, project_id, webhook_id)
 
     async def create(self, author: Author, values: Mapping[str, Any]) -> tuple[Webhook, str]:
-        """The webhook, and its secret, which cannot be read later.
+        """Create a webhook with a new secret, which cannot be read later.
 
-        values: by column, without project, secret and times
-        raises: Invalid when the project has WEBHOOKS_MAX
+        Args:
+            values: By column, without project, secret and times.
+
+        Returns:
+            The webhook and its secret.
+
+        Raises:
+            Invalid: The project has WEBHOOKS_MAX webhooks.
         """
         secret = secret_text(secrets.token_bytes(SECRET_BYTES))
         async with self.records.write() as connection:
@@ -88,18 +94,28 @@ class WebhookStore:
         return made, secret
 
     async def change(self, author: Author, webhook_id: int, values: Mapping[str, Any]) -> Webhook:
-        """values: the columns to set. raises: NotFound"""
+        """Set the given columns. Raise NotFound if there is no such webhook.
+
+        Pending deliveries fail if `active` is set to False.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_change, author, webhook_id, values)
 
     async def rotate_secret(
         self, author: Author, webhook_id: int, former_valid_s: int
     ) -> tuple[Webhook, str]:
-        """The webhook, and its new secret, which cannot be read later.
+        """Replace the secret by a new one, which cannot be read later.
 
-        former_valid_s: how long the current one signs as well; with 0 it and all former ones
-                        expire at once
-        raises:         NotFound; Invalid when FORMER_KEYS_MAX former ones are still valid
+        Args:
+            former_valid_s: How long the current secret signs as well. With 0, it and all former
+                secrets expire at once.
+
+        Returns:
+            The webhook and its new secret.
+
+        Raises:
+            NotFound: There is no such webhook.
+            Invalid: FORMER_KEYS_MAX former secrets are still valid.
         """
         secret = secret_text(secrets.token_bytes(SECRET_BYTES))
         async with self.records.write() as connection:
@@ -107,14 +123,18 @@ class WebhookStore:
         return rotated, secret
 
     async def remove(self, author: Author, webhook_id: int) -> None:
-        """With its deliveries. raises: NotFound"""
+        """Delete a webhook with its deliveries, or raise NotFound."""
         async with self.records.write() as connection:
             await connection.run_sync(_remove, author, webhook_id)
 
     async def deliveries(
         self, project_id: int, webhook_id: int, limit: int, offset: int
     ) -> tuple[Sequence[Delivery], int]:
-        """The newest first, with the number of all of them. raises: NotFound"""
+        """Return one page of a webhook's deliveries, newest first, and the number of all.
+
+        Raises:
+            NotFound: There is no such webhook.
+        """
         theirs = _delivery.webhook_id == webhook_id
         count = select(func.count()).select_from(webhook_deliveries).where(theirs)
         rows = select(*_DELIVERY).where(theirs).order_by(_delivery.id.desc())
@@ -145,7 +165,7 @@ def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -
 
 
 def _lock_project(connection: Connection, project_id: int) -> None:
-    """Serialises creations, so that the limit holds."""
+    """Let concurrent creations wait for each other, so that the limit holds."""
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
 
 
@@ -243,7 +263,11 @@ def _one(project_id: int, webhook_id: int) -> ColumnElement[bool]:
 
 
 def _locked(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
-    """The webhook, locked: waits for transactions that write its deliveries. raises: NotFound"""
+    """Return the webhook, locked, after transactions that write its deliveries have ended.
+
+    Raises:
+        NotFound: There is no such webhook.
+    """
     one = _one(project_id, webhook_id)
     connection.execute(select(_hook.id).where(one).with_for_update())
     return _get(connection, project_id, webhook_id)

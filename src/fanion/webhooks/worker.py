@@ -1,7 +1,7 @@
 """Background worker that sends the due deliveries of webhooks.
 
 Each server sends to many receivers concurrently, but one delivery of a webhook and a few of a
-project at a time: a slow receiver delays its own deliveries only.
+project at a time, so a slow receiver delays only its own deliveries.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from fanion.webhooks.client import Sender
 from fanion.webhooks.model import DeliveryOutcome, signed_headers
 from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, DeliveryQueue
 
-POLL_S = 1.0  # two reads through indexes
-SENDING_MAX = 64  # concurrent, by a server
+POLL_S = 1.0  # a poll costs two reads through indexes
+SENDING_MAX = 64  # concurrent deliveries of one server
 _INTERNAL = "The attempt failed because of an error of this server."
 
 
@@ -43,7 +43,7 @@ class Deliverer:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def run(self) -> Never:
-        """Until cancelled; deliveries in flight are then released for other servers."""
+        """Send due deliveries until cancelled, then release those in flight for other servers."""
         try:
             await run_loop(
                 self._start_due, POLL_S, "webhooks_wait", (RecordsUnavailable,), wake=self._freed
@@ -55,9 +55,13 @@ class Deliverer:
         await self.begin()
 
     async def work_once(self) -> bool:
-        """Send all due deliveries and wait for their ends; whether there were any.
+        """Send all due deliveries and wait until they end.
 
-        raises: RecordsUnavailable
+        Returns:
+            Whether there were any.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
         """
         begun = await self.begin()
         while self._sending:
@@ -65,9 +69,13 @@ class Deliverer:
         return begun > 0
 
     async def begin(self) -> int:
-        """Start as many due deliveries as the limits allow; returns their number.
+        """Start as many due deliveries as the limits allow.
 
-        raises: RecordsUnavailable
+        Returns:
+            The number of deliveries that were started.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
         """
         while await announce_due(self._records, self._now()):
             pass
@@ -91,7 +99,7 @@ class Deliverer:
         try:
             await self._queue.finish(claim, outcome, self._now())
         except RecordsUnavailable as error:
-            # After its lease has expired it is sent again, with the same id.
+            # The delivery is sent again, with the same id, after its lease has expired.
             self._log.warning("webhook_outcome_not_written", reason=str(error))
 
     async def _sent(self, claim: Claim) -> DeliveryOutcome:
