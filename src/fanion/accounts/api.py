@@ -1,6 +1,6 @@
 """Signing in and out, over HTTP.
 
-source: PostHog's `/api/login` and `/logout`
+Source: PostHog's `/api/login` and `/logout`.
 """
 
 import secrets
@@ -21,16 +21,16 @@ from fanion.errors import SecondFactorRequired
 from fanion.projects.model import EMAIL_CHARS_MAX
 from fanion.projects.request_api import ManagementRequest
 
-# Of requests that anyone can send.
+# The largest body of requests that anyone can send.
 SIGN_IN_BYTES_MAX = 16 * 1024
-# Of a handler that needs neither key nor session, and takes a small body.
+# Options of a handler that needs neither key nor session, and takes a small body.
 OPEN: dict[str, Any] = {"public": True, "body_bytes_max": SIGN_IN_BYTES_MAX, "security": [{}]}
-# Of a handler that needs a session, and changes the caller's own account alone: a personal key is
-# refused, a viewer is not.
+# Options of a handler that needs a session and changes only the caller's own account: it refuses
+# personal keys and admits viewers.
 OF_SESSION: dict[str, Any] = {"session": True, "own": True, "security": [{"session": []}]}
-# Of a handler that those may use who have to set up a second factor first.
+# Options of a handler for callers who must still set up a required second factor.
 WITHOUT_SECOND_FACTOR: dict[str, Any] = {"without_second_factor": True}
-# Of a browser whose sign-in waits for a code.
+# The cookie of a browser whose sign-in waits for a code.
 PENDING = ShortCookie("second-factor", int(PENDING_LASTS.total_seconds()))
 
 
@@ -61,9 +61,12 @@ class LoginApi(Controller):
         data: RequestBody[Credentials],
         sign_in: NamedDependency[SignIn],
     ) -> Response[SignedIn]:
-        """Sets the session's cookie. An account with a second factor is answered 401 with the code
-        `two_factor_required`, and signs in with `/api/login/token/`. After several failures the
-        account and the client's address have to wait between attempts: 429 with `Retry-After`."""
+        """Sign in with a password and set the session's cookie.
+
+        If the account has a second factor, the response is 401 with the code `two_factor_required`,
+        and the sign-in is completed with `/api/login/token/`. After several failures the account
+        and the client's address have to wait between attempts: 429 with `Retry-After`.
+        """
         client = request.remote_client
         account = await sign_in.check_password(
             data.email, data.password, client.address, client.claimed
@@ -84,14 +87,17 @@ class LoginApi(Controller):
         data: RequestBody[Confirmation],
         sign_in: NamedDependency[SignIn],
     ) -> Response[SignedIn]:
-        """Admits for ten minutes to what needs a fresh sign-in, which is answered 403 with the code
-        `fresh_sign_in_required` otherwise. The session gets a new cookie. A user with a second
-        factor is asked for a code, as at sign-in."""
+        """Confirm the password, as requests that need a fresh sign-in require it.
+
+        Such requests are allowed for ten minutes, and otherwise answered 403 with the code
+        `fresh_sign_in_required`. The session gets a new cookie. A user with a second factor is
+        asked for a code, as at sign-in.
+        """
         user, client = request.principal.user, request.remote_client
         account = await sign_in.check_password(
             user.email, data.password, client.address, client.claimed
         )
-        if account.user_id != user.id:  # whose address it was a moment ago
+        if account.user_id != user.id:  # the address has changed hands meanwhile
             raise InvalidCredentials
         return await signed_in(request, sign_in, user.id, password=account.password_hash)
 
@@ -99,7 +105,7 @@ class LoginApi(Controller):
     async def logout(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> Response[None]:
-        """Ends the session, on every server, and removes the cookie."""
+        """End the session on every server, and remove the cookie."""
         session_id = request.principal.session_id
         assert session_id is not None
         user_id = request.principal.user.id
@@ -115,10 +121,13 @@ async def signed_in(
     method: Method = "password",
     password: str | None = None,
 ) -> Response[SignedIn]:
-    """As `begin_session`, unless the account has a second factor: then the sign-in waits for it,
-    and nothing has begun.
+    """Begin a session, unless the account has a second factor and a code is needed.
 
-    raises: SecondFactorRequired
+    Args:
+        password: The stored hash that was checked; None for a sign-in by other means.
+
+    Raises:
+        SecondFactorRequired: The account has a second factor. No session has begun.
     """
     if await sign_in.factors.is_enabled(user_id):
         token = secrets.token_urlsafe(SESSION_BYTES)
@@ -135,8 +144,11 @@ async def begin_session(
     method: Method,
     password: str | None = None,
 ) -> Response[SignedIn]:
-    """The response that begins a session; one that the browser had is over. password: as of
-    `SessionService.start`"""
+    """Begin a session, end the one that the browser had, and return the response with the cookie.
+
+    Args:
+        password: The stored hash that was checked; None for a sign-in by other means.
+    """
     former = read_cookie(request.headers.get("cookie"), request.origin)
     if former is not None:
         await sign_in.sessions.end_by_cookie(former)
@@ -153,7 +165,11 @@ async def happened(
     user_id: int,
     **details: Any,
 ) -> None:
-    """Write into the activity what the owner of an account did. raises: RecordsUnavailable"""
+    """Record in the activity log what the owner of an account did.
+
+    Raises:
+        RecordsUnavailable: The records store does not answer.
+    """
     address = request.client_address
     event = by_owner(activity, user_id, request.app.state.now(), **details, address=address)
     await write_security_events(sign_in.accounts.records, event)
@@ -163,7 +179,7 @@ def device_of(request: ManagementRequest) -> Device:
     return device(request.client_address, request.headers.get("user-agent", ""))
 
 
-REALM = "hosted-clickhouse"  # of every PostHog that is not their cloud
+REALM = "hosted-clickhouse"  # as in every PostHog outside its cloud
 
 
 class PreflightBody(Struct, kw_only=True):
@@ -187,7 +203,7 @@ class PreflightApi(Controller):
 
     @get("/", summary="Read how people can sign in", public=True, security=[{}])
     async def preflight(self, sign_in: NamedDependency[SignIn]) -> PreflightBody:
-        """The same without a session."""
+        """Return the options for signing in, which are the same with and without a session."""
         options = sign_in.options
         return PreflightBody(
             email_service_available=options.mail,

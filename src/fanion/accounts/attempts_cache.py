@@ -1,7 +1,7 @@
 """Delays between attempts to sign in, which grow with failures of an account and of an address.
 
-No account is ever locked: who has signed in from an address lately waits there for their own
-mistakes alone, whatever others try. A refused attempt costs no hash and counts for nothing.
+No account is ever locked. Users who have signed in from an address lately wait there only for
+their own mistakes, whatever others try. A refused attempt costs no hash and counts for nothing.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from fanion.server.forwarded import network_of
 # Failures without a delay; after them it doubles from one second.
 ACCOUNT_FREE, ACCOUNT_DELAY_S_MAX = 5, 60.0
 ADDRESS_FREE, ADDRESS_DELAY_S_MAX = 20, 900.0
-# The same for all clients together that one untrusted peer claims to forward: it may be a proxy
-# that the operator has not named, or invent them.
+# For all clients together that one untrusted peer claims to forward: it may be a proxy that the
+# operator has not named, or it may invent them.
 PEER_FREE, PEER_DELAY_S_MAX = 200, 60.0
 FORGOTTEN_S = 3600.0  # after the last failure
 COUNTED_MAX = 40_000  # accounts and addresses at a time: 16 MB
@@ -40,9 +40,11 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One that has been admitted, and counts as failed until it `succeeded`.
+    """An attempt that was admitted. It counts as failed until `succeeded` is called with it.
 
-    account: digest, so that a long name takes no more memory than a short one
+    Attributes:
+        account: A digest, so that a long name takes no more memory than a short one.
+        counted: The keys of the failures that the attempt was counted for.
     """
 
     account: str
@@ -59,14 +61,24 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who attempts. account: digest; network: of the client; peer: of the connection"""
+    """The client that attempts to sign in.
+
+    Attributes:
+        account: A digest of the account's name.
+        network: The network of the client.
+        peer: The network of the other end of the connection.
+    """
 
     account: str
     network: str
     peer: str
 
     def keys(self, *, is_known: bool) -> list[Key]:
-        """What the attempt counts for. is_known: whether the account was used from there lately"""
+        """Return the keys for which a failure of this attempt counts.
+
+        Args:
+            is_known: Whether the account was used from this network lately.
+        """
         if is_known:
             return [("known", self.account, self.network)]
         keys: list[Key] = [("account", self.account, "")]
@@ -78,8 +90,12 @@ class Client:
 
 
 def read_client(account: str, address: str, claimed: str) -> Client:
-    """account: the e-mail address that was sent, whether an account has it or not
-    address, claimed: as of `server.forwarded.Client`
+    """Build the client of an attempt.
+
+    Args:
+        account: The e-mail address that was sent, whether an account has it or not.
+        address: The client's address; "" if it is unknown.
+        claimed: The address that an untrusted peer forwards for its client; "" for none.
     """
     digest = hashlib.blake2b(account.encode(errors="surrogatepass"), digest_size=16).hexdigest()
     peer = network_of(address) if address else ""
@@ -88,9 +104,12 @@ def read_client(account: str, address: str, claimed: str) -> Client:
 
 
 class SignInAttempts:
-    """clock:    seconds that only go forward
-    failures: the least recently counted are dropped first
-    known:    by account and network
+    """Failures and known addresses in memory, and the delays that follow from them.
+
+    Args:
+        clock: Monotonic clock, in seconds.
+        failures: The least recently counted ones are dropped first.
+        known: By account and network.
     """
 
     def __init__(
@@ -107,10 +126,15 @@ class SignInAttempts:
         return len(self._failures)
 
     def begin(self, account: str, address: str, claimed: str = "") -> Attempt:
-        """Counts as a failure at once, so that attempts at the same time wait for one another.
+        """Admit an attempt, which counts as a failure at once so that concurrent attempts wait.
 
-        account, address, claimed: as of `read_client`
-        raises:                    Throttled
+        Args:
+            account: The e-mail address that was sent, whether an account has it or not.
+            address: The client's address; "" if it is unknown.
+            claimed: The address that an untrusted peer forwards for its client; "" for none.
+
+        Raises:
+            Throttled: The client has to wait.
         """
         client = read_client(account, address, claimed)
         keys = self.require_turn(client)
@@ -119,7 +143,11 @@ class SignInAttempts:
         return Attempt(client.account, client.network, keys)
 
     def require_turn(self, client: Client) -> Sequence[Key]:
-        """What the attempt counts for. raises: Throttled"""
+        """Return the keys for which the attempt would count.
+
+        Raises:
+            Throttled: The client has to wait.
+        """
         is_known = bool(client.network) and (client.account, client.network) in self._known
         keys = client.keys(is_known=is_known)
         wait_s = max(self._wait_s(key) for key in keys)
@@ -128,13 +156,15 @@ class SignInAttempts:
         return keys
 
     def withdraw(self, attempt: Attempt) -> None:
-        """The password was not looked at, because a store or the processor had no time."""
+        """Uncount an attempt: a store or the CPU was too busy to check its password."""
         for key in attempt.counted:
             self._take_back(key)
 
     def succeeded(self, attempt: Attempt) -> None:
-        """What failed before is forgiven to the account, and not to the address: another account
-        may be guessed from there."""
+        """Forgive the account its earlier failures, and uncount this attempt for the address.
+
+        The failures of the address stay: somebody may be guessing another account from there.
+        """
         for key in attempt.counted:
             if key[0] in ("account", "known"):
                 self._failures.pop(key, None)

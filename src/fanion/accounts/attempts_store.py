@@ -1,5 +1,4 @@
-"""Where attempts to sign in are counted: in memory, or, where other servers answer too, in a table
-that they share."""
+"""Counts of attempts to sign in: in memory on SQLite, in a shared table on PostgreSQL."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -34,7 +33,12 @@ _Place = tuple[str, str, str]
 
 
 class AttemptStore:
-    """now: the time of day; clock: seconds that only go forward"""
+    """Attempts to sign in, counted across all servers that share the records store.
+
+    Args:
+        now: Returns the time of day.
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(
         self, records: Records, now: Callable[[], datetime], clock: Callable[[], float]
@@ -45,7 +49,17 @@ class AttemptStore:
         self._is_shared = records.dialect != "sqlite"
 
     async def begin(self, account: str, address: str, claimed: str = "") -> Attempt:
-        """As `SignInAttempts.begin`. raises: Throttled, RecordsUnavailable"""
+        """Admit an attempt, which counts as a failure until it succeeds or is withdrawn.
+
+        Args:
+            account: The e-mail address that was sent, whether an account has it or not.
+            address: The client's address; "" if it is unknown.
+            claimed: The address that an untrusted peer forwards for its client; "" for none.
+
+        Raises:
+            Throttled: The client has to wait.
+            RecordsUnavailable: The records store does not answer.
+        """
         if not self._is_shared:
             return self._memory.begin(account, address, claimed)
         client = read_client(account, address, claimed)
@@ -55,7 +69,11 @@ class AttemptStore:
         )
 
     async def withdraw(self, attempt: Attempt) -> None:
-        """As `SignInAttempts.withdraw`. raises: RecordsUnavailable"""
+        """Uncount an attempt whose password was not checked.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         if not self._is_shared:
             return self._memory.withdraw(attempt)
         return await self._counted(
@@ -63,7 +81,11 @@ class AttemptStore:
         )
 
     async def succeeded(self, attempt: Attempt) -> None:
-        """As `SignInAttempts.succeeded`. raises: RecordsUnavailable"""
+        """Forgive the account its earlier failures, and uncount this attempt for the address.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         if not self._is_shared:
             return self._memory.succeeded(attempt)
         known = (_KNOWN_ADDRESS, attempt.account, attempt.network)
@@ -72,9 +94,9 @@ class AttemptStore:
         )
 
     async def _require_turn(self, client: Client) -> None:
-        """Without a transaction: guesses at one account do not delay those who sign in to another.
+        """Raise Throttled if the client has to wait.
 
-        raises: Throttled
+        This needs no transaction, so guesses at one account do not delay sign-ins to another.
         """
         now = self._now().timestamp()
         rows = await self._records.fetch(_read(_places(client), now))
@@ -83,7 +105,7 @@ class AttemptStore:
     async def _counted(
         self, places: Collection[_Place], work: Callable[[SignInAttempts], _T]
     ) -> _T:
-        """One attempt after another, of all servers, by the rules of those in memory."""
+        """Apply `work` to the stored counts, one attempt of all servers after another."""
         now = self._now().timestamp()
         async with self._records.write() as connection:
             await one_at_a_time(connection, "sign_in_attempts")
@@ -99,7 +121,7 @@ class _Loaded:
     def __init__(self, rows: Sequence[Row[Any]], now: float) -> None:
         self._now = now
         self._failures: OrderedDict[Key, Failures] = OrderedDict()
-        # True for those that have become known now.
+        # True for addresses that have become known in this transaction.
         self._known: dict[tuple[str, str], bool] = {}
         self._known_until: dict[tuple[str, str], float] = {}
         for row in rows:
@@ -112,7 +134,7 @@ class _Loaded:
         self.attempts = SignInAttempts(lambda: now, self._failures, self._known)
 
     async def write(self, connection: AsyncConnection, places: Collection[_Place]) -> None:
-        """In place of what there was; what has expired is deleted too."""
+        """Replace the stored rows of these keys, and delete all expired rows."""
         old = _row.expires_at <= self._now
         here = tuple_(_row.kind, _row.account, _row.network).in_(places)
         await connection.execute(delete(sign_in_attempts).where(old | here))
@@ -132,7 +154,7 @@ class _Loaded:
 
 
 def _places(client: Client) -> set[_Place]:
-    """All that may count for or against an attempt."""
+    """Return the keys of all rows that may count for or against an attempt."""
     both = {*client.keys(is_known=True), *client.keys(is_known=False)}
     return {(_KNOWN_ADDRESS, client.account, client.network), *both}
 

@@ -1,4 +1,4 @@
-"""Rate limits of what strangers may begin, by address and by the peer that forwards it."""
+"""Rate limits for requests of strangers, by address and by the peer that forwards it."""
 
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -10,7 +10,7 @@ from fanion.server.forwarded import Client, network_of
 
 
 class Rate(NamedTuple):
-    """A number at once, and so many a second after that."""
+    """A number of requests at once, and then a number per second."""
 
     burst: int
     per_s: float
@@ -20,8 +20,8 @@ class RateLimit:
     """Token buckets by text; the least recently used ones are forgotten.
 
     Args:
-        keys_max: Buckets that are kept.
-        clock: Seconds that only go forward.
+        keys_max: The number of buckets that are kept.
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(self, keys_max: int, clock: Callable[[], float]) -> None:
@@ -32,10 +32,10 @@ class RateLimit:
         return len(self._buckets)
 
     def require_room(self, rates: Sequence[tuple[str, Rate]]) -> list[TokenBucket]:
-        """Return the buckets of these keys, of which each has a token. Nothing is taken.
+        """Return the buckets of these keys, each of which has a token. No token is taken.
 
         Raises:
-            Throttled: One of them is empty.
+            Throttled: One of the buckets is empty.
         """
         now = self._clock()
         buckets = [self._buckets.bucket_of(key) for key, _ in rates]
@@ -54,11 +54,11 @@ def take(buckets: Sequence[TokenBucket]) -> None:
 
 
 def client_rates(client: Client, address: Rate, peer: Rate) -> list[tuple[str, Rate]]:
-    """Return the keys that a request of this client counts for, none for one without an address.
+    """Return the keys and rates that a request of this client counts for; none without an address.
 
     Args:
-        address: Of each client.
-        peer: Of all clients together that one untrusted peer claims to forward.
+        address: The rate of each client.
+        peer: The rate of all clients together that one untrusted peer claims to forward.
     """
     if not client.address:
         return []

@@ -1,5 +1,7 @@
-"""Failed attempts to sign in, written to the activity as one entry for many: strangers cause them,
-and must not be able to fill the log."""
+"""Failed attempts to sign in, written to the activity log as one entry for many.
+
+Strangers cause these failures, and must not be able to fill the log.
+"""
 
 import time
 from collections import OrderedDict
@@ -12,18 +14,20 @@ from fanion.accounts.security_events_store import SecurityEvent, write_security_
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.runtime.background import run_loop
 
-WRITE_S = 60.0  # from the first failure to its entry
-ENTRY_EVERY_S = 3600.0  # of one account
-ACCOUNTS_MAX = (
-    10_000  # counted at a time: 5 MB; the one that was attacked least recently goes first
-)
-ADDRESSES_MAX = 5  # that an entry names
-WRITTEN_AT_ONCE_MAX = 100  # entries of one transaction
+WRITE_S = 60.0  # at most, from the first failure to its entry
+ENTRY_EVERY_S = 3600.0  # between two entries of one account
+ACCOUNTS_MAX = 10_000  # 5 MB; beyond that, the account whose last failure is oldest is forgotten
+ADDRESSES_MAX = 5  # an entry names no more
+WRITTEN_AT_ONCE_MAX = 100  # entries per transaction
 
 
 @dataclass(slots=True)
 class _Failures:
-    """written_s: when the last entry was written; None for never"""
+    """The failures of one account since its last entry.
+
+    Attributes:
+        written_s: The time of the last entry; None if there is none yet.
+    """
 
     attempts: int = 0
     addresses: dict[str, None] = field(default_factory=dict)
@@ -31,7 +35,12 @@ class _Failures:
 
 
 class FailedLogins:
-    """now: the time of day; clock: seconds that only go forward"""
+    """A background worker that collects failures by account and writes their entries.
+
+    Args:
+        now: Returns the time of day.
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(
         self,
@@ -48,7 +57,11 @@ class FailedLogins:
         return len(self._accounts)
 
     def add(self, user_id: int, address: str) -> None:
-        """A wrong password or code for an account. address: of the client, "" if it is unknown"""
+        """Count a wrong password or code for an account.
+
+        Args:
+            address: The client's address; "" if it is unknown.
+        """
         failures = self._accounts.setdefault(user_id, _Failures())
         self._accounts.move_to_end(user_id)
         failures.attempts += 1
@@ -67,7 +80,11 @@ class FailedLogins:
         )
 
     async def write_due(self) -> bool:
-        """Whether more are due. raises: RecordsUnavailable; the next call writes them then"""
+        """Write the entries that are due, and return whether more are due.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer. The next call writes the entries.
+        """
         now_s, now = self._clock(), self._now()
         due = [
             user_id
@@ -93,7 +110,7 @@ class FailedLogins:
 
     def _written(self, user_id: int, attempts: int, now_s: float) -> None:
         failures = self._accounts.get(user_id)
-        if failures is not None:  # those that came meanwhile stay for the next entry
+        if failures is not None:  # failures counted meanwhile stay for the next entry
             failures.attempts -= attempts
             failures.addresses.clear()
             failures.written_s = now_s

@@ -1,4 +1,4 @@
-"""Links that sign in once: each holds a random token, of which the hash is stored."""
+"""One-time sign-in links. Each holds a random token, whose hash is stored."""
 
 import secrets
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import sign_in_links
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 
-# Of one purpose: the oldest are given up for a new one.
+# For each purpose. A new link replaces the oldest.
 LINKS_PER_USER_MAX = 5
-# A link for a new password works alike whether it was printed or mailed.
+# Links for a new password work alike, whether printed or mailed.
 RESETS = (Purpose.RESET, Purpose.MAILED_RESET)
 
 _link = sign_in_links.c
@@ -26,26 +26,29 @@ class LinkStore:
     records: Records
 
     async def create(self, purpose: Purpose, user_id: int, now: datetime, lasts: timedelta) -> str:
-        """The token, which cannot be read later."""
+        """Create a link and return its token, which cannot be read later."""
         async with self.records.write() as connection:
             return await connection.run_sync(create_link, purpose, user_id, now, lasts)
 
     async def find(self, token: str, purpose: Purpose, now: datetime) -> int | None:
-        """The user of a link that can still be used; it stays usable."""
+        """Return the user of a link that can still be used, without using it up."""
         if len(token) > KEY_CHARS_MAX:
             return None
         rows = await self.records.fetch(select(_link.user_id).where(_is(token, purpose, now)))
         return rows[0].user_id if rows else None
 
     async def take(self, token: str, purpose: Purpose, now: datetime) -> int | None:
-        """The user; None for a link that is unknown, used or expired, or has another purpose. Of
-        several requests at the same time one gets it."""
+        """Use a link up and return its user. Of several concurrent requests, one gets the user.
+
+        Returns:
+            None for a link that is unknown, used or expired, or has another purpose.
+        """
         async with self.records.write() as connection:
             taken = await connection.run_sync(take_link, token, purpose, now)
         return None if taken is None else taken.user_id
 
     async def delete_all(self, user_id: int, purpose: Purpose) -> None:
-        """Links that the user has not used."""
+        """Delete the user's unused links of this purpose."""
         mine = (_link.user_id == user_id) & (_link.purpose == purpose)
         async with self.records.write() as connection:
             await connection.execute(delete(sign_in_links).where(mine))
@@ -54,7 +57,7 @@ class LinkStore:
 def create_link(
     connection: Connection, purpose: Purpose, user_id: int, now: datetime, lasts: timedelta
 ) -> str:
-    """As `LinkStore.create`, in the caller's transaction."""
+    """Create a link in the caller's transaction, and return its token."""
     token = secrets.token_urlsafe(SESSION_BYTES)
     mine = (_link.user_id == user_id) & (_link.purpose == purpose)
     newest_first = select(_link.id).where(mine).order_by(_link.created_at.desc(), _link.id)
@@ -81,7 +84,11 @@ class TakenLink(NamedTuple):
 def take_link(
     connection: Connection, token: str, purpose: Purpose, now: datetime
 ) -> TakenLink | None:
-    """As `LinkStore.take`, in the caller's transaction: what else it writes is undone with it."""
+    """Use a link up in the caller's transaction, which undoes it if it fails.
+
+    Returns:
+        None for a link that is unknown, used or expired, or has another purpose.
+    """
     if len(token) > KEY_CHARS_MAX:
         return None
     used = delete(sign_in_links).where(_is(token, purpose, now))

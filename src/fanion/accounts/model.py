@@ -1,4 +1,4 @@
-"""Sessions of people who have signed in: how long they last, and what ends them."""
+"""Sessions of users who have signed in: how long they last, and what ends them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,35 +10,36 @@ from uuid import UUID
 
 from fanion.projects.model import Principal
 
-SESSION_BYTES = 32  # of randomness in a cookie
+SESSION_BYTES = 32  # random bytes in a cookie
 IDLE_MAX = timedelta(days=14)
 LIFETIME_MAX = timedelta(days=90)
-# The one that was used least recently ends when another begins.
+# Beyond that, a new session ends the one that was used least recently.
 SESSIONS_PER_USER_MAX = 50
 USED_EVERY = timedelta(minutes=1)  # how often the time of the last use is written
 USER_AGENT_CHARS_MAX = 300
 
-# How a person proved who they are.
+# How a user proved who they are.
 Method = Literal["password", "oidc", "link"]
 
 
 class Purpose(StrEnum):
-    """What a link for one use is for; a token is valid for its own purpose only."""
+    """The purpose of a one-time link. A token is valid only for its own purpose."""
 
     FIRST_START = "first_start"
     RESET = "reset"
-    MAILED_RESET = "mailed_reset"  # the same, seen only by who reads the mails to the address
+    MAILED_RESET = "mailed_reset"  # a reset link that only a reader of the user's mail sees
     SECOND_FACTOR = "second_factor"
 
 
 @dataclass(frozen=True, slots=True)
 class SignInOptions:
-    """What the console knows before a user has signed in.
+    """The options that the console knows before a user has signed in.
 
-    password:    whether people may sign in with a password
-    mail:        whether links can be mailed
-    providers:   names of identity providers
-    capture_url: where SDKs reach the server; "" for the address of the console
+    Attributes:
+        password: Whether users may sign in with a password.
+        mail: Whether links can be mailed.
+        providers: Names of identity providers.
+        capture_url: Where SDKs reach the server; "" for the address of the console.
     """
 
     password: bool = True
@@ -52,27 +53,36 @@ DEFAULT_OPTIONS = SignInOptions()
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where a session was begun, as the list of sessions shows it."""
+    """The client that began a session, as the list of sessions shows it."""
 
     address: str
     user_agent: str
 
 
 def device(address: str, user_agent: str) -> Device:
+    """Build a device, with a user agent that is cut and has only printable characters."""
     shown = "".join(one for one in user_agent[:USER_AGENT_CHARS_MAX] if one.isprintable())
     return Device(address, shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One that was found by its cookie. expires_at: however much it is used"""
+    """A session that was found by its cookie.
+
+    Attributes:
+        expires_at: The end of the session, however much it is used.
+    """
 
     principal: Principal
     last_used_at: datetime
     expires_at: datetime
 
     def has_ended(self, now: datetime, used_at: datetime | None = None) -> bool:
-        """used_at: a use that is not written yet"""
+        """Return whether the session has expired or has been idle for too long.
+
+        Args:
+            used_at: The time of a use that has not been written to the store yet.
+        """
         last = self.last_used_at if used_at is None else max(self.last_used_at, used_at)
         return self.expires_at <= now or last + IDLE_MAX <= now
 
@@ -89,7 +99,10 @@ class ListedSession:
 
 
 def rights_of(levels: Mapping[UUID, int]) -> str:
-    """Digest of what a user may do. A session whose rights differ from its owner's has ended, so
-    that a change of level takes a new cookie, on every server."""
+    """Return a digest of what a user may do.
+
+    A session whose stored digest differs from its owner's has ended. A change of level thus
+    requires a new cookie, on every server.
+    """
     text = ",".join(f"{one}:{levels[one]}" for one in sorted(levels))
     return hashlib.sha256(text.encode()).hexdigest()

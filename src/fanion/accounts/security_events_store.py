@@ -1,4 +1,4 @@
-"""What happens at an account, in the activity of each organization that its owner is in."""
+"""Security events of an account, in the activity log of each organization of its owner."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,9 +32,13 @@ SECURITY_ACTIVITIES: tuple[str, ...] = get_args(SecurityActivity)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityEvent:
-    """user_id: of the account
-    by_user:  who did it; None for the operator, the server, and a client that is not signed in
-    details:  circumstances, such as `method` and `address`; never a secret
+    """An event of an account, such as a sign-in or a new password.
+
+    Attributes:
+        user_id: The owner of the account.
+        by_user: The user who caused it; None for the operator, the server, and clients that are not
+            signed in.
+        details: Circumstances, such as `method` and `address`; never a secret.
     """
 
     activity: SecurityActivity
@@ -47,15 +51,17 @@ class SecurityEvent:
 def by_owner(
     activity: SecurityActivity, user_id: int, now: datetime, **details: Any
 ) -> SecurityEvent:
-    """What the account's owner did."""
+    """Build an event that the account's owner caused."""
     return SecurityEvent(
         activity=activity, user_id=user_id, by_user=user_id, now=now, details=details
     )
 
 
 def record_security_event(connection: Connection, event: SecurityEvent) -> None:
-    """In the transaction of what happened. Of a user who is in no organization nothing is written:
-    no activity log would show it."""
+    """Record an event in the caller's transaction.
+
+    Nothing is written for a user who is in no organization: no activity log would show it.
+    """
     account = select(users.c.uuid, users.c.email).where(users.c.id == event.user_id)
     row = connection.execute(account).one_or_none()
     if row is None:
@@ -76,7 +82,11 @@ def record_security_event(connection: Connection, event: SecurityEvent) -> None:
 
 
 async def write_security_events(records: Records, *events: SecurityEvent) -> None:
-    """In a transaction of their own, where nothing else is written. raises: RecordsUnavailable"""
+    """Record events in a transaction of their own.
+
+    Raises:
+        RecordsUnavailable: The records store does not answer.
+    """
     async with records.write() as connection:
         for event in events:
             await connection.run_sync(record_security_event, event)

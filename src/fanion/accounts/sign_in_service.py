@@ -23,7 +23,7 @@ from fanion.server.forwarded import Client
 
 
 class InvalidCredentials(Invalid):
-    """The same for a wrong password, an unknown account and one that may not sign in."""
+    """The error of a wrong password, an unknown account, and an account that may not sign in."""
 
     default_code = "invalid_credentials"
     default_detail = "Invalid email or password."
@@ -44,9 +44,10 @@ class PasswordsOff(PermissionDenied):
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """One for the process: its hashes are limited together.
+    """The services of a sign-in. A process has only one, so that its hashes are limited together.
 
-    count: called with each attempt that was refused
+    Attributes:
+        count: Called for each attempt that is refused.
     """
 
     accounts: AccountStore
@@ -63,19 +64,27 @@ class SignIn:
         return SecondFactorStore(self.accounts.records)
 
     def asks_password_of(self, account: Account) -> bool:
-        """Whether the owner of the account can prove who they are with a password."""
+        """Return whether the owner of the account can prove who they are with a password."""
         return self.options.password and bool(account.password_hash)
 
     async def check_password(
         self, email: str, password: str, address: str, claimed: str = ""
     ) -> Account:
-        """The account of that address, if the password is its own. An unknown account takes as long
-        as a known one.
+        """Return the account with this address, if the password is correct.
 
-        email:            as it was sent
-        address, claimed: as of `Client`
-        raises:           InvalidCredentials, PasswordsOff, Throttled, Unavailable,
-                          RecordsUnavailable
+        The check takes as long for an unknown account as for a known one.
+
+        Args:
+            email: The e-mail address as it was sent.
+            address: The client's address; "" if it is unknown.
+            claimed: The address that an untrusted peer forwards for its client; "" for none.
+
+        Raises:
+            InvalidCredentials: The account is unknown, may not sign in, or has another password.
+            PasswordsOff: Sign-in with passwords is switched off.
+            Throttled: The account or the client has to wait.
+            Unavailable: Too many passwords are being checked.
+            RecordsUnavailable: The records store does not answer.
         """
         if not self.options.password:
             raise PasswordsOff
@@ -102,9 +111,12 @@ class SignIn:
         return account
 
     async def check_code(self, user_id: int, code: str, client: Client, now: datetime) -> None:
-        """Check a code of the second factor of a user who is signed in, and use it up.
+        """Check a second-factor code of a user who is signed in, and use it up.
 
-        raises: InvalidCode, Throttled, RecordsUnavailable
+        Raises:
+            InvalidCode: The code is wrong.
+            Throttled: The user or the client has to wait.
+            RecordsUnavailable: The records store does not answer.
         """
         attempt = await self.attempts.begin(f"code {user_id}", client.address, client.claimed)
         checked = await self.factors.check(user_id, code, now, client.address)
@@ -112,7 +124,7 @@ class SignIn:
         await self.attempts.succeeded(attempt)
 
     def require_valid(self, user_id: int, checked: CheckedCode, address: str) -> None:
-        """raises: InvalidCode, Throttled"""
+        """Raise Throttled or InvalidCode unless the checked code is valid."""
         if checked.wait_s:
             raise Throttled(checked.wait_s)
         if not checked.is_valid:
@@ -120,6 +132,6 @@ class SignIn:
             raise InvalidCode
 
     def _refused(self, reason: Reason, address: str, user: int | None = None) -> None:
-        """The e-mail address is not logged: people type passwords there too."""
+        """Count and log a refusal without the e-mail address: people type passwords there too."""
         self.count("password", reason)
         structlog.get_logger().warning("sign_in_refused", reason=reason, client=address, user=user)

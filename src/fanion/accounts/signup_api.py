@@ -1,7 +1,8 @@
-"""Accepting an invite, over HTTP. To read a link uses nothing up: mail scanners and previews fetch
-what they find.
+"""Accepting an invite, over HTTP.
 
-source: PostHog's `/api/signup/{invite_id}/`
+A GET never uses up the link, because mail scanners and previews fetch links.
+
+Source: PostHog's `/api/signup/{invite_id}/`.
 """
 
 from datetime import datetime
@@ -23,26 +24,34 @@ from fanion.projects.request_api import ManagementRequest
 from fanion.rest.endpoints import response_media_type
 
 
-@runtime_checkable  # by the framework, of what is injected
+@runtime_checkable  # the framework checks the type of what it injects
 class InvitePages(Protocol):
-    """HTML for browsers that open a link, without a console."""
+    """HTML for browsers that open a link on a server without a console."""
 
     def is_wanted(self, accept: str) -> bool: ...
 
     def form(self, found: OpenInvite, problem: str, status: int) -> Response[Any]:
-        """problem: with what was sent; "" for none"""
+        """Return the page that asks for name and password.
+
+        Args:
+            problem: What is wrong with the values that were sent; "" for none.
+        """
 
     def signed_in(self, found: OpenInvite, email: str) -> Response[Any]:
-        """email: of who is signed in"""
+        """Return the page for a user who is signed in already.
+
+        Args:
+            email: The address of the user who is signed in.
+        """
 
     def refusal(self, error: AppError) -> Response[Any]: ...
 
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
-        """Leads on with the headers of the response, which begin a session."""
+        """Return a page that leads on, with the headers of the response that begins a session."""
 
 
 class SignupRequest(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Neither is needed of who is signed in."""
+    """The fields of a new account. A user who is signed in needs neither."""
 
     first_name: Annotated[str, Meta(min_length=1, max_length=FIRST_NAME_CHARS_MAX)] | UnsetType = (
         UNSET
@@ -79,8 +88,11 @@ class SignupApi(Controller):
         signup: NamedDependency[Signup],
         invite_pages: NamedDependency[InvitePages],
     ) -> Response[InviteShown]:
-        """By the token of its link, which stays usable. 400 `invalid_invite` for one that was used
-        or deleted, or whose author may not invite any more; 400 `expired`."""
+        """Return the invite of the link's token. The link stays usable.
+
+        The response is 400 `invalid_invite` for an invite that was used or deleted, or whose author
+        may not invite any more, and 400 `expired` for an expired one.
+        """
         wants_page = invite_pages.is_wanted(request.headers.get("accept", ""))
         try:
             found = await signup.find(token, request.caller)
@@ -103,9 +115,11 @@ class SignupApi(Controller):
         signup: NamedDependency[Signup],
         invite_pages: NamedDependency[InvitePages],
     ) -> Response[SignedIn]:
-        """Without a session it makes an account for the invited address; with one, which needs a
-        fresh sign-in, its user joins, if the invite is for that user's address. Either begins a new
-        session: the response sets its cookie. The link cannot be used again."""
+        """Accept an invite and set the cookie of a new session. The link cannot be used again.
+
+        Without a session, an account is created for the invited address. With a session, which
+        needs a fresh sign-in, its user joins if the invite is for that user's address.
+        """
         wants_page = invite_pages.is_wanted(request.headers.get("accept", ""))
         try:
             response = await _accept(request, token, data, signup)
@@ -132,7 +146,6 @@ async def _accept(
 
 
 def _given(data: SignupRequest) -> tuple[str, str]:
-    """raises: Invalid"""
     for name in ("first_name", "password"):
         if getattr(data, name) is UNSET:
             raise Invalid("This field is required.", code="required", attr=name)

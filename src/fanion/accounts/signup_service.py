@@ -17,8 +17,11 @@ from fanion.server.forwarded import Caller
 
 @dataclass(frozen=True, slots=True)
 class Signup:
-    """failures:       of clients that guess links
-    rights_changed: called with the id of a user who has joined an organization
+    """The acceptance of invites.
+
+    Attributes:
+        failures: Counts the failures of clients that guess links.
+        rights_changed: Called with the id of a user who has joined an organization.
     """
 
     invites: InviteAcceptance
@@ -28,9 +31,14 @@ class Signup:
     rights_changed: Callable[[int], None]
 
     async def find(self, token: str, caller: Caller) -> OpenInvite:
-        """The invite stays usable. caller: whose guesses are counted
+        """Return the invite of a link, which stays usable.
 
-        raises: Invalid, Throttled
+        Args:
+            caller: The client whose guesses are counted.
+
+        Raises:
+            Invalid: The link or the invite is not valid.
+            Throttled: The client has guessed too often.
         """
         key = token[:KEY_CHARS_MAX]
         self.failures.require_room(key, caller, "link")
@@ -43,7 +51,13 @@ class Signup:
     async def create_account(
         self, token: str, first_name: str, password: str, caller: Caller
     ) -> Account:
-        """raises: Invalid, Throttled, Unavailable"""
+        """Accept an invite with a new account.
+
+        Raises:
+            Invalid: The link, the name or the password is not valid, or passwords are switched off.
+            Throttled: The client has guessed too often.
+            Unavailable: Too many passwords are being checked.
+        """
         found = await self.find(token, caller)
         if not self.sign_in.options.password:
             raise Invalid("Sign in with your organization's provider first.", code="sign_in")
@@ -55,7 +69,13 @@ class Signup:
         return Account(user_id, found.invite.target_email, hashed)
 
     async def join(self, token: str, principal: Principal, caller: Caller) -> None:
-        """raises: Invalid, Throttled, FreshSignInRequired"""
+        """Accept an invite with the account that is signed in.
+
+        Raises:
+            Invalid: The link is not valid, or the invite is for another user.
+            Throttled: The client has guessed too often.
+            FreshSignInRequired: The user has to sign in again first.
+        """
         await self.find(token, caller)
         principal.require_fresh_sign_in(self.now())
         await self.invites.accept_as(token, principal.user.id, self.now())

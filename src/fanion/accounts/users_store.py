@@ -1,4 +1,4 @@
-"""What signing in needs of a user, in the records store."""
+"""The user columns that signing in needs, in the records store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,11 @@ _BY_ID = _COLUMNS.where(_user.id == bindparam("user"))
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """password_hash: empty where no password was set"""
+    """The credentials of an active user.
+
+    Attributes:
+        password_hash: Empty if no password was set.
+    """
 
     user_id: int
     email: str
@@ -28,18 +32,21 @@ class Account:
 
 
 def _account(rows: Sequence[Any]) -> Account | None:
-    """rows: one at most"""
     return Account(**rows[0]._mapping) if rows else None
 
 
 @dataclass(frozen=True, slots=True)
 class AccountStore:
-    """Active users only."""
+    """The accounts of active users."""
 
     records: Records
 
     async def by_email(self, email: str) -> Account | None:
-        """email: in lower case"""
+        """Return the account with this address.
+
+        Args:
+            email: In lower case.
+        """
         rows = await self.records.fetch(_BY_EMAIL, {"email": email})
         return _account(rows)
 
@@ -49,11 +56,14 @@ class AccountStore:
 
 
 def require_current(connection: Connection, user_id: int, password: str | None) -> None:
-    """To check a password takes long: it may have been changed, with all sessions ended, since it
-    was read. The lock is until what follows from it is stored, which a later change then ends.
+    """Raise SessionEnded if the user is inactive or the password has changed since it was read.
 
-    password: the stored hash that was checked; None for a sign-in by other means
-    raises:   SessionEnded, for an inactive user too
+    Checking a password takes long, and meanwhile it may have been changed and all sessions ended.
+    The row stays locked until the results of the check are stored, so that a later change ends
+    them.
+
+    Args:
+        password: The stored hash that was checked; None for a sign-in by other means.
     """
     active = select(_user.password_hash).where(_user.id == user_id, _user.is_active)
     stored = connection.scalar(active.with_for_update(read=True))

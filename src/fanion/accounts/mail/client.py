@@ -1,4 +1,4 @@
-"""Sends mails by SMTP, one at a time, in a thread: no mail server holds the event loop."""
+"""An SMTP client that sends one mail at a time, in a thread so as not to block the event loop."""
 
 import asyncio
 import smtplib
@@ -16,16 +16,20 @@ from typing import BinaryIO
 from fanion.accounts.mail.message import Mail, encode
 from fanion.config.mail import SmtpServer
 
-SILENCE_S = 10.0  # of the mail server, between two of its lines
-ATTEMPT_S = 30.0  # of a whole attempt, however slowly the server talks
-ENDING_S = 2.0  # for a thread whose connection was cut
-REPLY_BYTES_MAX = 64 * 1024  # of all that the server says in one attempt
+SILENCE_S = 10.0  # at most, between two lines of the mail server
+ATTEMPT_S = 30.0  # for a whole attempt, however slowly the server answers
+ENDING_S = 2.0  # for a thread to end after its connection was cut
+REPLY_BYTES_MAX = 64 * 1024  # all replies of the server in one attempt
 REASON_CHARS_MAX = 200
-READY = 220  # source: RFC 5321 section 4.2.2
+READY = 220  # RFC 5321 section 4.2.2
 
 
 class MailNotSent(Exception):
-    """is_final: whether another attempt would end in the same way"""
+    """A mail was not sent; the message is the reason.
+
+    Attributes:
+        is_final: Whether another attempt would end in the same way.
+    """
 
     def __init__(self, reason: str, *, is_final: bool = False) -> None:
         super().__init__(reason)
@@ -33,20 +37,24 @@ class MailNotSent(Exception):
 
 
 class _Attempt:
-    """What a thread and the event loop share."""
+    """The state of one attempt that its thread and the event loop share."""
 
     def __init__(self) -> None:
         self._handle: socket.socket | None = None
         self._is_cut = False
 
     def connected(self, sock: socket.socket) -> None:
-        """Called by the thread, before it waits for the server. raises: TimeoutError"""
-        self._handle = sock.dup()  # TLS takes the socket itself away
+        """Keep a handle of the connection. The thread calls this before it waits for the server.
+
+        Raises:
+            TimeoutError: The attempt was cut already.
+        """
+        self._handle = sock.dup()  # wrapping a socket for TLS detaches the original
         if self._is_cut:
             raise TimeoutError
 
     def cut(self) -> None:
-        """Called by the event loop. Ends what the thread waits for."""
+        """End whatever the thread waits for. The event loop calls this."""
         self._is_cut = True
         if self._handle is not None:
             with suppress(OSError):
@@ -58,8 +66,13 @@ class _Attempt:
 
 
 class MailClient:
-    """sender:  name and address that mails come from
-    trusted: trusted certificates; None for those of the system, or of SSL_CERT_FILE
+    """A client of one mail server.
+
+    Args:
+        sender: Name and address from which mails are sent.
+        trusted: The trusted certificates; None for those of the system, or of SSL_CERT_FILE.
+        silence_s: The longest time that the server may take for its next line.
+        attempt_s: The longest time of a whole attempt.
     """
 
     def __init__(
@@ -81,9 +94,12 @@ class MailClient:
         self._running: asyncio.Future[MailNotSent | None] | None = None
 
     async def send(self, mail: Mail) -> None:
-        """Returns when the mail server has taken it. Not to be called concurrently.
+        """Send a mail, and return when the mail server has accepted it.
 
-        raises: MailNotSent, whose text holds neither the mail nor a password
+        Concurrent calls are not allowed.
+
+        Raises:
+            MailNotSent: Its message holds neither the mail nor a password.
         """
         if self._running is not None and not self._running.done():
             raise MailNotSent("the former attempt still waits for the system")
@@ -106,10 +122,10 @@ class MailClient:
 
         def work() -> None:
             failure = self._attempt(attempt, message, domain)
-            with suppress(RuntimeError):  # the loop is closed: the server has stopped
+            with suppress(RuntimeError):  # if the loop is closed, the server has stopped
                 loop.call_soon_threadsafe(settle, failure)
 
-        # A daemon, so that a name that is looked up forever does not delay the shutdown.
+        # A daemon thread, so that a look-up that hangs does not delay the shutdown.
         threading.Thread(target=work, name="mail", daemon=True).start()
         try:
             async with asyncio.timeout(self._attempt_s):
@@ -125,7 +141,7 @@ class MailClient:
             raise failure
 
     def _attempt(self, attempt: _Attempt, message: EmailMessage, domain: str) -> MailNotSent | None:
-        """In the thread. returns: why it was not sent"""
+        """Deliver the message in the attempt's thread, and return why it was not sent, if so."""
         try:
             self._deliver(attempt, message, domain)
         except Exception as error:
@@ -145,22 +161,25 @@ class MailClient:
             if code != READY:
                 raise smtplib.SMTPConnectError(code, text)
             if server.scheme == "smtp":
-                # Raises for a server that does not offer it: nothing is ever sent without.
+                # Raises if the server does not offer TLS: nothing is ever sent without it.
                 connection.starttls(context=context)
             if server.user:
                 connection.login(server.user, server.password)
             connection.send_message(message)
             with suppress(smtplib.SMTPException, OSError):
-                connection.quit()  # the mail is taken already
+                connection.quit()  # an error does not matter: the mail is accepted already
         finally:
             connection.close()
 
 
 class _Connection(smtplib.SMTP):
-    """What the server says is bounded: the library would take any number of lines as one reply.
+    """An SMTP connection with bounded replies.
 
-    context:   of a connection that begins with TLS
-    connected: called with the socket as soon as there is one
+    The library would read any number of lines as one reply.
+
+    Args:
+        context: Of a connection that begins with TLS; None for a plain one.
+        connected: Called with the socket as soon as it is open.
     """
 
     def __init__(
@@ -176,7 +195,7 @@ class _Connection(smtplib.SMTP):
         self._left = REPLY_BYTES_MAX
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
-        self._host = host  # `starttls` checks the certificate for it
+        self._host = host  # `starttls` checks the certificate against it
         plain = socket.create_connection((host, port), timeout)
         try:
             self._connected(plain)
@@ -200,7 +219,11 @@ class _Connection(smtplib.SMTP):
 
 @dataclass(frozen=True, slots=True)
 class _Bounded:
-    """A file of which only lines are read. took: called with the size of each"""
+    """A file of which only lines are read.
+
+    Attributes:
+        took: Called with the size of each line.
+    """
 
     file: BinaryIO
     took: Callable[[int], None]
@@ -215,7 +238,7 @@ class _Bounded:
 
 
 def _failure(error: Exception) -> MailNotSent:
-    """Replies to a password are left out: some servers repeat it."""
+    """Describe an error without a reply to a password: some servers repeat the password."""
     match error:
         case smtplib.SMTPAuthenticationError():
             return MailNotSent(f"the mail server refused the password ({error.smtp_code})")
@@ -235,7 +258,7 @@ def _failure(error: Exception) -> MailNotSent:
 
 
 def _refusal(what: str, code: int, text: bytes | str) -> MailNotSent:
-    """Codes of 500 and more are final. source: RFC 5321 section 4.2.1"""
+    """Describe a refusal. Codes of 500 and more are final (RFC 5321 section 4.2.1)."""
     said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return MailNotSent(
         f"the mail server refused {what}: {code} {_line(said)}".rstrip(), is_final=code >= 500

@@ -9,13 +9,18 @@ from email.utils import format_datetime
 
 from fanion.config.mail import is_mail_address
 
-# Not every server takes 8 bits; and links stay whole, as lines of up to 998 characters may.
+# Not every server takes 8 bits. Lines may have up to 998 characters, so links stay whole.
 _POLICY = SMTP.clone(cte_type="7bit", max_line_length=500)
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """kind: for the log, as `password_reset`; text: may hold a link that signs in"""
+    """A mail to one user.
+
+    Attributes:
+        kind: Names the mail in the log, for example `password_reset`.
+        text: May hold a link that signs in, and is therefore not in `repr`.
+    """
 
     kind: str
     to: str
@@ -24,14 +29,19 @@ class Mail:
 
 
 def is_sendable(address: str) -> bool:
-    """Addresses that users are known by are checked less strictly than mail needs it."""
+    """Return whether mail can be sent to the address, which is less strictly checked for users."""
     return is_mail_address(_ascii_domain(address))
 
 
 def encode(mail: Mail, sender: tuple[str, str], now: datetime, message_id: str) -> EmailMessage:
-    """sender: name and address, as of `read_mailbox`; message_id: without angle brackets
+    """Encode a mail for SMTP.
 
-    raises: ValueError for an address to which no mail can be sent
+    Args:
+        sender: Name and address, as returned by `read_mailbox`.
+        message_id: Without angle brackets.
+
+    Raises:
+        ValueError: No mail can be sent to the address.
     """
     if not is_sendable(mail.to):
         raise ValueError("no mail can be sent to the address")
@@ -41,7 +51,7 @@ def encode(mail: Mail, sender: tuple[str, str], now: datetime, message_id: str) 
     message["Subject"] = mail.subject
     message["Date"] = format_datetime(now)
     message["Message-ID"] = f"<{message_id}>"
-    # No answers of absent people. source: RFC 3834 section 5
+    # Prevents out-of-office replies (RFC 3834 section 5).
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail.text)
     return message
@@ -64,7 +74,11 @@ If it was not you, you need not do anything: without the link nothing changes.
 
 
 def password_changed_mail(to: str, address: str) -> Mail:
-    """address: of this server, for its users"""
+    """Compose the mail to the owner of an account whose password was changed.
+
+    Args:
+        address: The address of this server, for its users.
+    """
     return Mail(
         "password_changed",
         to,
@@ -78,7 +92,11 @@ If it was not you, ask for a new password at once, and tell an administrator of 
 
 
 def email_changed_mail(to: str, address: str) -> Mail:
-    """To the address that it was before; the new one is not named."""
+    """Compose the mail to the former address of an account. It does not name the new address.
+
+    Args:
+        address: The address of this server, for its users.
+    """
     return Mail(
         "email_changed",
         to,
@@ -99,7 +117,7 @@ def _duration(lasts: timedelta) -> str:
 
 
 def _ascii_domain(address: str) -> str:
-    """A domain with other letters in the form that mail needs; unchanged where it has none."""
+    """Return the address with an international domain in ASCII, or unchanged if it has none."""
     local, at, domain = address.rpartition("@")
     if domain.isascii():
         return address

@@ -1,4 +1,7 @@
-"""Background worker that sends the mails that wait, in memory: who misses one asks again."""
+"""Background worker that sends queued mail from memory.
+
+Mail is lost when the process ends; users can request it again.
+"""
 
 import asyncio
 from collections import deque
@@ -13,7 +16,7 @@ from fanion.accounts.mail.message import Mail, is_sendable
 from fanion.runtime.background import Backoff, run_loop
 
 MAILS_WAITING_MAX = 1_000  # about 2 MB
-# After that the link in a mail may have expired.
+# After that time the link in a mail may have expired.
 WAITING_S_MAX = 3600.0
 POLL_S = 5.0
 RETRY_FIRST_S, RETRY_MAX_S = 5.0, 300.0
@@ -28,7 +31,12 @@ def _uncounted(outcome: str) -> None:
 
 @dataclass(slots=True)
 class _Waiting:
-    """due, until: of the clock; backoff: of this mail"""
+    """A queued mail, with the state of its attempts.
+
+    Attributes:
+        due: The clock's time of the next attempt.
+        until: The clock's time after which no attempt is made.
+    """
 
     mail: Mail
     due: float
@@ -37,9 +45,12 @@ class _Waiting:
 
 
 class MailWorker:
-    """send:  raises MailNotSent
-    clock: seconds that only go forward
-    count: called with `sent`, `failed` or `dropped` for each mail
+    """A queue of mails and the task that sends them.
+
+    Args:
+        send: Sends one mail, or raises MailNotSent.
+        clock: Monotonic clock, in seconds.
+        count: Called with `sent`, `failed` or `dropped` for each mail.
     """
 
     def __init__(self, send: Send, clock: Callable[[], float], count: Count = _uncounted) -> None:
@@ -54,7 +65,7 @@ class MailWorker:
         return len(self._waiting)
 
     def put(self, mail: Mail) -> bool:
-        """False when too many wait; it is then dropped."""
+        """Queue a mail. Return False, and drop it, if the queue is full."""
         if len(self._waiting) >= MAILS_WAITING_MAX:
             self._end(mail, "dropped", "too many mails wait")
             return False
@@ -64,9 +75,14 @@ class MailWorker:
         return True
 
     def send(self, kind: str, to: str, subject: str, text: str) -> bool:
-        """As `put`, for packages below this one; False also for an address that gets no mail.
+        """Queue a mail, for packages that cannot import `Mail`.
 
-        kind: as of `Mail`; subject: one line
+        Args:
+            kind: Names the mail in the log, for example `password_reset`.
+            subject: One line.
+
+        Returns:
+            False if the queue is full, or no mail can be sent to the address.
         """
         return is_sendable(to) and self.put(Mail(kind, to, subject, text))
 
@@ -74,7 +90,7 @@ class MailWorker:
         await run_loop(self.send_due, POLL_S, "mails_wait", (), wake=self._added)
 
     async def send_due(self) -> None:
-        """Every mail that is due, until one fails: then the mail server is given a rest."""
+        """Send the mails that are due, until one fails: then the mail server is given a rest."""
         now = self._clock()
         for _ in range(len(self._waiting)):
             waiting = self._waiting.popleft()
@@ -84,7 +100,7 @@ class MailWorker:
                 return
 
     async def _attempt(self, waiting: _Waiting) -> bool:
-        """Whether the mail server works. A mail that may be sent later waits again."""
+        """Return whether the mail server works. A mail that may be sent later is queued again."""
         try:
             await self._send(waiting.mail)
         except MailNotSent as failure:

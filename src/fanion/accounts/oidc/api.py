@@ -42,23 +42,32 @@ _PAGE = """<!doctype html>
 
 
 def wants_page(accept: str) -> bool:
-    """Whether a browser shows the answer, and no program reads it."""
+    """Return whether a browser shows the response, as opposed to a program that reads it."""
     kinds = [kind.partition(";")[0].strip().lower() for kind in accept.split(",")]
     return "text/html" in kinds
 
 
 def failure_page(error: AppError, home: str) -> bytes:
-    """home: the path of the start page"""
+    """Return the HTML page of an error.
+
+    Args:
+        home: The path of the start page.
+    """
     page = _PAGE.format(detail=escape(error.detail), home=escape(home), code=escape(error.code))
     return page.encode()
 
 
-# Of the browser that has begun a sign-in.
+# The cookie of the browser that has begun a sign-in.
 BROWSER = ShortCookie("oidc", int(STATE_LASTS.total_seconds()))
 
 
 class OidcLogin:
-    """oidc: None where no provider is set; clock: seconds that only go forward"""
+    """The sign-in by OpenID Connect, if a provider is set, with its rate limits.
+
+    Args:
+        oidc: None if no provider is set.
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(
         self, oidc: "OidcSignIn | None", sign_in: SignIn, clock: Callable[[], float]
@@ -69,7 +78,7 @@ class OidcLogin:
         self.returns = StartLimit(clock)
 
     def require(self) -> "OidcSignIn":
-        """raises: OidcOff"""
+        """Return the configured sign-in, or raise OidcOff."""
         if self._oidc is None:
             raise OidcOff
         return self._oidc
@@ -92,9 +101,11 @@ class OidcApi(Controller):
         ] = None,
         reauthenticate: FromQuery[bool] = False,
     ) -> Response[Any]:
-        """For a browser to open: it is redirected to the provider, and comes back signed in. With
-        `reauthenticate` the provider asks the user of the present session to sign in anew, which
-        counts as a fresh sign-in. A browser that shows pages gets errors as one."""
+        """Redirect the browser to the provider, from which it comes back signed in.
+
+        With `reauthenticate` the provider asks the user of the current session to sign in again,
+        which counts as a fresh sign-in. A browser that shows pages gets errors as a page.
+        """
 
         async def answer() -> Response[Any]:
             oidc = oidc_login.require()
@@ -125,8 +136,11 @@ class OidcApi(Controller):
         error: Annotated[str, QueryParameter(description="In place of a code.")] = "",
         iss: Annotated[str, QueryParameter(description="The provider's issuer (RFC 9207).")] = "",
     ) -> Response[Any]:
-        """The redirect address that the provider has to know. Sets the session's cookie; what comes
-        back is accepted once, within ten minutes, from the browser that has begun."""
+        """Set the session's cookie. This is the redirect address that the provider has to know.
+
+        The provider's response is accepted once, within ten minutes, from the browser that began
+        the sign-in.
+        """
 
         async def answer() -> Response[Any]:
             oidc, browser = oidc_login.require(), _browser(request)
@@ -140,7 +154,14 @@ class OidcApi(Controller):
 
 
 async def _session_user(request: ManagementRequest, oidc_login: OidcLogin) -> int:
-    """raises: NotAuthenticated, Throttled, RecordsUnavailable"""
+    """Return the user of the current session.
+
+    Raises:
+        NotAuthenticated: There is no session cookie.
+        SessionEnded: The session has ended.
+        Throttled: The client has sent too many unknown cookies.
+        RecordsUnavailable: The records store does not answer.
+    """
     cookie = read_cookie(request.headers.get("cookie"), request.origin)
     if cookie is None:
         raise NotAuthenticated
@@ -156,7 +177,7 @@ def _redirect_uri(request: ManagementRequest) -> str:
 
 
 def _home(request: ManagementRequest) -> str:
-    """The start page, below a proxy's prefix."""
+    """Return the path of the start page, below a proxy's prefix."""
     return urlsplit(request.origin).path.rstrip("/") + "/"
 
 

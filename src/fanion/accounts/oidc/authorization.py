@@ -1,6 +1,6 @@
-"""The authorization request, and what ties its answer to the browser that began it. Pure.
+"""The authorization request, and what ties its response to the browser that began it. Pure.
 
-source: RFC 6749; RFC 7636; OpenID Connect Core 1.0 section 3.1.2.1
+Source: RFC 6749; RFC 7636; OpenID Connect Core 1.0 section 3.1.2.1.
 """
 
 from base64 import urlsafe_b64encode
@@ -13,16 +13,19 @@ from fanion.accounts.oidc.model import OidcSettings
 
 CALLBACK_PATH = "/api/login/oidc/callback/"
 RETURN_PATH_CHARS_MAX = 2_000
-# Of what a callback brings; providers send codes of up to some thousand characters.
+# The longest parameter of a callback. Providers send codes of up to some thousand characters.
 PARAMETER_CHARS_MAX = 4_096
-# Of the sign-in to the provider, when a user has to sign in afresh; it is asked for 0.
+# The accepted age of the sign-in to the provider if it must be fresh; the request asks for 0.
 FRESH_MAX_AGE_S = 300
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserSecret:
-    """The secret in the cookie of the browser that began a sign-in. Nonce and PKCE verifier derive
-    from it: they are stored nowhere else, and only this browser's callback has them."""
+    """The secret in the cookie of the browser that began a sign-in.
+
+    Nonce and PKCE verifier derive from it. They are not stored, and only this browser's callback
+    has them.
+    """
 
     text: str
 
@@ -36,7 +39,7 @@ class BrowserSecret:
 
     @property
     def challenge(self) -> str:
-        """source: RFC 7636 section 4.2, S256"""
+        """The PKCE challenge, S256 (RFC 7636 section 4.2)."""
         return _base64url(sha256(self.verifier.encode()).digest())
 
 
@@ -57,7 +60,11 @@ def authorization_url(
     *,
     fresh: bool,
 ) -> str:
-    """fresh: the user has to sign in to the provider anew"""
+    """Return the URL to which the browser is sent.
+
+    Args:
+        fresh: Whether the user has to sign in to the provider again.
+    """
     query = {
         "response_type": "code",
         "client_id": settings.client_id,
@@ -77,7 +84,10 @@ def authorization_url(
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """What the provider has the browser bring back. source: RFC 6749 section 4.1.2, RFC 9207"""
+    """The parameters with which the provider sends the browser back.
+
+    Source: RFC 6749 section 4.1.2; RFC 9207.
+    """
 
     state: str
     code: str
@@ -91,9 +101,9 @@ class Callback:
 
 
 def local_path(text: str | None, default: str) -> str:
-    """Where the browser goes after the sign-in: a path of this server, else `default`.
+    r"""Return the path where the browser goes after the sign-in: on this server, or else `default`.
 
-    Browsers read a backslash as a slash, and leave out control characters: `/\\evil.example` and
+    Browsers read a backslash as a slash, and leave out control characters: `/\evil.example` and
     `/<tab>/evil.example` lead elsewhere, as `//evil.example` does.
     """
     if not text or len(text) > RETURN_PATH_CHARS_MAX:

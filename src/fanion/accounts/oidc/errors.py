@@ -9,14 +9,14 @@ NO_ACCOUNT = (
 
 
 class ProviderUnavailable(Unavailable):
-    """The provider is down, slow or refuses connections; nothing of it is kept."""
+    """The provider is down, slow or refuses connections. None of its responses are kept."""
 
     default_code = "oidc_provider_unavailable"
     default_detail = "The identity provider does not answer. Please try again later."
 
 
 class ProviderInvalid(AppError):
-    """The provider answers, but not as OpenID Connect asks for."""
+    """The provider's response does not conform to OpenID Connect."""
 
     status, type, default_code = 502, "server_error", "oidc_provider_invalid"
     default_detail = "The identity provider's answer cannot be used."
@@ -31,28 +31,28 @@ class StateInvalid(PermissionDenied):
 
 
 class SignInDenied(PermissionDenied):
-    """By the provider, or by the user there."""
+    """The provider, or the user at the provider, denied the sign-in."""
 
     default_code = "oidc_denied"
     default_detail = "The identity provider did not sign you in."
 
 
 class TokenInvalid(PermissionDenied):
-    """The provider's answer does not prove who the user is. detail: what is wrong with it"""
+    """The provider's response does not prove who the user is; the detail says why."""
 
     default_code = "oidc_token_invalid"
     default_detail = "The identity provider's answer could not be verified."
 
 
 class NoAccount(PermissionDenied):
-    """The same whether there is no account, or one that may not be used."""
+    """Raised alike for missing accounts and for accounts that may not be used."""
 
     default_code = "oidc_no_account"
     default_detail = NO_ACCOUNT
 
 
 class WrongAccount(PermissionDenied):
-    """A fresh sign-in was asked for, and another user has signed in."""
+    """Another user has signed in than the one who was asked for a fresh sign-in."""
 
     default_code = "oidc_wrong_account"
     default_detail = "You signed in to the identity provider as another user."

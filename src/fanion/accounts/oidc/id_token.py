@@ -1,6 +1,6 @@
 """Keys of the provider, and ID tokens that they verify. The time is passed in.
 
-source: OpenID Connect Core 1.0 section 3.1.3.7; RFC 7515; RFC 7517
+Source: OpenID Connect Core 1.0 section 3.1.3.7; RFC 7515; RFC 7517.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from fanion.accounts.oidc.errors import ProviderInvalid, TokenInvalid
 from fanion.db.schema.accounts import SUBJECT_CHARS_MAX
 
 KEYS_MAX = 50
-# RSA moduli of 2,048 to 8,192 bits, and exponents of 32, in base64url: larger ones take seconds.
+# RSA moduli of 2,048 to 8,192 bits, and exponents of 32, in base64url. Larger ones take seconds.
 _MODULUS_CHARS = range(342, 1367)
 _EXPONENT_CHARS_MAX = 6
 _PUBLIC_MEMBERS = {"RSA": ("n", "e"), "EC": ("crv", "x", "y"), "OKP": ("crv", "x")}
@@ -28,19 +28,23 @@ _NAMES = ("kty", "kid", "use", "alg")
 _KEY_TYPES: Mapping[str, str] = {"R": "RSA", "P": "RSA", "ES": "EC", "Ed": "OKP"}
 
 TOKEN_CHARS_MAX = 100_000
-SECONDS_MAX = 10**12  # since 1970, of a time
+SECONDS_MAX = 10**12  # the latest time, since 1970
 LEEWAY_S = 60  # between the clocks of the provider and of this machine
 
 Keys = Sequence[Key]
 
 
 class UnknownKey(Exception):
-    """None of the keys has signed the token: the provider may have newer ones."""
+    """The token was signed by none of the known keys; the provider may have newer ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What an ID token must say. max_age_s: since the user has signed in there; None for any"""
+    """The values that an ID token must have.
+
+    Attributes:
+        max_age_s: The longest time since the user signed in to the provider; None for any.
+    """
 
     issuer: str
     client_id: str
@@ -50,7 +54,11 @@ class Expected:
 
 
 def read_keys(raw: bytes) -> Keys:
-    """Public keys for signatures; keys of other kinds are passed over. raises: ProviderInvalid"""
+    """Return the provider's public keys for signatures. Other kinds of keys are skipped.
+
+    Raises:
+        ProviderInvalid: The keys cannot be read.
+    """
     try:
         found = msgspec.json.decode(raw)["keys"]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, KeyError, TypeError):
@@ -85,9 +93,14 @@ def _is_usable(key: Mapping[str, Any]) -> bool:
 def read_id_token(
     token: str, keys: Keys, algorithms: Collection[str], expected: Expected
 ) -> Mapping[str, Any]:
-    """The claims. algorithms: that are accepted, at least one
+    """Verify an ID token and return its claims.
 
-    raises: TokenInvalid; UnknownKey
+    Args:
+        algorithms: The accepted algorithms, at least one.
+
+    Raises:
+        TokenInvalid: The token does not prove who the user is.
+        UnknownKey: None of the keys has signed the token.
     """
     claims = _verified(token, keys, algorithms)
     check_claims(claims, expected)
@@ -102,7 +115,7 @@ def _verified(token: str, keys: Keys, algorithms: Collection[str]) -> Mapping[st
     header = _header(token, registry)
     if header.get("alg") not in algorithms:
         raise TokenInvalid("The ID token is signed by an algorithm that is not accepted.")
-    # Extensions that change what is signed. source: RFC 7515 section 4.1.11, RFC 7797
+    # These extensions change what is signed (RFC 7515 section 4.1.11, RFC 7797).
     if "crit" in header or "b64" in header:
         raise TokenInvalid("The ID token has extensions that are not accepted.")
     for key in _candidates(keys, header):
@@ -125,7 +138,7 @@ def _header(token: str, registry: JWSRegistry) -> Mapping[str, Any]:
 
 
 def _candidates(keys: Keys, header: Mapping[str, Any]) -> Iterator[Key]:
-    """With the key's id where the token names one, and for its algorithm."""
+    """Yield the keys for the token's algorithm, only those with its key id if it names one."""
     kid, algorithm = header.get("kid"), str(header["alg"])
     kind = _KEY_TYPES.get(algorithm[:2]) or _KEY_TYPES[algorithm[:1]]
     for key in keys:
@@ -145,7 +158,7 @@ def _object(payload: bytes | None) -> Mapping[str, Any]:
 
 
 def check_claims(claims: Mapping[str, Any], expected: Expected) -> None:
-    """raises: TokenInvalid, with the first reason"""
+    """Raise TokenInvalid, with the first reason, unless the claims are as expected."""
     for is_wrong, reason in (
         (claims.get("iss") != expected.issuer, "is of another issuer"),
         (not _is_for(claims, expected.client_id), "is for another client"),
@@ -187,7 +200,7 @@ def _is_current(claims: Mapping[str, Any], now: float) -> bool:
 
 
 def _is_recent(claims: Mapping[str, Any], expected: Expected) -> bool:
-    """source: OpenID Connect Core section 3.1.2.1, `max_age`"""
+    """Return whether the user signed in within `max_age` (OpenID Connect Core section 3.1.2.1)."""
     if expected.max_age_s is None:
         return True
     signed_in, now = claims.get("auth_time"), expected.now.timestamp()
@@ -197,7 +210,7 @@ def _is_recent(claims: Mapping[str, Any], expected: Expected) -> bool:
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    """A time that can be computed with: JSON knows numbers of any length."""
+    """Return whether the value is a usable time, because JSON numbers can have any length."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return abs(value) <= SECONDS_MAX

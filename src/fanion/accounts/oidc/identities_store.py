@@ -1,4 +1,4 @@
-"""Which user an identity of the provider is, and what its groups give, in the records store."""
+"""The users of the provider's identities, and their access by groups, in the records store."""
 
 import secrets
 from collections.abc import Callable
@@ -22,24 +22,26 @@ from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.model import Level, folded
 from fanion.projects.roles_store import add_role_member, load_roles, record_role
 
-# Of a user whose groups name no level.
+# The level of a user whose groups name none.
 LEVEL = Level.MEMBER
 
 _identity, _user, _member = oidc_identities.c, users.c, memberships.c
 
 
 def _untold(user_id: int) -> None:
-    """Where nothing is cached."""
+    """Do nothing, because nothing is cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityStore:
-    """Access by groups concerns the first organization, the only one that setup creates.
+    """The users of the provider's identities.
 
-    Changes are in the activity log of its projects, without a user: the provider makes them.
+    Access by groups concerns the first organization, the only one that setup creates. Changes are
+    in the activity log of its projects, without a user, because the provider makes them.
 
-    claimed: called with the id of a user whose sessions and keys have ended, because the provider
-             is the first to verify the address of the account
+    Attributes:
+        claimed: Called with the id of a user whose sessions and keys have ended, because the
+            provider is the first to verify the address of the account.
     """
 
     records: Records
@@ -47,8 +49,11 @@ class IdentityStore:
     claimed: Callable[[int], None] = _untold
 
     async def user_of(self, identity: OidcIdentity, now: datetime) -> int | None:
-        """The user who signs in with this identity, with the access that its groups give now;
-        None when there is no such user, or when it may not sign in."""
+        """Return the user who signs in with this identity, with the access its groups give now.
+
+        Returns:
+            None if there is no such user, or the user may not sign in.
+        """
         async with self.records.write() as connection:
             found = await connection.run_sync(_sign_in, identity, self.settings, now)
         if found is None:
@@ -59,7 +64,11 @@ class IdentityStore:
 
 
 class _Found(NamedTuple):
-    """is_claimed: as of `claim_by_provider`"""
+    """A user who may sign in.
+
+    Attributes:
+        is_claimed: Whether the provider is the first to verify the address of the account.
+    """
 
     user_id: int
     is_claimed: bool
@@ -86,7 +95,7 @@ def _sign_in(
 
 
 def _locked_organization(connection: Connection) -> UUID | None:
-    """Serialises these sign-ins: of two of one new user one creates the account."""
+    """Lock the first organization, so that concurrent sign-ins of a new user create one account."""
     first = select(organizations.c.id).order_by(organizations.c.created_at, organizations.c.id)
     return connection.scalar(first.limit(1).with_for_update())
 
@@ -100,9 +109,12 @@ def _known(connection: Connection, identity: OidcIdentity) -> int | None:
 
 
 def _by_address(connection: Connection, identity: OidcIdentity) -> int | None:
-    """A provider may give the address of a former user to another person: a user who has an
-    identity of this provider is found by that alone. An address that a user has chosen, and that
-    was not verified, may belong to a person who has yet to sign in: it does not count."""
+    """Return the user with the identity's address, if the address identifies them.
+
+    A provider may give the address of a former user to another person, so a user who has an
+    identity of this provider is found only by that identity. An address that a user has chosen and
+    that was not verified may belong to a person who has yet to sign in, so it does not count.
+    """
     other = select(_identity.user_id).where(
         _identity.user_id == _user.id, _identity.issuer == identity.issuer
     )
@@ -124,7 +136,7 @@ def _may_sign_in(connection: Connection, user_id: int) -> bool:
 def _create(
     connection: Connection, organization_id: UUID, identity: OidcIdentity, now: datetime
 ) -> int | None:
-    """None when the address belongs to a user already, whatever became of that one."""
+    """Create a user. Return None if any user has the address already, even a disabled one."""
     email = identity.verified_email
     if connection.execute(select(_user.id).where(_user.email == email)).first() is not None:
         return None
@@ -176,7 +188,7 @@ def _grant(
     member = _membership(connection, organization_id, user_id)
     if member is None:
         return
-    # Groups neither give nor take the level of an owner: there is always one.
+    # Groups neither give nor take the level of an owner, so that there is always one.
     if access.level is not None and member.level not in (access.level, Level.OWNER):
         connection.execute(
             update(memberships)
@@ -196,7 +208,7 @@ def _set_roles(
     access: GrantedAccess,
     now: datetime,
 ) -> None:
-    """Roles that do not exist give nothing."""
+    """Put the member into the roles that the groups give, ignoring roles that do not exist."""
     wanted = {folded(name) for name in access.roles}
     managed = {folded(name) for name in access.managed}
     known = connection.execute(

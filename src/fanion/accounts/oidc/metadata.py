@@ -1,6 +1,6 @@
 """The provider's description of itself, as far as a sign-in needs it.
 
-source: OpenID Connect Discovery 1.0; RFC 8414; RFC 9207
+Source: OpenID Connect Discovery 1.0; RFC 8414; RFC 9207.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from fanion.config import is_safe_url
 
 WELL_KNOWN = "/.well-known/openid-configuration"
 URL_CHARS_MAX = 2_000
-# Signatures whose key only the provider has. The others that providers announce are not accepted:
-# `none`, and those whose key both sides share.
+# Signatures whose key only the provider has. Others that providers announce are not accepted:
+# `none`, and signatures whose key both sides share.
 ALGORITHMS = frozenset(
     {
         "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519",
@@ -32,7 +32,7 @@ class _Document(Struct):
     token_endpoint: _Url
     jwks_uri: _Url
     id_token_signing_alg_values_supported: tuple[str, ...] = ("RS256",)
-    # source: OpenID Connect Discovery section 3, the default
+    # The default of OpenID Connect Discovery section 3.
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
     userinfo_endpoint: _Url | None = None
     authorization_response_iss_parameter_supported: bool = False
@@ -40,9 +40,13 @@ class _Document(Struct):
 
 @dataclass(frozen=True, slots=True)
 class ProviderMetadata:
-    """algorithms:    that the provider announces and that are accepted here
-    sends_secret:  in the body of the token request, in place of its header
-    names_issuer:  whether each answer to an authorization request has `iss`
+    """The provider's endpoints and the choices that follow from its description.
+
+    Attributes:
+        algorithms: Algorithms that the provider announces and that are accepted here.
+        sends_secret: Whether the client secret is sent in the body of the token request, not in its
+            header.
+        names_issuer: Whether each response to an authorization request has `iss`.
     """
 
     issuer: str
@@ -56,7 +60,14 @@ class ProviderMetadata:
 
 
 def read_metadata(raw: bytes, issuer: str) -> ProviderMetadata:
-    """issuer: as the operator wrote it, which it has to be exactly. raises: ProviderInvalid"""
+    """Parse the provider's description.
+
+    Args:
+        issuer: The issuer as the operator wrote it. The description must name exactly this issuer.
+
+    Raises:
+        ProviderInvalid: The description cannot be used.
+    """
     try:
         found = msgspec.json.decode(raw, type=_Document)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Sign-in by OpenID Connect: what the operator has set, and what the provider says of a user."""
+"""Sign-in by OpenID Connect: the operator's settings, and the provider's claims about a user."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +12,12 @@ OWN_CLAIMS = ("email", "email_verified")
 
 @dataclass(frozen=True, slots=True)
 class OidcSettings:
-    """client_secret: "" for a public client, which PKCE alone protects
-    domains:       of e-mail addresses by which accounts are found, in lower case
-    groups:        what members of a group of the provider get, by its name
+    """The operator's settings for the identity provider.
+
+    Attributes:
+        client_secret: "" for a public client, which only PKCE protects.
+        domains: The domains of e-mail addresses by which accounts are found, in lower case.
+        groups: The access that members of a group of the provider get, by the group's name.
     """
 
     issuer: str
@@ -27,15 +30,18 @@ class OidcSettings:
     creates_accounts: bool = False
 
     def is_trusted_address(self, identity: "OidcIdentity") -> bool:
-        """Whether the account with this address belongs to this identity."""
+        """Return whether the account with this address belongs to this identity."""
         email = identity.verified_email
         return email is not None and email.rpartition("@")[2] in self.domains
 
 
 @dataclass(frozen=True, slots=True)
 class OidcIdentity:
-    """verified_email: in lower case; None when the provider names none that it has verified
-    groups: names, in no order
+    """A user as the provider describes them.
+
+    Attributes:
+        verified_email: In lower case; None if the provider names no address that it has verified.
+        groups: Names, in no order.
     """
 
     issuer: str
@@ -46,7 +52,7 @@ class OidcIdentity:
 
 
 def lacks_claims(claims: Mapping[str, Any], settings: OidcSettings) -> bool:
-    """Whether the user info endpoint may say what this ID token does not."""
+    """Return whether the user info endpoint may have claims that this ID token lacks."""
     wanted = [*OWN_CLAIMS, *([settings.groups_claim] if settings.groups else [])]
     return any(name not in claims for name in wanted)
 
@@ -54,7 +60,11 @@ def lacks_claims(claims: Mapping[str, Any], settings: OidcSettings) -> bool:
 def read_identity(
     token: Mapping[str, Any], user_info: Mapping[str, Any], settings: OidcSettings
 ) -> OidcIdentity:
-    """token: claims of a verified ID token; they go before those of `user_info`"""
+    """Build the identity of a user from the provider's claims.
+
+    Args:
+        token: The claims of a verified ID token, which take precedence over those of `user_info`.
+    """
     email = _verified_email(token if "email_verified" in token else user_info)
     groups = token.get(settings.groups_claim, user_info.get(settings.groups_claim))
     return OidcIdentity(
@@ -67,9 +77,12 @@ def read_identity(
 
 
 def _verified_email(claims: Mapping[str, Any]) -> str | None:
-    """Address and mark from one source: the mark of another address says nothing."""
+    """Return the address if the same source marks it as verified.
+
+    The mark of another address says nothing.
+    """
     email, is_verified = claims.get("email"), claims.get("email_verified")
-    # Some providers send the text. source: Amazon Cognito's user info
+    # Some providers send the text "true", for example the user info of Amazon Cognito.
     if not isinstance(email, str) or not (is_verified is True or is_verified == "true"):
         return None
     try:
@@ -87,7 +100,7 @@ def _first_name(claims: Mapping[str, Any], email: str | None) -> str:
 
 
 def _names(groups: object) -> frozenset[str]:
-    """Of a claim that is a list, or one text; everything else names no group."""
+    """Return the groups named by a claim: a list or a single text. Other values name no group."""
     if isinstance(groups, str):
         return frozenset({groups})
     if not isinstance(groups, list):
@@ -97,11 +110,12 @@ def _names(groups: object) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class GrantedAccess:
-    """What the groups of a user give, at each sign-in.
+    """The access that the groups of a user give, at each sign-in.
 
-    level:   None when groups decide about no level
-    roles:   names of the roles that the user is in from now on
-    managed: names of all roles that groups decide about; others stay as they are
+    Attributes:
+        level: None if groups do not decide about levels.
+        roles: The names of the roles that the user is in from now on.
+        managed: The names of all roles that groups decide about. Other roles stay as they are.
     """
 
     level: Level | None
@@ -112,7 +126,11 @@ class GrantedAccess:
 def granted_access(
     mapping: Mapping[str, GroupAccess], groups: frozenset[str], lowest: Level
 ) -> GrantedAccess:
-    """lowest: level of a user whose groups name none, if groups decide about levels"""
+    """Return the access that these groups give.
+
+    Args:
+        lowest: The level of a user whose groups name none, if groups decide about levels.
+    """
     mine = [access for group, access in mapping.items() if group in groups]
     return GrantedAccess(
         _level(list(mapping.values()), mine, lowest),

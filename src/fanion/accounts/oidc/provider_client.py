@@ -1,7 +1,7 @@
-"""The identity provider over HTTP: its metadata, its keys, and codes for tokens.
+"""The identity provider over HTTP: its metadata, its keys, and the exchange of codes for tokens.
 
-Each read ends within TIMEOUT_S and ANSWER_BYTES_MAX, connects to addresses that a `Resolve` found,
-and uses no cookies, redirects, proxies or passwords of the environment.
+Each request ends within TIMEOUT_S and ANSWER_BYTES_MAX, connects to addresses that a `Resolve`
+found, and uses no cookies, redirects, proxies or passwords from the environment.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ from fanion.errors import AppError
 
 TIMEOUT_S = 5.0
 ANSWER_BYTES_MAX = 256 * 1024
-KEPT_S = 3600.0  # metadata and keys
-FAILURE_PAUSE_S = 2.0  # before metadata or keys that could not be read are asked for again
-KEYS_AGAIN_S = 30.0  # between two reads for tokens with an unknown key
-REQUESTS_MAX = 32  # to the provider at a time
-ADDRESSES_MAX = 4  # of one name that are tried
+KEPT_S = 3600.0  # of metadata and keys
+FAILURE_PAUSE_S = 2.0  # before metadata or keys are requested again after a failure
+KEYS_AGAIN_S = 30.0  # between two reads of the keys because of unknown keys
+REQUESTS_MAX = 32  # concurrent requests to the provider
+ADDRESSES_MAX = 4  # more addresses of a name are not tried
 
 V = TypeVar("V")
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -52,8 +52,14 @@ class Tokens:
 
 
 class Kept(Generic[V]):
-    """A value of the provider for KEPT_S. Who needs it at the same time waits for one read; after
-    a failed one all callers get its error for FAILURE_PAUSE_S. clock: only goes forward"""
+    """A value of the provider that is kept for KEPT_S.
+
+    Concurrent callers wait for one read. After a failed read all callers get its error for
+    FAILURE_PAUSE_S.
+
+    Args:
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(self, read: Callable[[], Awaitable[V]], clock: Callable[[], float]) -> None:
         self._read = read
@@ -64,7 +70,12 @@ class Kept(Generic[V]):
         self._reading: asyncio.Task[V] | None = None
 
     async def get(self) -> V:
-        """raises: ProviderUnavailable, ProviderInvalid"""
+        """Return the value, reading it if necessary.
+
+        Raises:
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
+        """
         age_s = self._clock() - self._read_at
         if self._value is not None and age_s < KEPT_S:
             return self._value
@@ -73,7 +84,7 @@ class Kept(Generic[V]):
         return await self._read_again()
 
     async def get_newer(self, at_least_s: float) -> V:
-        """Read it again, unless it was read less than `at_least_s` ago."""
+        """Read the value again, unless it was read less than `at_least_s` ago."""
         if self._clock() - self._read_at < at_least_s:
             return await self.get()
         return await self._read_again()
@@ -82,7 +93,7 @@ class Kept(Generic[V]):
         if self._reading is None:
             self._reading = asyncio.create_task(self._read_once())
             self._reading.add_done_callback(_retrieve)
-        # It goes on when one of those who wait is cancelled.
+        # The read goes on if one of its callers is cancelled.
         return await asyncio.shield(self._reading)
 
     async def _read_once(self) -> V:
@@ -98,7 +109,13 @@ class Kept(Generic[V]):
 
 
 class Provider:
-    """resolve: of names; clock: seconds that only go forward; timeout_s: of a whole read"""
+    """A client of the identity provider.
+
+    Args:
+        resolve: Looks up host names.
+        clock: Monotonic clock, in seconds.
+        timeout_s: For a whole request.
+    """
 
     def __init__(
         self,
@@ -116,12 +133,22 @@ class Provider:
         self._sending = 0
 
     async def metadata(self) -> ProviderMetadata:
-        """raises: ProviderUnavailable, ProviderInvalid"""
+        """Return the provider's metadata.
+
+        Raises:
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
+        """
         return await self._metadata.get()
 
     async def redeem(self, code: str, verifier: str, redirect_uri: str) -> Tokens:
-        """raises: ProviderUnavailable, ProviderInvalid; SignInDenied for a code that is not valid,
-        or was used before"""
+        """Exchange an authorization code for tokens.
+
+        Raises:
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
+            SignInDenied: The code is not valid, or was used before.
+        """
         metadata, settings = await self.metadata(), self._settings
         fields = {
             "grant_type": "authorization_code",
@@ -140,7 +167,13 @@ class Provider:
         return _tokens(*await self._send("POST", url, headers, body))
 
     async def verify(self, id_token: str, expected: Expected) -> Mapping[str, Any]:
-        """The claims. raises: TokenInvalid, ProviderUnavailable, ProviderInvalid"""
+        """Verify an ID token and return its claims.
+
+        Raises:
+            TokenInvalid: The token does not prove who the user is.
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
+        """
         algorithms = (await self.metadata()).algorithms
         try:
             return read_id_token(id_token, await self._keys.get(), algorithms, expected)
@@ -154,9 +187,11 @@ class Provider:
             ) from None
 
     async def user_info(self, access_token: str, subject: str) -> Mapping[str, Any]:
-        """Further claims; none of a provider without that endpoint.
+        """Return further claims; none if the provider has no endpoint for them.
 
-        raises: ProviderUnavailable, ProviderInvalid
+        Raises:
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
         """
         endpoint = (await self.metadata()).userinfo_endpoint
         if endpoint is None:
@@ -164,7 +199,7 @@ class Provider:
         headers = {"authorization": f"Bearer {access_token}"}
         status, body = await self._send("GET", endpoint, headers)
         claims = _object(body) if status == 200 else None
-        # source: OpenID Connect Core section 5.3.2
+        # OpenID Connect Core section 5.3.2.
         if claims is None or claims.get("sub") != subject:
             raise ProviderInvalid("Its user info cannot be used.")
         return claims
@@ -191,7 +226,12 @@ class Provider:
     async def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> tuple[int, bytes]:
-        """Status and body. raises: ProviderUnavailable, ProviderInvalid"""
+        """Return status and body of a response.
+
+        Raises:
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
+        """
         if self._sending >= REQUESTS_MAX:
             raise ProviderUnavailable("Too many people are signing in. Please try again.")
         self._sending += 1
@@ -230,7 +270,7 @@ class Provider:
                 "host": target.netloc.decode(),
                 "user-agent": f"Fanion/{__version__}",
                 "accept": "application/json",
-                # A few compressed bytes can be many: none are decompressed.
+                # Nothing is decompressed: a few compressed bytes can stand for very many.
                 "accept-encoding": "identity",
                 "connection": "close",
                 **headers,
@@ -242,7 +282,7 @@ class Provider:
             },
         )
         if self._transport is None:
-            # Reading the bundle of certificates takes 40 ms.
+            # In a thread, because reading the bundle of certificates takes 40 ms.
             self._transport = await asyncio.to_thread(_open_transport)
         response = await self._transport.handle_async_request(request)
         try:
@@ -252,13 +292,13 @@ class Provider:
 
 
 def _retrieve(reading: "asyncio.Task[V]") -> None:
-    """Its error may have no reader any more."""
+    """Retrieve the error of a read, because no caller may be left to do so."""
     if not reading.cancelled():
         reading.exception()
 
 
 async def _bounded(response: httpx.Response) -> bytes:
-    """raises: ProviderInvalid"""
+    """Return the body, or raise ProviderInvalid if it is too large or compressed."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ProviderInvalid("It compresses its answer unasked.")
     received = bytearray()
@@ -270,7 +310,7 @@ async def _bounded(response: httpx.Response) -> bytes:
 
 
 def _tokens(status: int, body: bytes) -> Tokens:
-    """source: RFC 6749 sections 5.1 and 5.2"""
+    """Parse the response to an exchange of a code (RFC 6749 sections 5.1 and 5.2)."""
     if status >= 500:
         raise ProviderUnavailable
     found = _object(body) or {}
@@ -290,7 +330,7 @@ def _tokens(status: int, body: bytes) -> Tokens:
 
 
 def _is_token(value: object) -> bool:
-    """It goes into a header."""
+    """Return whether the value is a token that fits into a header."""
     if not isinstance(value, str) or not 0 < len(value) <= TOKEN_CHARS_MAX:
         return False
     return value.isascii() and value.isprintable() and " " not in value
@@ -305,7 +345,10 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 
 def _basic(client_id: str, secret: str) -> str:
-    """source: RFC 6749 section 2.3.1: both are encoded first"""
+    """Return the header that authenticates the client: both parts are encoded first.
+
+    Source: RFC 6749 section 2.3.1.
+    """
     pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 

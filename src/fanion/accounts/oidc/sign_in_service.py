@@ -34,7 +34,12 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """url: at the provider; browser_secret: for the browser's cookie"""
+    """The redirect that begins a sign-in.
+
+    Attributes:
+        url: At the provider.
+        browser_secret: For the browser's cookie.
+    """
 
     url: str
     browser_secret: str
@@ -42,7 +47,11 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class SignedInUser:
-    """return_path: of this server"""
+    """A user who has signed in at the provider.
+
+    Attributes:
+        return_path: The path of this server to which the browser goes.
+    """
 
     user_id: int
     return_path: str
@@ -57,7 +66,12 @@ class OidcSignIn:
     now: Callable[[], datetime]
 
     async def begin(self, redirect_uri: str, begun: BegunSignIn) -> Redirect:
-        """raises: ProviderUnavailable, ProviderInvalid; then nothing is stored"""
+        """Begin a sign-in. If the provider cannot be used, nothing is stored.
+
+        Raises:
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
+        """
         metadata = await self.provider.metadata()
         state, browser = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(2))
         secret, is_fresh = BrowserSecret(browser), begun.user_id is not None
@@ -70,10 +84,19 @@ class OidcSignIn:
     async def complete(
         self, callback: Callback, browser: str | None, redirect_uri: str
     ) -> SignedInUser:
-        """browser: the secret in its cookie; None without one
+        """Complete a sign-in with the parameters of the callback.
 
-        raises: StateInvalid, SignInDenied, TokenInvalid, NoAccount, WrongAccount,
-                ProviderUnavailable, ProviderInvalid
+        Args:
+            browser: The secret in the browser's cookie; None without a cookie.
+
+        Raises:
+            StateInvalid: The sign-in has expired, was completed, or was begun in another browser.
+            SignInDenied: The provider did not sign the user in.
+            TokenInvalid: The provider's response does not prove who the user is.
+            NoAccount: The user has no account, or may not use it.
+            WrongAccount: Another user has signed in than the one who had to sign in again.
+            ProviderUnavailable: The provider does not answer.
+            ProviderInvalid: The provider's response cannot be used.
         """
         try:
             return await self._complete(callback, browser, redirect_uri)
@@ -111,7 +134,7 @@ class OidcSignIn:
         return begun
 
     async def _require_issuer(self, issuer: str) -> None:
-        """Against answers of another provider. source: RFC 9207 section 2.4"""
+        """Raise TokenInvalid for a response of another provider (RFC 9207 section 2.4)."""
         metadata = await self.provider.metadata()
         if issuer != metadata.issuer and (issuer or metadata.names_issuer):
             raise TokenInvalid("The answer is of another identity provider.")

@@ -1,4 +1,4 @@
-"""Rate limit of sign-ins that a stranger may begin or complete: each writes to the store."""
+"""The rate limit of sign-ins that a stranger may begin or complete: each writes to the store."""
 
 from collections.abc import Callable
 
@@ -6,12 +6,16 @@ from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, t
 from fanion.server.forwarded import Client
 
 ADDRESS = Rate(burst=60, per_s=0.5)  # an office behind one address
-PEER = Rate(burst=600, per_s=5)  # all clients that one unknown proxy claims to forward
+PEER = Rate(burst=600, per_s=5)  # all clients that one untrusted peer claims to forward
 ADDRESSES_MAX = 10_000  # counted at a time: 3 MB
 
 
 class StartLimit:
-    """clock: seconds that only go forward"""
+    """A rate limit by client.
+
+    Args:
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._limit = RateLimit(ADDRESSES_MAX, clock)
@@ -20,7 +24,7 @@ class StartLimit:
         return len(self._limit)
 
     def take(self, client: Client) -> None:
-        """Count a request. Where clients cannot be told apart there is no limit.
+        """Count a request. There is no limit if clients cannot be told apart.
 
         Raises:
             Throttled: The client has to wait.

@@ -1,4 +1,4 @@
-"""Sign-ins at the provider that are under way, in the records store."""
+"""Unfinished sign-ins at the provider, in the records store."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from fanion.db.schema.accounts import oidc_states
 from fanion.projects.auth.keys import hash_key
 
 STATE_LASTS = timedelta(minutes=10)
-# Beyond it the oldest ones are forgotten; each has a path of 2,000 characters at most.
+# Beyond that the oldest ones are deleted. Each has a path of at most 2,000 characters.
 STATES_MAX = 10_000
 
 _state = oidc_states.c
@@ -18,7 +18,12 @@ _state = oidc_states.c
 
 @dataclass(frozen=True, slots=True)
 class BegunSignIn:
-    """user_id: who has to sign in afresh; None for any user"""
+    """A sign-in at the provider that was begun.
+
+    Attributes:
+        return_path: The path of this server to which the browser comes back.
+        user_id: The user who has to sign in again; None for any user.
+    """
 
     return_path: str
     user_id: int | None = None
@@ -29,13 +34,20 @@ class StateStore:
     records: Records
 
     async def add(self, state: str, browser: str, begun: BegunSignIn, now: datetime) -> None:
-        """browser: the secret in its cookie"""
+        """Store an unfinished sign-in.
+
+        Args:
+            browser: The secret in the browser's cookie.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_add, state, browser, begun, now)
 
     async def take(self, state: str, browser: str, now: datetime) -> BegunSignIn | None:
-        """Once: of requests at the same time one alone gets it. None for a state that was taken,
-        has expired, or belongs to another browser."""
+        """Remove and return an unfinished sign-in. Of concurrent requests only one gets it.
+
+        Returns:
+            None for a state that was taken, has expired, or belongs to another browser.
+        """
         taken = delete(oidc_states).where(
             _state.hash == hash_key(state), _state.browser_hash == hash_key(browser)
         )

@@ -1,6 +1,6 @@
 """The caller's own user, over HTTP.
 
-source: PostHog's `/api/users/@me/`; api.md, "Authentication"
+Source: PostHog's `/api/users/@me/`; api.md, "Authentication".
 """
 
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ class UsersApi(Controller):
     tags = ("Users",)
     opt = scoped("user")
 
-    # Also of those who have to set up a second factor.
+    # Callers who must still set up a required second factor may use it, too.
     @get("/@me", summary="Retrieve the caller's own user", without_second_factor=True)
     async def me(
         self,
@@ -90,7 +90,7 @@ class UsersApi(Controller):
         projects: NamedDependency[Projects],
         own_accounts: NamedDependency[OwnAccounts],
     ) -> MeBody:
-        """With the current organization and project, which `@current` refers to."""
+        """Return the caller's user, with the organization and project that `@current` refers to."""
         return await _me(request, request.principal, projects, own_accounts)
 
     @patch("/@me", summary="Update the caller's own user", own=True)
@@ -101,9 +101,12 @@ class UsersApi(Controller):
         projects: NamedDependency[Projects],
         own_accounts: NamedDependency[OwnAccounts],
     ) -> Response[MeBody]:
-        """A new `email` or `password` needs `current_password`, or without a password `token`, if
-        there is a second factor; and a fresh sign-in, or an unrestricted key. A new `password` ends
-        all other sessions; the response then begins a new one."""
+        """Update the caller's user.
+
+        A new `email` or `password` needs `current_password`; without a password it needs `token`,
+        if there is a second factor. It also needs a fresh sign-in or an unrestricted key. A new
+        `password` ends all other sessions; the response then begins a new one.
+        """
         principal = request.principal
         project = await _chosen_project(principal, data, projects)
         change = await _read(request, data, project, own_accounts)
@@ -124,7 +127,14 @@ async def _read(
     project: Project | None,
     own_accounts: OwnAccounts,
 ) -> AccountChange:
-    """raises: Invalid; as `OwnAccounts.prove`"""
+    """Check the requested changes and the proof that they need.
+
+    Raises:
+        Invalid: A value or the proof is not valid.
+        FreshSignInRequired: The user has to sign in again first.
+        PermissionDenied: The key is restricted, or the account has no password.
+        Throttled: The client has to wait.
+    """
     principal = request.principal
     user, client = principal.user, request.remote_client
     email, password = _email(data.email, user.email), _given(data.password)
@@ -152,7 +162,11 @@ async def _read(
 async def _chosen_project(
     principal: Principal, data: OwnAccountChanges, projects: Projects
 ) -> Project | None:
-    """None when none is chosen. raises: Invalid for one that the caller cannot reach"""
+    """Return the chosen project, or None if none is chosen.
+
+    Raises:
+        Invalid: The caller has no access to the project or the organization.
+    """
     project_id = data.set_current_team
     if project_id is not UNSET:
         project = await projects.by_id(project_id)
@@ -171,7 +185,7 @@ async def _chosen_project(
 
 
 def _no_such(value: object, attr: str) -> Invalid:
-    """The same for what does not exist and for what belongs to others."""
+    """Build the same error whether the object is missing or belongs to somebody else."""
     return Invalid(
         f'Invalid pk "{value}" - object does not exist.', code="does_not_exist", attr=attr
     )
@@ -193,7 +207,7 @@ def _name(value: str | UnsetType) -> str | None:
 
 
 def _email(value: str | UnsetType, present: str) -> str | None:
-    """None for no change."""
+    """Return the new address, or None for no change."""
     if value is UNSET:
         return None
     try:
@@ -204,7 +218,7 @@ def _email(value: str | UnsetType, present: str) -> str | None:
 
 
 def _changed(principal: Principal, change: AccountChange) -> Principal:
-    """As the next request will find it."""
+    """Return the principal as the next request will find it."""
     named: dict[str, Any] = {
         "first_name": change.first_name,
         "email": change.email,

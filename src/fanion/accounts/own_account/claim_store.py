@@ -1,7 +1,7 @@
-"""The first proof that the address of an account is its user's own.
+"""The first proof that the address of an account belongs to its user.
 
-Whoever had the account before may have been somebody else: an invite shows its link to its author,
-who could accept it for a colleague and wait until the colleague signs in.
+Somebody else may have had the account before: an invite shows its link to its author, who could
+accept it for a colleague and wait until the colleague signs in.
 """
 
 from datetime import datetime
@@ -26,10 +26,10 @@ _user = users.c
 
 
 def claim_by_provider(connection: Connection, user_id: int, now: datetime) -> bool:
-    """End whatever reaches an account whose address the provider is the first to verify.
+    """End whatever gives access to an account, if the provider is the first to verify its address.
 
     Sessions, personal keys, the password, the second factor, links, identities of other providers
-    and invites that were made with the account are gone.
+    and invites that were created with the account are removed.
 
     Returns:
         Whether the address had not been verified.
@@ -47,10 +47,10 @@ def claim_by_provider(connection: Connection, user_id: int, now: datetime) -> bo
 
 
 def claim_by_mail(connection: Connection, user_id: int, now: datetime) -> None:
-    """Count the address as verified after its user has set a password with a mailed link.
+    """Mark the address as verified after its user has set a password with a mailed link.
 
-    It is not while the account has personal keys or a second factor: they may be of another person,
-    and stay until a provider verifies the address, or their owner removes them.
+    It is not marked while the account has personal keys or a second factor: they may belong to
+    another person. They stay until a provider verifies the address or their owner removes them.
     """
     if _is_verified(connection, user_id):
         return

@@ -23,15 +23,16 @@ PutMail = Callable[[Mail], bool]
 
 
 def no_mail(mail: Mail) -> bool:
-    """Where no mail server is set."""
+    """Drop a mail, because no mail server is set."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """That the caller is the owner of the account; None for what was not sent.
+    """The proof that the caller owns the account. Values that were not sent are None.
 
-    token: a code of the second factor, or a recovery code
+    Attributes:
+        token: A code of the second factor, or a recovery code.
     """
 
     current_password: str | None = field(default=None, repr=False)
@@ -40,9 +41,12 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class OwnAccounts:
-    """address: of this server, for its users
-    put_mail: takes a mail that is sent later
-    managed_domains: of addresses by which an identity provider finds accounts
+    """Changes of accounts by their owners.
+
+    Attributes:
+        address: The address of this server, for its users.
+        put_mail: Queues a mail.
+        managed_domains: The domains of addresses by which an identity provider finds accounts.
     """
 
     records: Records
@@ -54,8 +58,11 @@ class OwnAccounts:
     managed_domains: frozenset[str] = frozenset()
 
     def require_free_address(self, email: str) -> None:
-        """A user who gave the own account the address of a colleague would get that colleague's
-        sign-in, with the rights that the provider's groups give. raises: Invalid"""
+        """Raise Invalid if the address belongs to the users of the identity provider.
+
+        A user who gave their own account the address of a colleague would otherwise get that
+        colleague's sign-in, with the rights that the provider's groups give.
+        """
         domain = email.rpartition("@")[2]
         if domain in self.managed_domains:
             raise Invalid(
@@ -67,11 +74,15 @@ class OwnAccounts:
     async def prove(self, principal: Principal, proof: Proof, client: Client) -> None:
         """Check that the caller may change the address or the password of the account.
 
-        A session may be in the wrong hands, and so may a key, which must not take the account from
-        its owner. A session must be fresh, and either needs the present password; a session of an
-        account without one needs a code of the second factor, if there is one.
+        A session or a key may be in the wrong hands, and must not take the account from its owner.
+        A session must be fresh, and either needs the current password. A session of an account
+        without a password needs a code of the second factor, if there is one.
 
-        raises: FreshSignInRequired, PermissionDenied, Invalid, Throttled
+        Raises:
+            FreshSignInRequired: The session is not fresh.
+            PermissionDenied: The key is restricted, or the account has no password.
+            Invalid: The password or the code is missing or wrong.
+            Throttled: The client has to wait.
         """
         principal.require_fresh_sign_in(self.now())
         by_key = principal.session_id is None
@@ -87,19 +98,26 @@ class OwnAccounts:
             await self.sign_in.check_code(principal.user.id, code, client, self.now())
 
     async def change(self, principal: Principal, change: AccountChange) -> None:
-        """raises: Invalid with code `unique`"""
+        """Write the change, end what it ends, and notify the owner by mail.
+
+        Raises:
+            Invalid: Another user has the e-mail address (code `unique`).
+        """
         found = await change_account(self.records, change)
         self.changed(change.user_id, found)
         self.tell(principal.user.email, change)
 
     def changed(self, user_id: int, found: CredentialHashes) -> None:
-        """What is cached of an account is read again: by this process at once, by other servers
-        within seconds."""
+        """Forget the cached account: here at once, and on other servers within seconds."""
         self.authentication.changed(found.keys)
         self.sign_in.sessions.changed(user_id, found.sessions)
 
     def tell(self, email: str, change: AccountChange) -> None:
-        """By mail, so that an owner notices what another person did. email: before the change"""
+        """Notify the owner by mail, who thus notices what another person did.
+
+        Args:
+            email: The address before the change.
+        """
         if change.email is not None and is_sendable(email):
             self.put_mail(email_changed_mail(email, self.address))
         to = change.email or email
@@ -121,7 +139,6 @@ class OwnAccounts:
 
 
 def _required(value: str | None, name: str) -> str:
-    """raises: Invalid"""
     if value is None:
         raise Invalid("This field is required.", code="required", attr=name)
     return value

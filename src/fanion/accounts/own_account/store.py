@@ -1,5 +1,7 @@
-"""Changes at an account in the records store, each with what it ends: sessions, sign-ins that
-wait for a code, and unused links."""
+"""Changes of accounts in the records store.
+
+Each change ends what depends on it: sessions, sign-ins that wait for a code, and unused links.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,16 +22,17 @@ from fanion.db.schema.accounts import pending_sign_ins, sessions, sign_in_links
 from fanion.db.schema.tables import organizations, personal_api_keys, users
 from fanion.errors import Invalid
 
-# Links that set a password: a new password or address ends them.
+# Links that set a password. A new password or address ends them.
 PASSWORD_LINKS = (Purpose.FIRST_START, Purpose.RESET, Purpose.MAILED_RESET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountChange:
-    """What is None stays as it is.
+    """A change of an account. Fields that are None stay as they are.
 
-    by_user: who changes it; None for the holder of a link
-    details: circumstances, for the activity
+    Attributes:
+        by_user: The user who makes the change; None for the holder of a link.
+        details: Circumstances, for the activity log.
     """
 
     user_id: int
@@ -44,15 +47,21 @@ class AccountChange:
 
 @dataclass(frozen=True, slots=True)
 class CredentialHashes:
-    """Of all keys and sessions that the account had before the change; sessions end with a new
-    password."""
+    """The hashes of all keys and sessions that the account had before a change.
+
+    The sessions end with a new password.
+    """
 
     keys: Sequence[str]
     sessions: Sequence[str]
 
 
 async def change_account(records: Records, change: AccountChange) -> CredentialHashes:
-    """raises: Invalid with code `unique` for an e-mail address that another user has"""
+    """Write a change in a transaction of its own.
+
+    Raises:
+        Invalid: Another user has the e-mail address (code `unique`).
+    """
     try:
         async with records.write() as connection:
             return await connection.run_sync(write_change, change)
@@ -63,7 +72,11 @@ async def change_account(records: Records, change: AccountChange) -> CredentialH
 
 
 def write_change(connection: Connection, change: AccountChange) -> CredentialHashes:
-    """As `change_account`, in the caller's transaction. raises: IntegrityError"""
+    """Write a change in the caller's transaction.
+
+    Raises:
+        IntegrityError: Another user has the e-mail address.
+    """
     user_id = change.user_id
     of_user = users.c.id == user_id
     former = connection.execute(select(users.c.email).where(of_user)).scalar_one()
@@ -94,7 +107,7 @@ def delete_password_links(connection: Connection, user_id: int) -> None:
 
 
 async def organization_names(records: Records, ids: Sequence[Any]) -> list[tuple[Any, str]]:
-    """Id and name of these organizations, by name."""
+    """Return the ids and names of these organizations, by name."""
     organization = organizations.c
     wanted = select(organization.id, organization.name).where(organization.id.in_(ids))
     rows = await records.fetch(wanted.order_by(organization.name, organization.id))

@@ -11,30 +11,40 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from fanion.accounts.passwords.rules import check_password
 from fanion.errors import Unavailable
 
-# Each takes 64 MiB and some 50 ms of a processor.
+# Each hash takes 64 MiB and some 50 ms of a processor.
 HASHES_AT_ONCE_MAX = 2
-# Those after them are answered 503: they would wait for seconds.
+# Further requests are answered 503: they would wait for seconds.
 HASHES_WAITING_MAX = 64
 
 T = TypeVar("T")
 
 
 class PasswordHashing:
+    """Hashing and checking of passwords in a limited number of threads.
+
+    Args:
+        hasher: Hashes new passwords; by default as the library recommends.
+    """
+
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
-        """hasher: of new passwords; the library's recommendation if not given"""
         self._hasher = hasher or PasswordHasher()
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE_MAX, thread_name_prefix="passwords")
         self._running: set[Future[Any]] = set()
-        # No password has this hash. It is compared where an account has none, at the same cost.
+        # No password has this hash. It is compared if an account has none, at the same cost.
         one = self._hasher
         cost = f"m={one.memory_cost},t={one.time_cost},p={one.parallelism}"
         self._no_password = f"$argon2id$v=19${cost}${'A' * 22}${'A' * 43}"
 
     async def hash_new(self, password: str, email: str = "", attr: str = "password") -> str:
-        """The hash of a password that a person has chosen.
+        """Check and hash a password that a user has chosen.
 
-        email, attr: as of `check_password`
-        raises: Invalid for a password that is too short, too long or too common; Unavailable
+        Args:
+            email: The address of the account, which must not be its password.
+            attr: The name of the field, for errors.
+
+        Raises:
+            Invalid: The password is too short, too long or too common.
+            Unavailable: Too many passwords are being checked.
         """
 
         def check_and_hash() -> str:
@@ -44,8 +54,15 @@ class PasswordHashing:
         return await self._run(check_and_hash)
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
-        """password_hash: None or empty for an account that does not exist or has no password,
-        which takes as long as any other. raises: Unavailable"""
+        """Return whether the password has this hash.
+
+        Args:
+            password_hash: None or empty for an account that does not exist or has no password. The
+                check then takes as long as any other.
+
+        Raises:
+            Unavailable: Too many passwords are being checked.
+        """
 
         def matches() -> bool:
             try:
@@ -60,7 +77,7 @@ class PasswordHashing:
         if len(self._running) >= HASHES_AT_ONCE_MAX + HASHES_WAITING_MAX:
             raise Unavailable("Too many passwords are being checked. Please retry.")
         running = self._threads.submit(work)
-        # When the client leaves, a thread that has begun goes on to the end, and counts until then.
+        # If the client disconnects, a running thread goes on to its end, and counts until then.
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return await asyncio.wrap_future(running)

@@ -1,7 +1,8 @@
-"""Links that set a password, and requests for one, over HTTP. To read a link uses nothing up: mail
-scanners and previews fetch what they find.
+"""Links that set a password, and requests for one, over HTTP.
 
-source: PostHog's `/api/reset/`
+A GET never uses up a link, because mail scanners and previews fetch links.
+
+Source: PostHog's `/api/reset/`.
 """
 
 from typing import Annotated, Any, Protocol, runtime_checkable
@@ -25,22 +26,26 @@ from fanion.rest.endpoints import response_media_type
 HTML = "text/html"
 
 
-@runtime_checkable  # by the framework, of what is injected
+@runtime_checkable  # the framework checks the type of what it injects
 class LinkPages(Protocol):
-    """HTML for browsers that open a link, without a console."""
+    """HTML for browsers that open a link on a server without a console."""
 
     def is_wanted(self, accept: str) -> bool: ...
 
     def form(self, email: str, problem: str, status: int) -> Response[Any]:
-        """problem: with the password that was sent; "" for none"""
+        """Return the page that asks for a new password.
+
+        Args:
+            problem: What is wrong with the password that was sent; "" for none.
+        """
 
     def refusal(self, error: AppError) -> Response[Any]: ...
 
     def unfinished(self, error: AppError) -> Response[Any]:
-        """The password is set, and more is asked for than the link."""
+        """Return the page for a password that is set, when signing in needs more than the link."""
 
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
-        """Leads on with the headers of the response, which begin a session."""
+        """Return a page that leads on, with the headers of the response that begins a session."""
 
 
 class ResetRequest(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -71,9 +76,12 @@ class ResetApi(Controller):
         sign_in: NamedDependency[SignIn],
         password_resets: NamedDependency[PasswordResets],
     ) -> Response[None]:
-        """By mail, within a minute, if there is such an account; the response is the same if there
-        is none. The link works once, for an hour. 400 `email_not_available` where the server sends
-        no mail: then the operator makes a link."""
+        """Mail a link for a new password within a minute, if there is such an account.
+
+        The response is the same if there is no account. The link works once, for an hour. The
+        response is 400 `email_not_available` if the server sends no mail: then the operator can
+        create a link.
+        """
         if not sign_in.options.password:
             raise PasswordsOff
         try:
@@ -96,8 +104,10 @@ class ResetApi(Controller):
         password_links: NamedDependency[PasswordLinks],
         link_pages: NamedDependency[LinkPages],
     ) -> Response[LinkBody]:
-        """It can still be used afterwards. 400 `invalid_token` for one that was used or has
-        expired."""
+        """Return the account of the link, which can still be used afterwards.
+
+        The response is 400 `invalid_token` for a link that was used or has expired.
+        """
         return await _read(request, token, Purpose.RESET, password_links, link_pages)
 
     @post(
@@ -114,8 +124,10 @@ class ResetApi(Controller):
         password_links: NamedDependency[PasswordLinks],
         link_pages: NamedDependency[LinkPages],
     ) -> Response[SignedIn]:
-        """Ends all sessions of the account, and begins one: the response sets its cookie. The link
-        cannot be used again."""
+        """Set a new password, end all sessions of the account, and set the cookie of a new one.
+
+        The link cannot be used again.
+        """
         password = data.password
         return await _use(request, token, Purpose.RESET, password, password_links, link_pages)
 
@@ -137,7 +149,10 @@ class SignInLinksApi(Controller):
         password_links: NamedDependency[PasswordLinks],
         link_pages: NamedDependency[LinkPages],
     ) -> Response[LinkBody]:
-        """As of a link for a new password."""
+        """Return the account of the link, which can still be used afterwards.
+
+        The response is 400 `invalid_token` for a link that was used or has expired.
+        """
         return await _read(request, token, Purpose.FIRST_START, password_links, link_pages)
 
     @post(
@@ -154,7 +169,7 @@ class SignInLinksApi(Controller):
         password_links: NamedDependency[PasswordLinks],
         link_pages: NamedDependency[LinkPages],
     ) -> Response[SignedIn]:
-        """Sets the password of the first owner, and begins a session, once."""
+        """Set the password of the first owner, once, and set the cookie of a new session."""
         password = data.password
         return await _use(request, token, Purpose.FIRST_START, password, password_links, link_pages)
 

@@ -1,4 +1,4 @@
-"""Links that set a password and sign in, once: of the first start, and of a forgotten password."""
+"""One-time links that set a password and sign in, for a first start or a forgotten password."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from fanion.server.forwarded import Caller
 
 
 class InvalidLink(Invalid):
-    """The same for an unknown, a used and an expired one, and for one of another purpose."""
+    """The error of a link that is unknown, used, expired, or meant for another purpose."""
 
     default_code = "invalid_token"
     default_detail = "This link is not valid: it was used before, or has expired."
@@ -30,9 +30,14 @@ class PasswordLinks:
     own_accounts: OwnAccounts
 
     async def account(self, token: str, purpose: Purpose, caller: Caller) -> Account:
-        """Whose link it is; it stays usable. caller: whose guesses are counted
+        """Return the account of a link, which stays usable.
 
-        raises: InvalidLink, Throttled
+        Args:
+            caller: The client whose guesses are counted.
+
+        Raises:
+            InvalidLink: The link is not valid.
+            Throttled: The client has guessed too often.
         """
         own, failures = self.own_accounts, self.own_accounts.authentication.failures
         failures.require_room(token[:KEY_CHARS_MAX], caller, "link")
@@ -46,10 +51,16 @@ class PasswordLinks:
     async def set_password(
         self, token: str, purpose: Purpose, password: str, caller: Caller, address: str
     ) -> Account:
-        """The link is used up once the password is set, and every session ends. Returns the account
-        with the new password.
+        """Set a password, use the link up and end every session of the account.
 
-        raises: InvalidLink, Throttled; Invalid for a password that will not do, Unavailable
+        Returns:
+            The account with its new password.
+
+        Raises:
+            InvalidLink: The link is not valid.
+            Throttled: The client has guessed too often.
+            Invalid: The password is too short, too long or too common.
+            Unavailable: Too many passwords are being checked.
         """
         own = self.own_accounts
         account = await self.account(token, purpose, caller)
@@ -65,7 +76,7 @@ class PasswordLinks:
         def use(connection: Connection) -> CredentialHashes | None:
             taken = take_link(connection, token, purpose, change.now)
             if taken is None:
-                return None  # by another request at the same time
+                return None  # a concurrent request has used it
             changed = write_change(connection, change)
             if taken.purpose is Purpose.MAILED_RESET:
                 claim_by_mail(connection, taken.user_id, change.now)

@@ -1,4 +1,4 @@
-"""Links that set a password, made for the operator to hand over."""
+"""Links that set a password, created for the operator to hand over."""
 
 from datetime import datetime, timedelta
 
@@ -10,8 +10,8 @@ from fanion.accounts.security_events_store import SecurityEvent, record_security
 from fanion.db.engine import Records
 
 MAILED_LASTS = timedelta(hours=1)
-PRINTED_LASTS = timedelta(hours=24)  # at the first start, and by the operator
-# Below the address of this server.
+PRINTED_LASTS = timedelta(hours=24)  # for links that the first start or the operator prints
+# Paths below the URL of this server.
 PATHS = {
     Purpose.FIRST_START: "/api/sign_in_links/",
     Purpose.RESET: "/api/reset/",
@@ -20,12 +20,20 @@ PATHS = {
 
 
 def link_address(base_url: str, purpose: Purpose, token: str) -> str:
-    """base_url: of this server, without a slash at its end"""
+    """Return the URL of a link.
+
+    Args:
+        base_url: The URL of this server, without a slash at its end.
+    """
     return f"{base_url}{PATHS[purpose]}{token}/"
 
 
 async def first_link(records: Records, base_url: str, user_id: int, now: datetime) -> str:
-    """With which the owner of a new installation signs in. base_url: as of `link_address`"""
+    """Create the one-time sign-in link for the owner of a new installation.
+
+    Args:
+        base_url: The URL of this server, without a slash at its end.
+    """
 
     def create(connection: Connection) -> str:
         return create_link(connection, Purpose.FIRST_START, user_id, now, PRINTED_LASTS)
@@ -36,7 +44,7 @@ async def first_link(records: Records, base_url: str, user_id: int, now: datetim
 
 
 async def reset_link(records: Records, base_url: str, user_id: int, now: datetime) -> str:
-    """With which a user sets a new password; that it was made is in the activity."""
+    """Create the link with which a user sets a new password, and record it in the activity log."""
     event = SecurityEvent(
         activity="password_reset_requested",
         user_id=user_id,

@@ -1,5 +1,8 @@
-"""Requests for a new password: answered before anything is looked up, so that neither the answer
-nor its time says whether an account exists; the mail follows in the background."""
+"""Requests for a new password, and the background worker that mails the links.
+
+A request is answered before anything is looked up, so that neither the response nor its time
+reveals whether an account exists.
+"""
 
 import asyncio
 import time
@@ -28,7 +31,7 @@ from fanion.server.forwarded import Client
 ADDRESS, PEER = Rate(burst=10, per_s=1 / 60), Rate(burst=100, per_s=1 / 6)
 # Requests for one account, or for an e-mail address that no account has.
 ACCOUNT = Rate(burst=3, per_s=1 / 1200)
-COUNTED_MAX = 20_000  # addresses, and accounts, at a time: 10 MB
+COUNTED_MAX = 20_000  # addresses, and as many accounts, counted at a time: 10 MB
 REQUESTS_WAITING_MAX = 1_000
 POLL_S = 5.0
 
@@ -41,9 +44,14 @@ class _Request:
 
 
 class PasswordResets:
-    """put_mail: None where no mail server is set
-    base_url: of this server; never what a request says, which the client chooses
-    now:      the time of day; clock: seconds that only go forward
+    """A queue of requests and the task that works through it.
+
+    Args:
+        put_mail: Queues a mail; None if no mail server is set.
+        base_url: The configured URL of this server. It never comes from a request, whose client
+            could choose it.
+        now: Returns the time of day.
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(
@@ -65,9 +73,15 @@ class PasswordResets:
         self._added = asyncio.Event()
 
     def ask(self, email: str, client: Client) -> None:
-        """email: as of `read_email`
+        """Queue a request.
 
-        raises: Invalid where no mail can be sent; Throttled; Unavailable
+        Args:
+            email: Normalised by `read_email`.
+
+        Raises:
+            Invalid: This server cannot send mail.
+            Throttled: There were too many requests of the client or for the address.
+            Unavailable: The queue is full.
         """
         if self._put_mail is None:
             raise Invalid(
@@ -86,7 +100,11 @@ class PasswordResets:
         )
 
     async def work_once(self) -> bool:
-        """Whether more requests wait. raises: RecordsUnavailable; the request then waits on"""
+        """Work on the oldest request, and return whether more are queued.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer. The request stays queued.
+        """
         if not self._waiting:
             return False
         request = self._waiting.popleft()
@@ -120,8 +138,8 @@ class PasswordResets:
         self._put_mail(reset_mail(account.email, link, MAILED_LASTS))
 
     def _count(self, email: str, client: Client) -> None:
-        """raises: Throttled, and then counts nothing"""
+        """Count the request, or raise Throttled and count nothing."""
         by_address = self._by_address.require_room(client_rates(client, ADDRESS, PEER))
-        # Only now: who is refused must not push other accounts out of the memory.
+        # Checked second: a client that is refused must not push other accounts out of memory.
         by_account = self._by_account.require_room([(email, ACCOUNT)])
         take([*by_address, *by_account])

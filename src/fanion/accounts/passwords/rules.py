@@ -1,7 +1,8 @@
-"""What a new password must be: long enough, and none that everybody tries first. There are no rules
-of composition.
+"""The rules for a new password: long enough, and none that everybody tries first.
 
-source: NIST SP 800-63B section 5.1.1.2
+There are no rules of composition.
+
+Source: NIST SP 800-63B section 5.1.1.2.
 """
 
 from functools import cache
@@ -9,16 +10,19 @@ from functools import cache
 from fanion.errors import Invalid
 
 PASSWORD_CHARS_MIN = 12
-# A longer one is refused before it is hashed.
+# A longer password is refused before it is hashed.
 PASSWORD_CHARS_MAX = 256
 COMMON_PASSWORDS = 10_000
 
 
 def check_password(password: str, email: str = "", attr: str = "password") -> None:
-    """The first call in a process takes tens of milliseconds, for the list.
+    """Raise Invalid if the password is too short, too long, too common or the e-mail address.
 
-    email: of the account, which must not be its password
-    raises: Invalid; `attr` names the field
+    The first call in a process takes tens of milliseconds, to load the list of common passwords.
+
+    Args:
+        email: The address of the account, which must not be its password.
+        attr: The name of the field, for the error.
     """
     if len(password) < PASSWORD_CHARS_MIN:
         raise Invalid(

@@ -1,6 +1,6 @@
 """The second factor over HTTP: set up and removed by its owner, and asked for at sign-in.
 
-source: PostHog's `/api/login/token/` and `/api/users/@me/two_factor_…/`
+Source: PostHog's `/api/login/token/` and `/api/users/@me/two_factor_…/`.
 """
 
 import secrets
@@ -38,7 +38,7 @@ from fanion.projects.request_api import ManagementRequest
 
 V = TypeVar("V", bound=Struct)
 
-# Of changes of one's own account, which every level may make.
+# Options of handlers that change the caller's own account, which every level may do.
 _FRESH: dict[str, Any] = {
     "own": True,
     "fresh_sign_in": True,
@@ -94,9 +94,12 @@ class SecondFactorLoginApi(Controller):
         data: RequestBody[Code],
         sign_in: NamedDependency[SignIn],
     ) -> Response[SignedIn]:
-        """After `/api/login/` has answered `two_factor_required`, with the cookie that came with
-        that. Ten minutes, and ten wrong codes, are allowed. A code is accepted once; after several
-        wrong ones the account and the client's address have to wait."""
+        """Complete a sign-in with a code, after `/api/login/` has answered `two_factor_required`.
+
+        The cookie of that response is needed. The sign-in ends after ten minutes or ten wrong
+        codes. A code is accepted once. After several wrong codes the account and the client's
+        address have to wait.
+        """
         token = PENDING.read(request.headers.get("cookie"), request.origin)
         if token is None or len(token) > KEY_CHARS_MAX:
             raise SignInExpired
@@ -108,7 +111,13 @@ class SecondFactorLoginApi(Controller):
 async def _check(
     request: ManagementRequest, sign_in: SignIn, token: str, code: str
 ) -> CheckedSignIn:
-    """raises: SignInExpired, InvalidCode, Throttled"""
+    """Check the code of a sign-in that waits for one.
+
+    Raises:
+        SignInExpired: No sign-in waits under this token.
+        InvalidCode: The code is wrong.
+        Throttled: The account or the client has to wait.
+    """
     client, now = request.remote_client, request.app.state.now()
     user_id = await sign_in.factors.waiting(token, now)
     account = f"code {user_id or hash_key(token)}"
@@ -122,7 +131,7 @@ async def _check(
 
 
 class SecondFactorApi(Controller):
-    """For sessions alone: a key that leaks must not open another way to sign in."""
+    """Session-only endpoints: a leaked API key must not be able to add a sign-in method."""
 
     path = "/api/users/@me"
     tags = ("Sign-in",)
@@ -151,8 +160,11 @@ class SecondFactorApi(Controller):
     async def start_setup(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> Response[SetupBody]:
-        """Begins anew each time. A second factor that the user has stays valid until the new one is
-        confirmed."""
+        """Return a new secret, which a code has to confirm.
+
+        Each call starts the setup again. A second factor that the user already has stays valid
+        until the new one is confirmed.
+        """
         user, secret = request.principal.user, totp_secret(secrets.token_bytes(SECRET_BYTES))
         now = request.app.state.now()
         until = await sign_in.factors.begin_setup(user.id, secret, now)
@@ -171,8 +183,10 @@ class SecondFactorApi(Controller):
         data: RequestBody[Code],
         sign_in: NamedDependency[SignIn],
     ) -> Response[RecoveryCodesBody]:
-        """With a code of the app. Returns ten recovery codes. The session gets a new cookie; all
-        other sessions of the user end."""
+        """Confirm the new second factor with a code of the app. Returns ten recovery codes.
+
+        The session gets a new cookie; all other sessions of the user end.
+        """
         user, now, codes = request.principal.user, request.app.state.now(), _new_codes()
         address = request.client_address
         if not await sign_in.factors.confirm(user.id, data.token, codes, now, address):
@@ -189,7 +203,7 @@ class SecondFactorApi(Controller):
     async def replace_codes(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> Response[RecoveryCodesBody]:
-        """Those that were not used are not valid any more."""
+        """Return new recovery codes. The former ones are no longer valid."""
         user, now, codes = request.principal.user, request.app.state.now(), _new_codes()
         address = request.client_address
         if not await sign_in.factors.replace_recovery_codes(user.id, codes, now, address):
@@ -200,8 +214,10 @@ class SecondFactorApi(Controller):
     async def disable(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> Response[SignedIn]:
-        """With its recovery codes; not while an organization requires one. The session gets a new
-        cookie; all other sessions of the user end."""
+        """Remove the second factor with its recovery codes, unless an organization requires one.
+
+        The session gets a new cookie; all other sessions of the user end.
+        """
         user, now = request.principal.user, request.app.state.now()
         if await sign_in.factors.is_required(user.id):
             raise Invalid(
@@ -222,7 +238,7 @@ def _no_second_factor() -> Invalid:
 
 
 def _unstored(body: V) -> Response[V]:
-    """For secrets: no cache keeps them."""
+    """Build a response that holds secrets and is therefore not cached."""
     return Response(body, headers={"cache-control": "no-store"})
 
 

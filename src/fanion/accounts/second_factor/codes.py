@@ -1,6 +1,6 @@
 """Codes of an authenticator app (TOTP), and recovery codes. Clock and randomness are passed in.
 
-source: RFC 6238; RFC 4226
+Source: RFC 6238; RFC 4226.
 """
 
 import re
@@ -13,18 +13,18 @@ from math import ceil
 
 from pyotp import TOTP
 
-SECRET_BYTES = 20  # source: RFC 4226 section 4, R6
+SECRET_BYTES = 20  # RFC 4226 section 4, R6
 STEP_S = 30
-# Codes of the steps before and after the present one are accepted: clocks of phones differ.
+# Codes of the previous and the next step are accepted too, because clocks of phones differ.
 STEPS_AROUND = 1
 ISSUER = "Fanion"  # as the app shows it
 
 RECOVERY_CODES = 10
-# 16 characters: long enough that the hash needs no salt, and that guessing needs no delay.
+# 16 characters: long enough that the hash needs no salt and wrong codes need no delay.
 RECOVERY_BYTES = 10
 _GROUP_CHARS = 4
 
-# Codes are typed by people: apps show them with a space.
+# People type codes with separators: apps show them with a space.
 CODE_CHARS_MAX = 40
 _TOTP_CODE = re.compile(r"[0-9]{6}")
 _RECOVERY_CODE = re.compile(r"[a-z2-7]{16}")
@@ -32,35 +32,49 @@ _SEPARATORS = str.maketrans("", "", " -")
 
 
 def totp_secret(random: bytes) -> str:
-    """In base32, as apps read it. random: SECRET_BYTES random bytes"""
+    """Encode a secret in base32, as apps read it.
+
+    Args:
+        random: SECRET_BYTES random bytes.
+    """
     return b32encode(random).decode()
 
 
 def provisioning_uri(secret: str, email: str) -> str:
-    """What the QR code for the app holds: `otpauth://totp/…`."""
+    """Return the content of the QR code for the app: `otpauth://totp/…`."""
     return TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER)
 
 
 def plain_code(text: str) -> str:
-    """Without the separators that people type, in lower case."""
+    """Return a code in lower case, without the separators that people type."""
     return text[:CODE_CHARS_MAX].translate(_SEPARATORS).lower()
 
 
 def is_totp_code(code: str) -> bool:
-    """code: as of `plain_code`"""
+    """Return whether the text has the form of an app's code.
+
+    Args:
+        code: As returned by `plain_code`.
+    """
     return bool(_TOTP_CODE.fullmatch(code))
 
 
 def is_recovery_code(code: str) -> bool:
-    """code: as of `plain_code`"""
+    """Return whether the text has the form of a recovery code.
+
+    Args:
+        code: As returned by `plain_code`.
+    """
     return bool(_RECOVERY_CODE.fullmatch(code))
 
 
 def matching_step(secret: str, code: str, now: datetime, after: int) -> int | None:
-    """The time step whose code this is; None for a wrong one.
+    """Return the time step that has this code, or None for a wrong code.
 
-    after: the step of the code that was accepted last: it and those before it are used up
-    source: RFC 6238 section 5.2
+    Args:
+        after: The step of the code that was accepted last. Codes up to this step are used up.
+
+    Source: RFC 6238 section 5.2.
     """
     if not is_totp_code(code):
         return None
@@ -71,13 +85,21 @@ def matching_step(secret: str, code: str, now: datetime, after: int) -> int | No
 
 
 def recovery_code(random: bytes) -> str:
-    """`abcd-efgh-ijkl-mnop`. random: RECOVERY_BYTES random bytes"""
+    """Return a recovery code like `abcd-efgh-ijkl-mnop`.
+
+    Args:
+        random: RECOVERY_BYTES random bytes.
+    """
     text = b32encode(random).decode().lower()
     return "-".join(text[at : at + _GROUP_CHARS] for at in range(0, len(text), _GROUP_CHARS))
 
 
 def recovery_codes(random: bytes) -> Sequence[str]:
-    """random: RECOVERY_CODES * RECOVERY_BYTES random bytes"""
+    """Return RECOVERY_CODES recovery codes.
+
+    Args:
+        random: RECOVERY_CODES * RECOVERY_BYTES random bytes.
+    """
     return [
         recovery_code(random[at : at + RECOVERY_BYTES])
         for at in range(0, len(random), RECOVERY_BYTES)
@@ -85,12 +107,16 @@ def recovery_codes(random: bytes) -> Sequence[str]:
 
 
 def hash_recovery_code(code: str) -> str:
-    """Stored in its place. code: as of `plain_code`"""
+    """Return the hash that is stored in place of a recovery code.
+
+    Args:
+        code: As returned by `plain_code`.
+    """
     return "sha256$" + sha256(code.encode()).hexdigest()
 
 
-# Of six digits three codes are valid at a time. At most DELAY_MAX_S apart, guesses of a whole year
-# find one with a probability of a tenth; a recovery code is accepted without a delay meanwhile.
+# Three of the codes of six digits are valid at a time. At one guess each DELAY_MAX_S, a whole year
+# of guesses finds one with a probability of a tenth. Recovery codes are accepted without a delay.
 FREE_FAILURES = 5
 DELAY_FIRST_S = 2.0
 DELAY_MAX_S = 900.0
@@ -98,7 +124,7 @@ _DOUBLINGS_MAX = 20
 
 
 def delay_s(failures: int) -> float:
-    """After so many wrong codes in a row."""
+    """Return the delay after this number of wrong codes in a row."""
     beyond = failures - FREE_FAILURES
     if beyond < 0:
         return 0.0
@@ -106,8 +132,10 @@ def delay_s(failures: int) -> float:
 
 
 def wait_s(failures: int, failed_at: datetime | None, now: datetime) -> int:
-    """Whole seconds until the next code is checked; 0 for now. After a clock was
-    set back the wait is no longer than the delay itself."""
+    """Return the whole seconds until the next code is checked; 0 for no wait.
+
+    If the clock was set back, the wait is no longer than the delay itself.
+    """
     if failed_at is None:
         return 0
     passed = max(0.0, (now - failed_at).total_seconds())

@@ -27,12 +27,12 @@ from fanion.db.schema.accounts import pending_sign_ins, recovery_codes, second_f
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.auth.keys import hash_key
 
-# From the first look at the secret to the code that confirms it.
+# From the creation of the secret to the code that confirms it.
 SETUP_LASTS = timedelta(minutes=15)
 # From the password to the code.
 PENDING_LASTS = timedelta(minutes=10)
 PENDING_PER_USER_MAX = 5
-ATTEMPTS_MAX = 10  # wrong codes of one sign-in; then it begins again with the password
+ATTEMPTS_MAX = 10  # wrong codes of one sign-in; then the password is needed again
 
 _factor, _recovery, _pending = second_factors.c, recovery_codes.c, pending_sign_ins.c
 _organization = organizations.c
@@ -40,7 +40,12 @@ _organization = organizations.c
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorStatus:
-    """confirmed_at: None while the user has none; recovery_codes: that are left"""
+    """The second factor of a user.
+
+    Attributes:
+        confirmed_at: None if the user has no second factor.
+        recovery_codes: The number of unused recovery codes.
+    """
 
     confirmed_at: datetime | None
     recovery_codes: int
@@ -48,8 +53,11 @@ class SecondFactorStatus:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCode:
-    """wait_s: of a code that was not looked at, because wrong ones came before it
-    by_recovery_code: whether one of the recovery codes is used up now
+    """The result of checking a code.
+
+    Attributes:
+        wait_s: More than 0 for a code that was not checked, because of earlier wrong codes.
+        by_recovery_code: Whether a recovery code has been used up.
     """
 
     is_valid: bool
@@ -59,9 +67,13 @@ class CheckedCode:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSignIn:
-    """user_id:  None when no sign-in waits under this token
-    method:   of the first factor
-    password: the stored hash while the sign-in waited; a change of it ends the wait
+    """The result of completing a sign-in with a code.
+
+    Attributes:
+        user_id: None if no sign-in waits under the token.
+        method: The method of the first factor.
+        password: The password hash that was stored while the sign-in waited. A new password ends
+            the wait.
     """
 
     user_id: int | None
@@ -72,8 +84,11 @@ class CheckedSignIn:
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorStore:
-    """Wrong codes are counted in the transaction that checks them, so that servers that share the
-    store, and requests at the same time, count together; so is what a code uses up."""
+    """Second factors, and sign-ins that wait for a code.
+
+    Wrong codes are counted, and used codes consumed, in the transaction that checks them, so that
+    concurrent requests and servers cannot exceed the limits.
+    """
 
     records: Records
 
@@ -90,18 +105,23 @@ class SecondFactorStore:
         return (await self.status(user_id)).confirmed_at is not None
 
     async def begin_setup(self, user_id: int, secret: str, now: datetime) -> datetime:
-        """Keep a secret until a code confirms it. returns: when it expires"""
+        """Store a secret until a code confirms it, and return when it expires."""
         async with self.records.write() as connection:
             return await connection.run_sync(_begin_setup, user_id, secret, now)
 
     async def confirm(
         self, user_id: int, code: str, new: Sequence[str], now: datetime, address: str = ""
     ) -> bool:
-        """Whether the code is one of the secret that is being set up; then it is the second
-        factor, in place of a former one.
+        """Make the secret that is being set up the second factor, if the code belongs to it.
 
-        new:     recovery codes, in place of former ones
-        address: of the client, for the activity
+        A former second factor is replaced.
+
+        Args:
+            new: Recovery codes, which replace former ones.
+            address: The client's address, for the activity log.
+
+        Returns:
+            Whether the code is valid.
         """
         async with self.records.write() as connection:
             return await connection.run_sync(_confirm, user_id, code, new, now, address)
@@ -109,19 +129,23 @@ class SecondFactorStore:
     async def replace_recovery_codes(
         self, user_id: int, new: Sequence[str], now: datetime, address: str = ""
     ) -> bool:
-        """False for a user without a second factor."""
+        """Replace the recovery codes. Return False for a user without a second factor."""
         async with self.records.write() as connection:
             return await connection.run_sync(_replace_codes_of, user_id, new, now, address)
 
     async def remove(
         self, user_id: int, by_user: int | None, now: datetime, address: str = ""
     ) -> bool:
-        """With its recovery codes. False when there was none. by_user: None for the operator"""
+        """Remove the second factor with its recovery codes. Return False if there is none.
+
+        Args:
+            by_user: None for the operator.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_remove, user_id, by_user, now, address)
 
     async def is_required(self, user_id: int) -> bool:
-        """Whether an organization of the user requires one."""
+        """Return whether an organization of the user requires a second factor."""
         rows = await self.records.fetch(
             select(_organization.id)
             .join(memberships, memberships.c.organization_id == _organization.id)
@@ -131,24 +155,31 @@ class SecondFactorStore:
         return bool(rows)
 
     async def check(self, user_id: int, code: str, now: datetime, address: str = "") -> CheckedCode:
-        """Check a code of a user who is signed in. address: of the client, for the activity"""
+        """Check a code of a user who is signed in, and use it up.
+
+        Args:
+            address: The client's address, for the activity log.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_check_of_owner, user_id, code, now, address)
 
     async def wait_for_code(
         self, user_id: int, token: str, method: Method, now: datetime, password: str | None = None
     ) -> None:
-        """The first factor is accepted; the sign-in is completed with this token and a code.
+        """Store a sign-in whose first factor is accepted. A code completes it with this token.
 
-        password: as of `require_current`
-        raises:   SessionEnded, when the first factor is no longer valid
+        Args:
+            password: The stored hash that was checked; None for a sign-in by other means.
+
+        Raises:
+            SessionEnded: The password has changed meanwhile, or the user is inactive.
         """
         async with self.records.write() as connection:
             await connection.run_sync(require_current, user_id, password)
             await connection.run_sync(_wait_for_code, user_id, token, method, now)
 
     async def waiting(self, token: str, now: datetime) -> int | None:
-        """The user whose sign-in waits under this token."""
+        """Return the user whose sign-in waits under this token."""
         rows = await self.records.fetch(
             select(_pending.user_id).where(
                 _pending.hash == hash_key(token), _pending.expires_at > now
@@ -159,7 +190,10 @@ class SecondFactorStore:
     async def complete(
         self, token: str, code: str, now: datetime, address: str = ""
     ) -> CheckedSignIn:
-        """A valid code ends the wait: of requests at the same time one alone succeeds."""
+        """Check the code of a waiting sign-in. A valid code ends the wait.
+
+        Of several concurrent requests only one succeeds.
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_complete, token, code, now, address)
 
@@ -174,7 +208,11 @@ def _remove(
 
 
 def remove_second_factor(connection: Connection, user_id: int) -> bool:
-    """With sign-ins that wait for a code of it. False when there was none."""
+    """Remove the second factor, and sign-ins that wait for its codes.
+
+    Returns:
+        False if there was no confirmed second factor.
+    """
     _locked(connection, user_id)
     connection.execute(delete(pending_sign_ins).where(_pending.user_id == user_id))
     connection.execute(delete(recovery_codes).where(_recovery.user_id == user_id))
@@ -189,7 +227,7 @@ def _locked(connection: Connection, user_id: int) -> Row[Any] | None:
 
 
 def _begin_setup(connection: Connection, user_id: int, secret: str, now: datetime) -> datetime:
-    # The row may not exist yet: of two requests the second one waits for that of the user.
+    # The factor's row may not exist yet, so concurrent requests wait for the user's row.
     connection.execute(select(users.c.id).where(users.c.id == user_id).with_for_update())
     until = now + SETUP_LASTS
     pending = {"pending_secret": secret, "pending_until": until}
@@ -264,8 +302,10 @@ def _check_of_owner(
 
 
 def _check(connection: Connection, user_id: int, text: str, now: datetime) -> CheckedCode:
-    """The delay is for codes that can be guessed: a user who must wait because of a stranger's
-    guesses signs in with a recovery code."""
+    """Check a code, with a delay only for codes that can be guessed.
+
+    A user who has to wait because of a stranger's guesses can sign in with a recovery code.
+    """
     row, code = _locked(connection, user_id), plain_code(text)
     if row is None or row.secret is None:
         return CheckedCode(False)
@@ -329,9 +369,9 @@ def _complete(
     user_id = connection.scalar(select(_pending.user_id).where(this))
     if user_id is None:
         return CheckedSignIn(None)
-    # A new password ends the wait: while it goes on, this is the one that was given.
+    # A new password ends the wait, so while it lasts, this is the password that was given.
     password = _password(connection, user_id)
-    # Whatever else ends a wait locks the factor first: what is read next is so until the end.
+    # Whatever else ends a wait locks the factor first, so the next reads stay true until commit.
     _locked(connection, user_id)
     waiting = connection.execute(select(pending_sign_ins).where(this)).first()
     if waiting is None or waiting.expires_at <= now or password is None:
@@ -362,7 +402,7 @@ def _record(
 
 
 def _password(connection: Connection, user_id: int) -> str | None:
-    """The stored hash, empty without a password; None for an inactive user."""
+    """Return the stored hash, which is empty without a password; None for an inactive user."""
     active = select(users.c.password_hash).where(users.c.id == user_id, users.c.is_active)
     found: str | None = connection.scalar(active)
     return found

@@ -29,7 +29,10 @@ class SessionBody(Struct, kw_only=True):
 
 
 class SessionsApi(Controller):
-    """For sessions, and for unrestricted keys: a stolen cookie can be ended with a key."""
+    """Session endpoints, for sessions and for unrestricted keys.
+
+    A user whose cookie was stolen can end that session with a key.
+    """
 
     path = "/api/sessions"
     tags = ("Sign-in",)
@@ -38,7 +41,7 @@ class SessionsApi(Controller):
     async def sessions(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> Paged[SessionBody]:
-        """Where the caller is signed in; the one used last comes first."""
+        """Return the caller's sessions, most recently used first."""
         page, principal = request.page, request.principal
         found, count = await sign_in.sessions.store.page(
             principal.user.id, request.app.state.now(), page.limit, page.offset
@@ -49,7 +52,7 @@ class SessionsApi(Controller):
     async def end_others(
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> None:
-        """Ends all sessions of the caller but the one of this request."""
+        """End all sessions of the caller except the one of this request."""
         principal = request.principal
         user_id = principal.user.id
         number = await sign_in.sessions.end_all_of_user(user_id, principal.session_id)
@@ -63,7 +66,7 @@ class SessionsApi(Controller):
         session_id: FromPath[UUID],
         sign_in: NamedDependency[SignIn],
     ) -> None:
-        """At once on this server, within two seconds on others."""
+        """End a session, at once on this server and within two seconds on others."""
         user_id = request.principal.user.id
         if not await sign_in.sessions.end(user_id, session_id):
             raise NotFound

@@ -1,7 +1,8 @@
-"""The session cookie, and those of a sign-in that is not complete: read from a request's header,
-written for a response.
+"""The session cookie and the cookies of unfinished sign-ins.
 
-source: RFC 6265bis sections 4.1.3.2 (`__Host-`) and 5.6.7 (`SameSite`)
+They are read from the header of a request, and written for a response.
+
+Source: RFC 6265bis sections 4.1.3.2 (`__Host-`) and 5.6.7 (`SameSite`).
 """
 
 import re
@@ -10,24 +11,29 @@ from functools import cache
 
 from fanion.accounts.model import LIFETIME_MAX
 
-# Over https a browser takes the name with the prefix from this host alone, and with `Secure` only.
+# Over https a browser accepts a name with this prefix only from this host, and only with `Secure`.
 SECURE_NAME = "__Host-fanion"
 PLAIN_NAME = "fanion"
-# A longer header has no session: it takes milliseconds to read one of the largest size.
+# A longer header is not read: reading one of the largest size takes milliseconds.
 HEADER_CHARS_MAX = 16 * 1024
 _ATTRIBUTES = "; Path=/; HttpOnly; SameSite=Lax"
 
 
 def cookie_name(origin: str) -> str:
-    """origin: of the request, as the client sees it"""
+    """Return the name of the session cookie, which depends on the scheme.
+
+    Args:
+        origin: The origin of the request, as the client sees it.
+    """
     return SECURE_NAME if origin[:8].lower() == "https://" else PLAIN_NAME
 
 
 def read_cookie(header: str | None, origin: str) -> str | None:
-    """The value of the session's cookie; None without one, and for several different ones.
+    """Return the value of the session cookie, or None if there is none or there are different ones.
 
-    header: `Cookie`, in which another site of the same host may have put anything: a browser sends
-            the cookie with the longer path first, and does not say who has set it
+    Args:
+        header: The `Cookie` header. Another site of the same host may have put anything into it: a
+            browser sends the cookie with the longer path first, and does not say who has set it.
     """
     return _read(header, cookie_name(origin))
 
@@ -45,20 +51,21 @@ def _values(name: str) -> re.Pattern[str]:
 
 
 def set_cookie(value: str, origin: str) -> str:
-    """For `Set-Cookie`. The browser keeps it as long as the session can last at most."""
+    """Return the `Set-Cookie` header of a session, kept as long as a session can last at most."""
     return _cookie(cookie_name(origin), value, int(LIFETIME_MAX.total_seconds()))
 
 
 def clear_cookie(origin: str) -> str:
-    """For `Set-Cookie`."""
+    """Return the `Set-Cookie` header that removes the session cookie."""
     return _cookie(cookie_name(origin), "", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ShortCookie:
-    """Binds a sign-in that is not complete to its browser, as well protected as a session's.
+    """A cookie that binds an unfinished sign-in to its browser, as well protected as a session's.
 
-    purpose: the end of its name
+    Attributes:
+        purpose: The end of the cookie's name.
     """
 
     purpose: str
@@ -71,11 +78,11 @@ class ShortCookie:
         return _read(header, self.name(origin))
 
     def set(self, value: str, origin: str) -> str:
-        """For `Set-Cookie`."""
+        """Return the `Set-Cookie` header that sets the cookie."""
         return _cookie(self.name(origin), value, self.lasts_s)
 
     def clear(self, origin: str) -> str:
-        """For `Set-Cookie`."""
+        """Return the `Set-Cookie` header that removes the cookie."""
         return _cookie(self.name(origin), "", 0)
 
 

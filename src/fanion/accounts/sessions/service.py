@@ -24,7 +24,12 @@ SWEEP_EVERY = timedelta(hours=1)
 
 
 class SessionService:
-    """now: the time of day; clock: seconds that only go forward"""
+    """The sessions of all users, with a cache.
+
+    Args:
+        now: Returns the time of day.
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(
         self,
@@ -45,11 +50,15 @@ class SessionService:
     async def start(
         self, user_id: int, method: Method, device: Device, password: str | None = None
     ) -> str:
-        """A new session of an active user. Returns the cookie's value, which cannot be read later.
+        """Begin a session of an active user. Return the cookie's value, which is not stored.
 
-        password: as of `NewSession`
-        raises:   SessionEnded, when that is no longer the password, or the user was disabled;
-                  RecordsUnavailable
+        Args:
+            password: The stored hash of the password that the user has just given; None for a
+                sign-in by other means.
+
+        Raises:
+            SessionEnded: The password has changed meanwhile, or the user was disabled.
+            RecordsUnavailable: The records store does not answer.
         """
         value = secrets.token_urlsafe(SESSION_BYTES)
         new = NewSession(
@@ -64,9 +73,15 @@ class SessionService:
         return value
 
     async def find(self, value: str, caller: Caller | None = None) -> Principal:
-        """The owner of a session. caller: whose failures are counted; None to count none
+        """Return the owner of a session.
 
-        raises: SessionEnded, for an unknown cookie too; Throttled; RecordsUnavailable
+        Args:
+            caller: The client whose failures are counted; None to count none.
+
+        Raises:
+            SessionEnded: The session has ended, or the cookie is unknown.
+            Throttled: The client has sent too many unknown cookies.
+            RecordsUnavailable: The records store does not answer.
         """
         session, was_read = await self._cache.look_up(value, caller, "session")
         if session is None:
@@ -82,10 +97,14 @@ class SessionService:
         return session.principal
 
     async def renew(self, user_id: int, session_id: UUID) -> str:
-        """Another cookie for a session whose rights have changed; the other sessions of the user
-        end. Returns its value, which cannot be read later.
+        """Give a session whose rights have changed a new cookie, and end the user's others.
 
-        raises: SessionEnded, when that was faster; RecordsUnavailable
+        Returns:
+            The cookie's value, which cannot be read later.
+
+        Raises:
+            SessionEnded: The session has ended meanwhile.
+            RecordsUnavailable: The records store does not answer.
         """
         value = secrets.token_urlsafe(SESSION_BYTES)
         former = await self.store.renew(user_id, session_id, hash_key(value))
@@ -96,37 +115,53 @@ class SessionService:
         return value
 
     async def end_by_cookie(self, value: str) -> None:
-        """Nothing happens when it is no session's. raises: RecordsUnavailable"""
+        """End the session of a cookie, if there is one.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         session, _ = await self._cache.look_up(value, None)
         if session is not None and session.principal.session_id is not None:
             await self.end(session.principal.user.id, session.principal.session_id)
 
     async def end(self, user_id: int, session_id: UUID) -> bool:
-        """Whether the user had such a session. raises: RecordsUnavailable"""
+        """End a session, and return whether the user had such a session.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         gone = await self.store.delete(user_id, session_id)
         self._ended(user_id, gone)
         return bool(gone)
 
     async def end_all_of_user(self, user_id: int, except_id: UUID | None = None) -> int:
-        """How many have ended. except_id: of a session that goes on. raises: RecordsUnavailable"""
+        """End the user's sessions, and return how many have ended.
+
+        Args:
+            except_id: A session that goes on.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         gone = await self.store.delete_all(user_id, except_id)
         self._ended(user_id, gone)
         return len(gone)
 
     def rights_changed(self, user_id: int) -> None:
-        """This process has changed what the user may do, and deleted the sessions."""
+        """Forget cached sessions, because this process has changed what the user may do."""
         self.forget()
         self._bus.publish(Topic.SESSIONS, user_id)
 
     def changed(self, user_id: int, hashes: Sequence[str]) -> None:
-        """This process has changed the owner of these sessions, or deleted them.
+        """Forget these sessions, because this process has changed their owner or deleted them.
 
-        hashes: of the cookies' values
+        Args:
+            hashes: Of the cookies' values.
         """
         self._ended(user_id, hashes)
 
     def forget(self, _: int = 0) -> None:
-        """Sessions were changed in the records store: read them again."""
+        """Forget all cached sessions, because the records store has changed."""
         self._cache.invalidate_all()
 
     async def run(self) -> Never:
@@ -140,7 +175,11 @@ class SessionService:
         )
 
     async def maintain(self) -> None:
-        """raises: RecordsUnavailable"""
+        """Write which sessions were used, and once an hour delete those that have ended.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         await self.write_used()
         now = self._now()
         if self._swept_at is None or now - self._swept_at >= SWEEP_EVERY:
@@ -148,7 +187,12 @@ class SessionService:
             self._swept_at = now
 
     async def write_used(self) -> None:
-        """raises: RecordsUnavailable; the next call writes what this one did not"""
+        """Write which sessions were used.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer. The next call writes what this
+                one did not.
+        """
         used = dict(self._used)
         await self.store.mark_used(used)
         for session_id in used:

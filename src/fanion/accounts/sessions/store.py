@@ -67,9 +67,12 @@ _USED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSession:
-    """hashed:   of the cookie's value
-    password: the stored hash of the password that the user has just given; None for a sign-in by
-              other means
+    """A session that is to be stored.
+
+    Attributes:
+        hashed: The hash of the cookie's value.
+        password: The stored hash of the password that the user has just given; None for a sign-in
+            by other means.
     """
 
     hashed: str
@@ -85,16 +88,19 @@ class SessionStore:
     records: Records
 
     async def create(self, new: NewSession) -> list[str]:
-        """The hashes of sessions that ended because the user had too many.
+        """Store a session, and return the hashes of those that ended because the user had too many.
 
-        raises: SessionEnded, when the user was disabled or the password changed in the meantime
+        Raises:
+            SessionEnded: The user was disabled or the password has changed meanwhile.
         """
         async with self.records.write() as connection:
             return await connection.run_sync(create_session, new)
 
     async def find(self, hashes: Sequence[str]) -> Mapping[str, Session]:
-        """By hash, expired ones included; without those of inactive users, and without those whose
-        owner's rights have changed."""
+        """Return sessions by hash, expired ones included.
+
+        Sessions of inactive users, and those whose owner's rights have changed, are left out.
+        """
         found: dict[str, Any] = {}
         levels: dict[str, dict[UUID, int]] = {}
         enforced: set[str] = set()
@@ -114,7 +120,7 @@ class SessionStore:
     async def page(
         self, user_id: int, now: datetime, limit: int, offset: int
     ) -> tuple[list[ListedSession], int]:
-        """The one that was used last comes first, with the total number."""
+        """Return one page of a user's sessions, last used first, and the number of all."""
         mine = (_session.user_id == user_id) & ~_has_ended(now)
         rows = (
             select(*_LISTED)
@@ -129,18 +135,26 @@ class SessionStore:
             return [ListedSession(**row._mapping) for row in found], count or 0
 
     async def delete(self, user_id: int, session_id: UUID) -> list[str]:
-        """The hash of the session; none when the user has no such session."""
+        """Delete a session and return its hash, or nothing if the user has no such session."""
         return await self._delete((_session.user_id == user_id) & (_session.id == session_id))
 
     async def delete_all(self, user_id: int, except_id: UUID | None = None) -> list[str]:
-        """The hashes of the deleted sessions."""
+        """Delete the user's sessions and return their hashes.
+
+        Args:
+            except_id: A session that is kept.
+        """
         which = _session.user_id == user_id
         return await self._delete(
             which if except_id is None else which & (_session.id != except_id)
         )
 
     async def renew(self, user_id: int, session_id: UUID, hashed: str) -> str | None:
-        """Give a session another cookie. Returns the hash of the former; None when it has ended."""
+        """Give a session another cookie, and return the former hash.
+
+        Returns:
+            None if the session has ended.
+        """
         this = (_session.user_id == user_id) & (_session.id == session_id)
         async with self.records.write() as connection:
             locked = select(_session.hash).where(this).with_for_update()
@@ -149,7 +163,7 @@ class SessionStore:
             return former
 
     async def delete_ended(self, now: datetime) -> None:
-        """With links that have expired."""
+        """Delete sessions that have ended, and links that have expired."""
         async with self.records.write() as connection:
             await connection.execute(delete(sessions).where(_has_ended(now)))
             await connection.execute(delete(sign_in_links).where(sign_in_links.c.expires_at <= now))
@@ -173,7 +187,14 @@ class SessionStore:
 
 
 def create_session(connection: Connection, new: NewSession) -> list[str]:
-    """As `SessionStore.create`, in the caller's transaction."""
+    """Store a session in the caller's transaction.
+
+    Returns:
+        The hashes of sessions that ended because the user had too many.
+
+    Raises:
+        SessionEnded: The user was disabled or the password has changed meanwhile.
+    """
     require_current(connection, new.user_id, new.password)
     member = memberships.c
     theirs = select(member.organization_id, member.level).where(member.user_id == new.user_id)
@@ -216,8 +237,12 @@ def _has_ended(now: datetime) -> ColumnElement[bool]:
 
 
 def _session_of(row: Any, levels: Mapping[UUID, int], *, is_enforced: bool) -> Session:
-    """is_enforced: whether one of the organizations asks for a second factor. The provider of a
-    session by OpenID Connect answers for its own factors."""
+    """Build the session of a row.
+
+    Args:
+        is_enforced: Whether one of the organizations requires a second factor. It does not apply to
+            a session by OpenID Connect, whose provider is responsible for its own factors.
+    """
     has_none = row.method != "oidc" and row.confirmed_at is None
     principal = Principal(
         read_owner(row),
