@@ -24,7 +24,7 @@ HERE, THERE = "192.0.2.1", "198.51.100.7"
 def guess_as_fast_as_allowed(
     account: Callable[[int], str], address: Callable[[int], str]
 ) -> tuple[float, int]:
-    """Hours that the guesses take, and how many of them were refused."""
+    """Return the hours that the guesses take, and how many of them were refused."""
     clock, refused = Clock(), 0
     attempts, begun = SignInAttempts(clock.seconds), clock.seconds()
     for number in range(GUESSES):
@@ -41,7 +41,7 @@ def guess_as_fast_as_allowed(
 def test_a_thousand_guesses_of_one_account_take_most_of_a_day() -> None:
     hours, refused = guess_as_fast_as_allowed(lambda _: "ada@example.com", lambda _: HERE)
 
-    assert hours > 200  # the address has to wait longer than the account
+    assert hours > 200  # the address has longer delays than the account
     assert refused == GUESSES - ACCOUNT_FREE
 
 
@@ -114,7 +114,7 @@ def test_a_known_address_has_a_delay_of_its_own() -> None:
 
 
 def test_success_forgives_the_account_and_not_the_address() -> None:
-    """Otherwise who has one account could guess all others without a delay."""
+    """A user with one account could otherwise guess all others without a delay."""
     clock = Clock()
     attempts = SignInAttempts(clock.seconds)
     for number in range(ADDRESS_FREE - 1):

@@ -1,4 +1,4 @@
-"""Attempts to sign in at several servers on one PostgreSQL count together."""
+"""Attempts to sign in at several servers on one PostgreSQL are counted together."""
 
 import asyncio
 
@@ -103,4 +103,4 @@ async def test_rows_are_deleted_once_they_have_expired(records: Records) -> None
     await fail(one, 1)
 
     [counted] = await records.fetch(select(func.count()).select_from(sign_in_attempts))
-    assert counted[0] == 2  # of the account and of the address
+    assert counted[0] == 2  # one row of the account, and one of the address

@@ -24,12 +24,12 @@ HTTP, HTTPS = "http://127.0.0.1:8000", "https://fanion.example.com/behind/a/path
         ("my-fanion=a", None),
         ("x=fanion=a", None),
         ("__Host-fanion=a", None),
-        # Several: nothing says which one this server has set.
+        # Of several cookies, nothing says which one this server has set.
         ("fanion=a; fanion=a", "a"),
         ("fanion=a; fanion=b", None),
         ("fanion=; fanion=b", None),
         ("fanion=a; other=1; fanion=b; fanion=a", None),
-        # Two headers, as the parser of heads joins them.
+        # Two headers, as the HTTP parser joins them.
         ("fanion=a, fanion=b", "a, fanion=b"),
         (";" * 1_000 + "fanion=a", "a"),
         ("fanion=a; other=" + "x" * HEADER_CHARS_MAX, None),

@@ -43,7 +43,7 @@ async def test_hundreds_of_guesses_take_days_and_lock_no_account(workspace: Work
     assert (await owner.post(LOGIN, json=RIGHT)).status_code == 200
     async with workspace.browser("198.51.100.7") as guesser:
         for number in range(GUESSES):
-            # As fast as allowed, and once too early each time.
+            # Guess as fast as allowed, and once too early each time.
             answer = await guesser.post(LOGIN, json={**RIGHT, "password": f"guess {number}"})
             statuses[answer.status_code] += 1
             if answer.status_code == 429:
@@ -51,12 +51,12 @@ async def test_hundreds_of_guesses_take_days_and_lock_no_account(workspace: Work
         found = await guesser.post(LOGIN, json=RIGHT)
     passed_s = (workspace.clock.time - begun).total_seconds()
 
-    # Half of the guesses were refused without being looked at.
+    # Half of the guesses were refused without being checked.
     looked_at = ACCOUNT_FREE + (GUESSES - ACCOUNT_FREE) // 2
     assert statuses == {400: looked_at, 429: GUESSES - looked_at}
     assert passed_s > (GUESSES / 2 - 40) * ADDRESS_DELAY_S_MAX
-    assert found.status_code == 200  # the delay was over
-    # Whoever has signed in from there before is not held up at any time.
+    assert found.status_code == 200  # the delay has ended
+    # A user who has signed in from there before never has to wait.
     async with workspace.browser("203.0.113.9") as again:
         assert (await again.post(LOGIN, json=RIGHT)).status_code == 200
 

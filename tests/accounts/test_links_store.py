@@ -1,4 +1,4 @@
-"""Links that sign in once."""
+"""One-time sign-in links."""
 
 import asyncio
 from datetime import timedelta

@@ -165,7 +165,7 @@ async def test_a_change_of_level_ends_sessions(workspace: Workspace) -> None:
     browser = await signed_in(workspace)
     async with workspace.records.write() as connection:
         await connection.execute(update(memberships).values(level=Level.MEMBER))
-    workspace.clock.move(seconds=3)  # what is cached of a session is two seconds old at most
+    workspace.clock.move(seconds=3)  # sessions are cached for at most two seconds
 
     answer = await browser.get(ME)
 

@@ -1,4 +1,4 @@
-"""Mails as they are sent: nothing that a user chose can add a header or a recipient."""
+"""Encoded mails: nothing that a user has chosen can add a header or a recipient."""
 
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -25,7 +25,7 @@ def mail_to(address: str, subject: str = "Hello", text: str = "Text\n") -> Mail:
 
 
 def sent(mail: Mail, sender: tuple[str, str] = SENDER) -> tuple[bytes, dict[str, str]]:
-    """As on the wire, with the headers that a reader sees."""
+    """Return the mail's bytes on the wire, and the headers that a reader sees."""
     raw = encode(mail, sender, NOW, "1@example.com").as_bytes()
     return raw, dict(message_from_bytes(raw, policy=default).items())
 

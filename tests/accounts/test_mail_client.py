@@ -1,5 +1,7 @@
-"""Mails over SMTP to a real server: encrypted or not at all, within a time, without a secret in
-what is said about a failure."""
+"""Mails over SMTP to a real server.
+
+They are sent encrypted or not at all, within a time limit, and errors reveal no secret.
+"""
 
 import asyncio
 import ssl
@@ -153,7 +155,7 @@ async def test_a_refused_password_is_not_repeated(
         refused = await failure(client(server, "smtp", user="fanion", trusted=trusted))
 
     assert str(refused) == "the mail server refused the password (535)"
-    assert not refused.is_final  # the operator corrects it
+    assert not refused.is_final  # the operator can correct it
 
 
 @pytest.mark.parametrize("verb", ["GREETING", "EHLO", "MAIL", "RCPT", "DATA", "."])
@@ -206,7 +208,7 @@ async def test_a_silent_server_is_left_and_the_loop_goes_on(verb: str, plain: Ma
 async def test_a_handshake_that_never_ends_is_cut(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], plain: MailServer
 ) -> None:
-    plain.silent.add("GREETING")  # it says nothing where TLS is expected
+    plain.silent.add("GREETING")  # as when a server waits for TLS to begin
 
     late = await failure(client(plain, "smtps", trusted=tls[1], attempt_s=0.2))
 

@@ -1,4 +1,4 @@
-"""A forgotten password, through a real server and a real mail server."""
+"""A forgotten password, with a real server and a real mail server."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_a_mail_leads_to_a_new_password(server: RealServer, mails: MailServer) -
     assert mail.message["From"] == "Fanion <fanion@example.com>"
     assert (done.status_code, again.status_code, login.status_code) == (200, 400, 200)
     assert told.message["Subject"] == "Your password was changed"
-    assert len(mails.mails) == 2  # none to an account that does not exist
+    assert len(mails.mails) == 2  # none to the address that has no account
     log = server.log_path.read_text()
     assert path.split("/")[-2] not in log and NEW["password"] not in log
     assert OWNER not in log

@@ -1,4 +1,4 @@
-"""Mails that wait: bounded, tried again, and given up."""
+"""Queued mails: bounded, retried, and given up."""
 
 from collections import Counter
 
@@ -18,7 +18,11 @@ def mail(number: int) -> Mail:
 
 
 class Sending:
-    """failures: of the next attempts"""
+    """A mail client that records attempts.
+
+    Attributes:
+        failures: The errors of the next attempts.
+    """
 
     def __init__(self) -> None:
         self.failures: list[MailNotSent] = []

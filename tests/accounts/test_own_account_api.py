@@ -76,7 +76,7 @@ class House:
             return (await browser.post("/api/login/", json=sent)).status_code == 200
 
     async def activity(self) -> list[tuple[str, str | None, Json]]:
-        """What was done, by whom, and how; without signing in. The oldest first."""
+        """Return activity, user and details of the entries, without sign-ins, oldest first."""
         project_id = self.workspace.made.project.id
         found, _ = await page(self.workspace.records, project_id, 100, 0, "User")
         return [
@@ -349,7 +349,7 @@ async def test_a_new_password_ends_all_other_sessions_and_links(house: House) ->
     assert answer.headers["cache-control"] == "no-store"
     assert browser.cookies["fanion"] != former
     assert [(await one.get(ME)).status_code for one in (browser, other, thief)] == [200, 401, 401]
-    assert (await workspace.client.get(ME)).status_code == 200  # keys stay
+    assert (await workspace.client.get(ME)).status_code == 200  # keys stay valid
     assert not await house.can_sign_in(OWNER_PASSWORD)
     assert await house.can_sign_in(NEW_PASSWORD)
     assert [await links.find(token, purpose, NOW) for token, purpose in tokens] == [None, None]

@@ -1,4 +1,4 @@
-"""Links that set a password: once, whoever reads them before, and for one account."""
+"""Links that set a password, once and for one account, however often they were read before."""
 
 import asyncio
 import html
@@ -63,7 +63,7 @@ async def link(
     user_id: int | None = None,
     lasts: timedelta = MAILED_LASTS,
 ) -> str:
-    """Its path."""
+    """Create a link and return its path."""
     user_id = workspace.made.user.id if user_id is None else user_id
     token = await workspace.sign_in.links.create(purpose, user_id, workspace.clock.now(), lasts)
     return f"{PATHS[purpose]}{token}/"
@@ -240,7 +240,7 @@ async def test_another_site_cannot_use_a_link_in_the_browser_of_another_user(
 
 
 def plain_browser(workspace: Workspace) -> httpx.AsyncClient:
-    """As a person opens a link: a page, without a script."""
+    """Return a browser that opens a link like a person: it wants a page, and runs no script."""
     browser = workspace.browser()
     browser.headers.pop("x-fanion-console")
     browser.headers.update(PAGE)
@@ -371,7 +371,7 @@ async def test_the_link_does_not_lead_where_the_request_says(
 async def test_nothing_says_whether_an_account_exists(
     workspace: Workspace, mails: list[Mail]
 ) -> None:
-    """Before it is answered nothing is looked up, so that the time says nothing either."""
+    """Nothing is looked up before the response, so its time reveals nothing either."""
     await add_member(workspace.records, "gone")
     async with workspace.records.write() as connection:
         await connection.execute(
@@ -413,7 +413,7 @@ async def test_what_is_no_address_is_refused(workspace: Workspace, email: str) -
 async def test_each_account_gets_a_few_mails_an_hour(
     workspace: Workspace, mails: list[Mail]
 ) -> None:
-    """Known or not, so that the limit says nothing either."""
+    """The limit is the same for unknown accounts, so it reveals nothing either."""
     for email in (OWNER_EMAIL, "nobody@example.com"):
         statuses = [
             (await ask(workspace, email, f"192.0.2.{number}")).status_code for number in range(6)

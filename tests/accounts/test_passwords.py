@@ -66,7 +66,7 @@ async def test_an_account_without_a_password_matches_none(stored: str | None) ->
 
 
 class CountingHasher(PasswordHasher):
-    """Waits for `go`, and knows how many threads were in it at once."""
+    """A hasher that waits for `go`, and records how many threads were in it at once."""
 
     def __init__(self) -> None:
         super().__init__(time_cost=1, memory_cost=8, parallelism=1)
@@ -110,7 +110,7 @@ async def test_few_hashes_run_at_a_time_and_few_wait() -> None:
 
     with pytest.raises(Unavailable):
         await passwords.verify(None, "x")
-    guesses[-1].cancel()  # its client has left
+    guesses[-1].cancel()  # the client has disconnected
     hasher.go.set()
     found = await asyncio.gather(*guesses[:-1])
 

@@ -1,4 +1,4 @@
-"""What a page knows before a user has signed in."""
+"""The information that a page has before a user has signed in."""
 
 from dataclasses import replace
 

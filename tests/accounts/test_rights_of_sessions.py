@@ -1,4 +1,4 @@
-"""A change of what a user may do ends the user's sessions, whoever makes it."""
+"""A change of a user's rights ends the user's sessions, whoever makes it."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ HERE = FIRST_ORGANIZATION
 
 
 async def begin(records: Records, user_id: int, name: str) -> str:
-    """The hash of a new session."""
+    """Store a new session and return its hash."""
     hashed = hash_key(name)
     await SessionStore(records).create(
         NewSession(
@@ -85,7 +85,7 @@ async def test_a_changed_member_signs_in_again(home: Home, act: str) -> None:
             changed = await browser.delete(place)
         else:
             changed = await owner.patch(place, json={"level": 0 if act == "lowered" else 8})
-            await owner.patch(place, json={"level": 1})  # brings no session back
+            await owner.patch(place, json={"level": 1})  # does not bring a session back
 
         answer = await browser.get("/api/users/@me/")
 

@@ -115,7 +115,7 @@ class Phone:
     backup_codes: list[str]
 
     def code(self, secret: str | None = None) -> str:
-        """A code that was not used before: half a minute later."""
+        """Return a code that was not used before, from half a minute later."""
         self.clock.move(seconds=30)
         return TOTP(secret or self.secret).at(self.clock.now())
 
@@ -140,7 +140,7 @@ async def is_signed_in(browser: Browser) -> bool:
 
 
 async def activity(workspace: Workspace) -> list[tuple[str, str]]:
-    """The oldest first, without signing in."""
+    """Return the entries without sign-ins, oldest first."""
     found, _ = await page(workspace.records, workspace.made.project.id, 100, 0)
     entries = [(one.scope, one.activity) for one in reversed(found)]
     return [entry for entry in entries if entry != ("User", "logged_in")]
@@ -177,7 +177,7 @@ async def test_a_second_factor_is_set_up_and_asked_for(workspace: Workspace) -> 
 async def test_an_account_without_a_password_is_changed_with_a_code(
     workspace: Workspace, new: dict[str, str]
 ) -> None:
-    """Its sessions begin at an identity provider; one in the wrong hands has no phone."""
+    """The holder of a stolen session, which began at an identity provider, has no phone."""
     ada = await add_member(workspace.records, "ada")
     value = await workspace.sign_in.sessions.start(ada.user_id, "oidc", Device("", ""))
     async with workspace.browser() as browser:
@@ -335,13 +335,16 @@ async def test_guesses_wait_per_account_and_per_address(workspace: Workspace) ->
 
     assert set(statuses) <= {400, 429}
     assert statuses[:4] == [400] * 4 and statuses.count(400) < 10
-    # Whoever is at an address that the account knows, with a recovery code, does not wait.
+    # A user at an address that the account knows, with a recovery code, does not wait.
     browser = await half_signed_in(workspace)
     assert (await post(browser, TOKEN, token=phone.backup_codes[0]))[0] in {200, 429}
 
 
 async def browser_at(workspace: Workspace, address: str) -> Browser:
-    """Half signed in: the password is known, and its attempts are not what is tested."""
+    """Return a browser at this address whose sign-in waits for a code.
+
+    The attempts of its password are skipped: they are not what is tested.
+    """
     browser = workspace.browser(address)
     token = secrets.token_urlsafe(32)
     user_id, now = workspace.made.user.id, workspace.clock.now()
@@ -473,7 +476,7 @@ async def test_pages_elsewhere_complete_nothing(workspace: Workspace) -> None:
 
 
 async def enforce(workspace: Workspace, is_enforced: bool) -> Answer:
-    """By the owner's key. It counts when sessions are read again."""
+    """Change the organization's requirement with the owner's key, and wait until caches expire."""
     answer = await workspace.client.patch(ORGANIZATION, json={"enforce_2fa": is_enforced})
     workspace.clock.move(seconds=CACHED_S)
     return answer.status_code, answer.json()

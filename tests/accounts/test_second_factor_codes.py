@@ -19,7 +19,7 @@ from fanion.accounts.second_factor.codes import (
     totp_secret,
 )
 
-# The secret of the appendix, and the last six of the eight digits there.
+# The secret of RFC 6238's appendix B, and the last six of the eight digits of its codes.
 SECRET = totp_secret(b"12345678901234567890")
 CODES = {
     59: "287082",

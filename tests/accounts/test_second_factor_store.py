@@ -1,4 +1,4 @@
-"""Second factors in the records store: codes are used once, also by requests at the same time."""
+"""Second factors in the records store: a code is used once, even by concurrent requests."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ SECRET = totp_secret(b"a secret of the test")
 OTHER_SECRET = totp_secret(b"another one, not his")
 CODES = recovery_codes(bytes(range(RECOVERY_CODES * RECOVERY_BYTES)))
 VALID, WRONG = CheckedCode(True), CheckedCode(False)
-LATER = NOW + timedelta(minutes=5)  # the code of the set-up is far behind
+LATER = NOW + timedelta(minutes=5)  # the code of the setup has long expired
 
 
 def code_at(now: datetime, secret: str = SECRET) -> str:
@@ -47,7 +47,7 @@ def code_at(now: datetime, secret: str = SECRET) -> str:
 
 @dataclass(frozen=True)
 class Owner:
-    """A user whose second factor is on since noon."""
+    """A user whose second factor was set up at noon."""
 
     store: SecondFactorStore
     user_id: int
@@ -160,7 +160,7 @@ async def test_wrong_codes_delay_further_ones_but_no_recovery_code(owner: Owner)
     assert kept_waiting == CheckedCode(False, 2)
     assert by_recovery_code == CheckedCode(True, by_recovery_code=True)
     assert await owner.check(code_at(soon), soon) == VALID
-    assert await owner.check("000000", soon) == WRONG  # it counts from the beginning again
+    assert await owner.check("000000", soon) == WRONG  # no delay: failures were reset
 
 
 async def test_of_guesses_every_five_seconds_hardly_one_is_looked_at(owner: Owner) -> None:
@@ -209,7 +209,7 @@ async def test_a_sign_in_is_completed_once_by_its_token_and_a_code(owner: Owner)
     assert unknown == again == CheckedSignIn(None)
     assert wrong == CheckedSignIn(owner.user_id, "password", WRONG, "")
     assert right == CheckedSignIn(owner.user_id, "password", VALID, "")
-    assert (await owner.check(CODES[0])).is_valid  # it was not used up
+    assert (await owner.check(CODES[0])).is_valid  # the code was not used up
 
 
 async def test_of_requests_at_the_same_time_one_completes_a_sign_in(owner: Owner) -> None:

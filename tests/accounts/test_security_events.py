@@ -1,5 +1,7 @@
-"""What happens at an account is in the activity of every organization of its owner, and strangers
-cannot fill it."""
+"""Security events of an account are in the activity log of every organization of its owner.
+
+Strangers cannot fill the log.
+"""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -31,7 +33,7 @@ ADDRESS = "203.0.113.9"
 
 
 class Place:
-    """Two projects of one organization, and one of another."""
+    """Two projects of one organization, and one project of another."""
 
     records: Records
     organization_id: UUID
@@ -55,7 +57,7 @@ async def place(records: Records) -> Place:
 
 
 async def entries(place: Place, project_id: int | None = None) -> list[StoredActivity]:
-    """The newest first."""
+    """Return the entries about accounts, newest first."""
     project_id = place.projects[0] if project_id is None else project_id
     found, _ = await page(place.records, project_id, 1_000, 0, "User")
     return found
@@ -205,4 +207,4 @@ async def test_the_memory_is_bounded_and_entries_are_written_in_parts(
     while await failed.write_due():
         rounds += 1
     assert rounds == ACCOUNTS_MAX // WRITTEN_AT_ONCE_MAX - 1
-    assert await entries(place) == []  # the account that was attacked first was forgotten
+    assert await entries(place) == []  # the account that failed first was forgotten

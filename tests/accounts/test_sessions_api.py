@@ -1,4 +1,4 @@
-"""The caller's own sessions, and what needs a fresh sign-in."""
+"""The caller's own sessions, and requests that need a fresh sign-in."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -65,7 +65,7 @@ async def signed_in(workspace: Workspace, user_agent: str = "Browser") -> httpx.
 
 @dataclass(frozen=True)
 class FailingOnce(SessionStore):
-    """The store, whose first write meets a failure."""
+    """A store whose first write fails."""
 
     failed: list[bool] = field(default_factory=list)
 
@@ -318,7 +318,7 @@ async def test_the_log_names_the_session_and_never_its_cookie(home: Home) -> Non
         found = [json.loads(line) for line in home.site.lines.getvalue().splitlines()]
         return [line for line in found if line.get("path") == path]
 
-    until(lines, "the request was not logged")  # by a thread of its own
+    until(lines, "the request was not logged")  # a thread of its own logs it
     assert (lines()[-1]["key"], lines()[-1]["user"]) == (
         f"session:{listed_one['id']}",
         home.user_id,

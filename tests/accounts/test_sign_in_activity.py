@@ -1,4 +1,4 @@
-"""Every act of signing in and out is in the activity of the organization."""
+"""Every sign-in and sign-out is in the activity log of the organization."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -32,7 +32,7 @@ async def workspace(records: Records) -> AsyncIterator[Workspace]:
 
 
 async def activity(workspace: Workspace) -> list[tuple[str, str | None, dict[str, Any]]]:
-    """What was done, by whom, and the circumstances; the oldest first."""
+    """Return activity, user and details of the entries, oldest first."""
     found, _ = await page(workspace.records, workspace.made.project.id, 100, 0, "User")
     return [
         (one.activity, one.email, {c.field: c.after for c in one.changes or ()})
@@ -49,7 +49,7 @@ async def test_signing_in_and_out_is_recorded(workspace: Workspace) -> None:
 
     await browsers[0].delete(f"/api/sessions/{other}/")
     await browsers[0].delete("/api/sessions/")
-    await browsers[0].delete("/api/sessions/")  # there is none any more
+    await browsers[0].delete("/api/sessions/")  # there is no other session any more
     await browsers[0].post("/api/login/reauthenticate/", json={"password": OWNER_PASSWORD})
     await browsers[0].post("/api/logout/")
 

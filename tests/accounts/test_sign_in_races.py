@@ -1,4 +1,4 @@
-"""A sign-in while its account changes: who has checked a password holds what was true before."""
+"""Sign-ins while their account changes: a password that was checked may no longer be valid."""
 
 import asyncio
 

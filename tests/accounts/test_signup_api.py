@@ -83,7 +83,7 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 
 
 async def invited(workspace: Workspace, email: str = ADA, **sent: Any) -> str:
-    """The path at which the invite is accepted."""
+    """Create an invite and return the path at which it is accepted."""
     answer = await workspace.client.post(INVITES, json={"target_email": email, **sent})
     assert answer.status_code == 201, answer.text
     path: str = answer.json()["link"].removeprefix(BASE_URL)
@@ -108,7 +108,7 @@ async def accepted(
 
 
 async def member_levels(records: Records) -> dict[str, int]:
-    """Of the first organization, by e-mail address."""
+    """Return the levels of the members of the first organization, by e-mail address."""
     async with records.read() as connection:
         rows = await connection.execute(
             select(users.c.email, memberships.c.level)
@@ -119,7 +119,7 @@ async def member_levels(records: Records) -> dict[str, int]:
 
 
 async def activity(workspace: Workspace, scope: str) -> list[tuple[str | None, str, Any]]:
-    """The newest first: by whom, what, and the changed fields."""
+    """Return user, activity and changed fields of the entries, newest first."""
     path = f"/api/projects/@current/activity_log/?scope={scope}"
     entries = (await workspace.client.get(path)).json()["results"]
     return [
@@ -133,7 +133,7 @@ async def activity(workspace: Workspace, scope: str) -> list[tuple[str | None, s
 
 
 async def join_elsewhere(records: Records, user_id: int) -> UUID:
-    """Make a second organization, of which the user is the owner."""
+    """Create a second organization, of which the user is the owner."""
     organization_id = UUID(int=7)
     async with records.write() as connection:
         await connection.execute(
@@ -148,7 +148,7 @@ async def join_elsewhere(records: Records, user_id: int) -> UUID:
 
 
 async def stranger(workspace: Workspace, name: str = "ada") -> Person:
-    """A user with an account, in another organization alone."""
+    """Create a user with an account, who is only in another organization."""
     person = await add_member(workspace.records, name)
     await join_elsewhere(workspace.records, person.user_id)
     async with workspace.records.write() as connection:
@@ -268,7 +268,7 @@ async def test_an_invite_expires(workspace: Workspace) -> None:
     assert (read.status_code, read.json()) == EXPIRED
     assert refused == EXPIRED
     assert ADA not in await member_levels(workspace.records)
-    # It is still in the list, for a new one to be made.
+    # The expired invite is still in the list, so that it can be replaced.
     [left] = (await workspace.client.get(INVITES)).json()["results"]
     assert left["is_expired"] is True
 
@@ -324,7 +324,7 @@ async def test_an_invite_ends_with_the_rights_of_its_author(workspace: Workspace
 
 @pytest.mark.every_engine
 async def test_a_higher_level_than_its_author_has_now_is_not_given(workspace: Workspace) -> None:
-    """The author was lowered by a version that does not delete invites."""
+    """The author's level was lowered by a version that does not delete invites."""
     path = await invited(workspace, level=15)
     async with workspace.records.write() as connection:
         await connection.execute(
@@ -450,7 +450,7 @@ async def test_who_has_an_account_signs_in_first(workspace: Workspace) -> None:
         stored = await connection.scalar(
             select(users.c.password_hash).where(users.c.id == ada.user_id)
         )
-    assert stored == ""  # no user has set the password of another
+    assert stored == ""  # no user can set the password of another
 
 
 async def test_a_disabled_account_does_not_come_back_by_an_invite(workspace: Workspace) -> None:
@@ -574,7 +574,7 @@ async def test_another_user_does_not_join(workspace: Workspace, stack: AsyncExit
     path = await invited(workspace)
 
     assert await accepted(browser, path, {}) == OTHER_ADDRESS
-    assert await accepted(browser, path) == OTHER_ADDRESS  # with a new account neither
+    assert await accepted(browser, path) == OTHER_ADDRESS  # nor with a new account
     assert (await browser.get(path)).status_code == 200
     assert (await browser.get("/api/users/@me/")).status_code == 200
     assert await member_levels(workspace.records) == {OWNER_EMAIL: 15}
@@ -593,7 +593,7 @@ async def test_a_member_does_not_join_again(workspace: Workspace, stack: AsyncEx
 
 
 async def test_joining_needs_a_fresh_sign_in(workspace: Workspace, stack: AsyncExitStack) -> None:
-    """It begins a new session, which must not make an old one fresh."""
+    """Joining begins a new session, which must not make an old sign-in fresh."""
     ada = await stranger(workspace)
     browser = await browser_of(workspace, stack, ada.user_id)
     path = await invited(workspace)
@@ -642,7 +642,7 @@ async def test_another_page_does_not_make_a_user_join(
     headers: dict[str, str],
     answered: tuple[int, Json],
 ) -> None:
-    """Without our header the session is not looked at."""
+    """The session does not count without the console's header."""
     ada = await stranger(workspace)
     browser = await browser_of(workspace, stack, ada.user_id)
     path = await invited(workspace)
@@ -719,7 +719,7 @@ async def test_who_is_signed_in_gets_no_form(workspace: Workspace, stack: AsyncE
 async def test_a_link_may_stand_on_any_page(
     workspace: Workspace, stack: AsyncExitStack, site: str
 ) -> None:
-    """In a mail that is read in the browser where a user is signed in."""
+    """The link may be in a mail that is read in the browser where a user is signed in."""
     ada = await stranger(workspace)
     browser = await browser_of(workspace, stack, ada.user_id)
     path = await invited(workspace)

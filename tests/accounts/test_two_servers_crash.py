@@ -49,7 +49,7 @@ def test_a_cookie_is_refused_everywhere_after_the_sign_out(
 
         left = owner.post("/api/logout/")
 
-        # As soon as it is no longer cached there, two seconds later at most.
+        # It ends on the other server when it is no longer cached there, within two seconds.
         until(lambda: thief.get(ME).status_code == httpx.codes.UNAUTHORIZED, "it goes on")
         after = owner.get(ME)
 

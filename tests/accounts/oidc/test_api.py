@@ -80,13 +80,13 @@ class Site:
         return self.workspace.browser()
 
     async def begin(self, browser: Browser, query: str = "") -> str:
-        """The address at the provider."""
+        """Begin a sign-in, and return the URL at the provider."""
         answer = await browser.get(START + query)
         assert answer.status_code == 302, answer.text
         return str(answer.headers["location"])
 
     async def agree(self, browser: Browser, query: str = "", **claims: Any) -> str:
-        """What the browser brings back."""
+        """Sign in at the provider, and return the parameters that the browser brings back."""
         return self.fake.authorize(await self.begin(browser, query), **(VERIFIED | claims))
 
     async def sign_in(self, browser: Browser, query: str = "", **claims: Any) -> httpx.Response:
@@ -105,7 +105,12 @@ def with_oidc(
     timeout_s: float = SOON_S,
     **options: Any,
 ) -> tuple[Workspace, Provider | None]:
-    """The same server with a provider. settings: None for none; timeout_s: of the provider"""
+    """Build the same server with a provider.
+
+    Args:
+        settings: None for a server without a provider.
+        timeout_s: The timeout of requests to the provider.
+    """
     clock, records = workspace.clock, workspace.records
     provider, oidc = None, None
     if settings is not None:
@@ -226,7 +231,7 @@ async def test_below_a_proxys_prefix_it_leads_there(plain: Workspace, site: Site
 
 
 async def refused(site: Site, browser: Browser, back: str) -> tuple[int, Any]:
-    """And no user is signed in."""
+    """Return status and body of a refused callback, after checking that no user is signed in."""
     answer = await browser.get(CALLBACK + back)
     assert "set-cookie" not in answer.headers
     assert not await is_signed_in(browser)
@@ -243,7 +248,7 @@ async def test_a_wrong_state_is_refused(site: Site, changed: str) -> None:
 
 
 async def test_a_state_belongs_to_its_browser(site: Site) -> None:
-    """Otherwise an attacker could sign others in to an account of their own."""
+    """An attacker could otherwise sign others in to an account of their own."""
     attacker, victim, other = site.browser(), site.browser(), site.browser()
     back = await site.agree(attacker)
     await site.begin(other)
@@ -280,7 +285,7 @@ async def test_a_state_lasts_ten_minutes(site: Site) -> None:
 
 
 async def test_a_token_of_another_sign_in_is_refused(site: Site) -> None:
-    """Replayed, with a valid signature, within its time."""
+    """The token is replayed with a valid signature while it is still valid."""
     browser, other = site.browser(), site.browser()
     await site.agree(other)
     site.fake.token = site.fake.sign(site.fake.claims)
@@ -350,7 +355,7 @@ def changed_after_signing(fake: FakeProvider) -> str:
     ],
 )
 async def test_a_forged_token_is_refused(site: Site, forge: Forge, detail: str) -> None:
-    """Although this provider announces `none` and HS256."""
+    """This provider announces `none` and HS256, but neither is accepted."""
     browser = site.browser()
     back = await site.agree(browser)
     site.fake.token = forge(site.fake)
@@ -546,7 +551,7 @@ async def test_one_address_begins_a_bounded_number(site: Site) -> None:
 
 
 def forwarded(number: int) -> str:
-    """A client of its own for each number, if a peer is to be believed."""
+    """Return another client's address for each number, as a proxy may claim to forward it."""
     return f"198.51.{number // 250}.{number % 250}"
 
 
@@ -558,7 +563,7 @@ def test_a_peer_begins_a_bounded_number_whatever_clients_it_claims_to_forward() 
     with pytest.raises(Throttled):
         limit.take(Client("203.0.113.1", forwarded(PEER.burst)))
     limit.take(Client("203.0.113.2", forwarded(0)))
-    limit.take(Client("203.0.113.1"))  # its own requests
+    limit.take(Client("203.0.113.1"))  # the peer's own requests have their own limit
 
 
 async def test_a_peer_comes_back_a_bounded_number_of_times(site: Site) -> None:
@@ -606,7 +611,7 @@ async def test_without_a_provider_there_is_no_such_sign_in(plain: Workspace) -> 
 
 
 async def test_two_servers_share_a_sign_in(plain: Workspace, site: Site) -> None:
-    """It begins on one and comes back to the other."""
+    """The browser begins on one server and comes back to the other."""
     other, provider = with_oidc(plain, site.settings)
     browser = site.browser()
     back = await site.agree(browser)

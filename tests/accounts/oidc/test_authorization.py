@@ -48,7 +48,7 @@ def test_nothing_in_the_request_leads_to_the_secret_or_the_verifier() -> None:
     derived = {value for of in (one, other) for value in (of.nonce, of.verifier, of.challenge)}
 
     assert len(derived) == 6
-    assert all(len(value) == 43 for value in derived)  # source: RFC 7636 section 4.1
+    assert all(len(value) == 43 for value in derived)  # RFC 7636 section 4.1
 
 
 @pytest.mark.parametrize(

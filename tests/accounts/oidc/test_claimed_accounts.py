@@ -1,5 +1,8 @@
-"""An account that somebody else opened for a colleague's address is the colleague's alone once the
-provider, or a mailed link, has shown whose address it is."""
+"""Accounts that somebody else opened for a colleague's address.
+
+Such an account belongs only to the colleague once the provider, or a mailed link, has shown whose
+address it is.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -43,7 +46,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Office:
-    """A server with a provider, and an administrator who makes invites."""
+    """A server with a provider, and an administrator who creates invites."""
 
     site: Site
     home: Home
@@ -56,7 +59,7 @@ class Office:
         return client
 
     async def join(self, level: Level = Level.ADMIN, email: str = EMAIL) -> httpx.AsyncClient:
-        """The browser of the one who made the invite, and accepted it alone."""
+        """Accept an invite in place of its addressee, and return the browser that did so."""
         sent = {"target_email": email, "level": int(level)}
         answer = await self.home.api.post(f"http://fanion.test{INVITES}", json=sent)
         assert answer.status_code == 201, answer.text
@@ -68,7 +71,7 @@ class Office:
         return browser
 
     async def sign_in(self, email: str = EMAIL, subject: str = "carla") -> httpx.AsyncClient:
-        """The browser of the colleague, who has signed in at the provider."""
+        """Return the colleague's browser, signed in at the provider."""
         browser = await self.browser()
         begun = await browser.get(START)
         claims = {"email": email, "email_verified": True, "sub": subject}
@@ -176,7 +179,7 @@ async def test_an_address_that_was_verified_keeps_what_its_user_has_set(office: 
 
 
 async def test_a_restored_account_has_to_be_verified_again(office: Office) -> None:
-    """Its former user had proved the address; who accepts the new invite has not."""
+    """The former user had proved the address; the user who accepts the new invite has not."""
     await office.join()
     await office.sign_in()
     members = MemberStore(office.site.records)
@@ -204,7 +207,7 @@ async def test_an_account_that_is_added_again_has_no_former_password(office: Off
 
 
 async def reset_by_mail(office: Office, password: str) -> httpx.Response:
-    """With the link of a mail that the user has received."""
+    """Set a new password with the link of a mail that the user has received."""
     mails: list[Mail] = []
 
     def put(mail: Mail) -> bool:
@@ -230,7 +233,7 @@ async def test_a_mailed_link_verifies_the_address(office: Office) -> None:
     assert await office.status(maker) == 401
     user = await office.user()
     assert user.is_email_verified
-    assert user.password_hash  # the colleague's own
+    assert user.password_hash  # the one that the colleague has set
     assert await office.status(colleague) == 200
 
 

@@ -1,4 +1,4 @@
-"""Which user an identity is, which accounts are made, and what groups give at each sign-in."""
+"""The users of identities, the accounts that are created, and the access that groups give."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ class Team:
         return [(row.subject, row.user_id) for row in rows]
 
     async def activity(self) -> list[tuple[str, str, str]]:
-        """The oldest first."""
+        """Return scope, activity and name of the entries, oldest first."""
         found, _ = await page(self.records, self.project_id, 100, 0)
         return [(one.scope, one.activity, one.name) for one in reversed(found)]
 
@@ -99,7 +99,7 @@ async def test_no_user_is_found_otherwise(
 async def test_an_address_that_a_user_has_chosen_proves_nothing_until_it_is_verified(
     team: Team, is_verified: bool, is_found: bool
 ) -> None:
-    """Otherwise a user could wait under the address of a colleague for the rights of that one."""
+    """A user could otherwise wait under a colleague's address for the colleague's rights."""
     mallory = await team.add("mallory")
     chosen = {"email": "ada@example.com", "email_chosen_by_owner": True}
     async with team.records.write() as connection:

@@ -1,4 +1,4 @@
-"""No user takes the address by which the identity provider would find another user's account."""
+"""Addresses by which the identity provider finds accounts cannot be taken by other users."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the provider says of a user, and what its groups give."""
+"""The provider's claims about a user, and the access that its groups give."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ VERIFIED = {"email": "Ada@Example.com", "email_verified": True}
         (VERIFIED, {}, "ada@example.com"),
         ({}, VERIFIED, "ada@example.com"),
         ({}, VERIFIED | {"email_verified": "true"}, "ada@example.com"),
-        # Address and mark come from one source.
+        # Address and mark must come from the same source.
         ({"email": "boss@example.com"}, VERIFIED, "ada@example.com"),
         ({"email_verified": True}, {"email": "boss@example.com"}, None),
         (VERIFIED | {"email_verified": False}, VERIFIED, None),

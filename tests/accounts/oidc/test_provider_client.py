@@ -65,7 +65,7 @@ def settings_of(fake: FakeProvider) -> OidcSettings:
 
 
 async def authorized(fake: FakeProvider, provider: Provider, **claims: Any) -> None:
-    """The user has agreed."""
+    """Sign the user in at the provider, who agrees."""
     metadata = await provider.metadata()
     url = authorization_url(metadata, settings_of(fake), REDIRECT, "state", SECRET, fresh=False)
     fake.authorize(url, **claims)

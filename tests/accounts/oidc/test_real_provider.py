@@ -1,4 +1,4 @@
-"""Signing in over HTTP with the OpenID provider of npm, which knows nothing of this server."""
+"""Signing in over HTTP with an independent OpenID provider from npm."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -46,14 +46,14 @@ ACCOUNTS: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Person:
-    """One browser, which keeps the cookies of this server and of the provider."""
+    """A user's browser, which keeps the cookies of this server and of the provider."""
 
     program: OidcProgram
     here: httpx.AsyncClient
     there: httpx.AsyncClient
 
     async def agree(self, user: str, query: str = "") -> str:
-        """The address at which the provider sends the browser back."""
+        """Sign in at the provider, and return the URL to which it sends the browser back."""
         start = await self.here.get(START + query)
         assert start.status_code == 302, start.text
         return await self.program.sign_in(self.there, start.headers["location"], user, BACK)
@@ -162,7 +162,7 @@ async def test_a_code_is_accepted_once_by_the_provider_and_by_us(server: Server)
 
 
 async def test_a_code_expires(server: Server) -> None:
-    """The provider's clock is its own: there is nothing to wait for but the time."""
+    """The provider has a clock of its own, so the test has to wait."""
     person = await server.person()
     back = await person.agree("late")
 
@@ -172,7 +172,7 @@ async def test_a_code_expires(server: Server) -> None:
 
 
 async def test_the_code_of_another_browser_is_refused(server: Server) -> None:
-    """Its verifier is missing, and its state."""
+    """The callback lacks that browser's verifier and state."""
     person, attacker = await server.person(), await server.person()
     back = await attacker.agree("owner")
     own = parse_qs(urlsplit(await person.agree("owner")).query)
@@ -206,8 +206,7 @@ async def test_a_wrong_secret_is_the_operators_mistake(server: Server) -> None:
 
 
 async def test_a_fresh_sign_in_asks_the_user_again(server: Server) -> None:
-    """The provider, which still knows the browser, shows its form: otherwise it would return at
-    once."""
+    """The provider still knows the browser, but shows its form instead of returning at once."""
     person = await server.person()
     await person.sign_in("owner")
     forms: list[str] = []

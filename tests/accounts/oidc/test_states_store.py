@@ -1,4 +1,4 @@
-"""A sign-in under way is taken up once, by its own browser, within ten minutes."""
+"""Unfinished sign-ins are taken up once, by their own browser, within ten minutes."""
 
 import asyncio
 from datetime import timedelta
@@ -86,7 +86,7 @@ async def test_states_are_bounded(records: Records) -> None:
     assert (count, oldest) == (STATES_MAX, [])
     assert await store.take("first", "browser", NOW) == BEGUN
     await store.add("third", "browser", BEGUN, NOW + timedelta(minutes=5))
-    assert await number(records) == 2  # with the second one; the others have expired
+    assert await number(records) == 2  # the second and the third; the others have expired
 
 
 async def number(records: Records) -> int:
