@@ -1,6 +1,6 @@
 """Conditions of a project that leave out test accounts.
 
-source: insights.md section 2b
+Source: insights.md, section 2b.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from fanion.rest.unknown_fields import no_choice
 
 ACCOUNT_FILTERS_MAX: Final = 50  # each is evaluated for every event that a trend counts
 FIELD: Final = "test_account_filters"
-# What questions calculate.
+# The kinds of conditions that insights can evaluate.
 _TYPES = frozenset({"event", "person", "group"}) | COHORT_TYPES
 
 Condition = Mapping[str, Any]
 
 
 def check_account_filters(conditions: Sequence[Condition]) -> None:
-    """raises: Invalid"""
+    """Raise Invalid if there are too many conditions or one of them is not valid."""
     if len(conditions) > ACCOUNT_FILTERS_MAX:
         raise Invalid(
             f"Ensure this field has no more than {ACCOUNT_FILTERS_MAX} elements.",
@@ -33,7 +33,11 @@ def check_account_filters(conditions: Sequence[Condition]) -> None:
 
 
 def check_account_filter(condition: Condition, at: str) -> None:
-    """at: its place, in the form of `attr`. raises: Invalid"""
+    """Raise Invalid if a condition is not valid.
+
+    Args:
+        at: The position of the condition, in the form of `attr`.
+    """
     check_names(condition, at)
     kind = condition.get("type") or "event"
     if not isinstance(kind, str) or kind not in _TYPES:
@@ -53,7 +57,7 @@ def check_account_filter(condition: Condition, at: str) -> None:
 
 
 def cohorts_of(conditions: Sequence[Condition]) -> Mapping[int, str]:
-    """The cohorts that valid conditions name: id → place of the condition."""
+    """Return the ids of the cohorts that valid conditions name, with the conditions' positions."""
     leaves = [parse_leaf(one) for one in conditions]
     return {
         leaf.cohort_id: f"{FIELD}__{place}"

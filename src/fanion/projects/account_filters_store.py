@@ -1,4 +1,4 @@
-"""Cohorts that the conditions of a project on test accounts name."""
+"""The cohorts that the conditions of a project on test accounts name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,9 +14,9 @@ from fanion.properties.validation import no_such_cohort
 def require_cohorts(
     connection: Connection, project: Project, conditions: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Cohorts that the stored conditions name pass, though they may have been deleted since.
+    """Raise Invalid if the conditions name a cohort that does not exist.
 
-    raises: Invalid
+    Cohorts that the stored conditions name are not checked, though they may be deleted.
     """
     known = cohorts_of(project.test_account_filters)
     named = {one: at for one, at in cohorts_of(conditions).items() if one not in known}

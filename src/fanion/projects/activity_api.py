@@ -1,6 +1,6 @@
-"""The activity log of a project over HTTP, in the one shape that all endpoints answer it in.
+"""The activity log of a project over HTTP, in the same form for all endpoints that return it.
 
-source: flags.md section 14, cohorts.md section 24
+Source: flags.md, section 14; cohorts.md, section 24.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ from fanion.rest.posthog_fields import ACTIVITY_SCOPES
 from fanion.rest.unknown_fields import no_choice
 
 ENTRIES = 10
-ENTRIES_MAX = 1_000  # each with what was changed; a larger limit is served as this one
+ENTRIES_MAX = 1_000  # per page; larger limits are reduced to this one
 PAGE_MAX = 1_000_000
 
 
@@ -73,8 +73,10 @@ async def activity_page(
     scope: str | None = None,
     item_id: str | None = None,
 ) -> ActivityPage:
-    """What the request's `page` and `limit` ask for, newest first. Viewers do not see what happens
-    at the accounts of others: when and from where they sign in."""
+    """Return the entries that the request's `page` and `limit` ask for, newest first.
+
+    Viewers do not see what happens at the accounts of others: when and from where they sign in.
+    """
     principal, project = request.principal, request.project
     is_viewer = principal.level_in(project.organization_id) < Level.MEMBER
     only_account = principal.user.uuid if is_viewer else None
@@ -104,8 +106,10 @@ class ActivityApi(Controller):
         kind: Annotated[str | None, QueryParameter(name="scope")] = None,
         item_id: FromQuery[str | None] = None,
     ) -> ActivityPage:
-        """Newest first; `page` starts at 1, `limit` is 10 by default. `scope` and `item_id`
-        filter. Viewers see no sign-ins of others."""
+        """Return the entries, newest first. `page` starts at 1, and `limit` is 10 by default.
+
+        `scope` and `item_id` filter the entries. Viewers see no sign-ins of others.
+        """
         if kind and kind not in ACTIVITY_SCOPES:
             raise no_choice(kind, ACTIVITY_SCOPES, "scope")
         return await activity_page(request, records, kind, item_id)
@@ -128,14 +132,14 @@ def _shown(entry: StoredActivity) -> ActivityEntry:
 
 
 def _user(entry: StoredActivity) -> ActivityUser:
-    """source: cohorts.md section 24"""
+    """Return the user of an entry, or the system (cohorts.md, section 24)."""
     if entry.email is None:
         return ActivityUser(first_name="System", email=None, is_system=True)
     return ActivityUser(first_name=entry.first_name or "", email=entry.email)
 
 
 def _number(text: str | None, otherwise: int, most: int = ENTRIES_MAX) -> int:
-    """What makes no sense as a number counts as not given."""
+    """Parse a number of the query. Text that is not a positive number counts as not given."""
     is_number = text and text.isascii() and text.isdigit() and len(text) <= NUMBER_CHARS_MAX
     number = int(text) if text and is_number else 0
     return min(number, most) if number > 0 else otherwise

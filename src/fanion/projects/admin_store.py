@@ -1,4 +1,4 @@
-"""Set-up of an installation, and queries of the command line across all organizations."""
+"""Setup of an installation, and queries of the command line across all organizations."""
 
 import asyncio
 import secrets
@@ -19,8 +19,8 @@ from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key
 from fanion.projects.model import Level, Project, User
 from fanion.projects.store import add_project
 
-# One id for the first organization of every installation. Of two servers that set up the same
-# store at the same time, one fails on the primary key.
+# The first organization of every installation has this id. If two servers set up the same store
+# at the same time, one of them fails on the primary key.
 FIRST_ORGANIZATION = uuid5(NAMESPACE_URL, "fanion:first-organization")
 NO_PASSWORD = ""  # in place of a hash; no password matches it
 
@@ -34,8 +34,10 @@ class AlreadySetUp(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What to create. A token or key that is not given is generated; without a password the owner
-    has none."""
+    """The objects that setup creates.
+
+    A token or key that is not given is generated. Without a password the owner has none.
+    """
 
     organization: str = "My organization"
     project: str = "Default project"
@@ -50,7 +52,11 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """personal_key: cannot be read later; the store has its hash"""
+    """The objects that setup has created.
+
+    Attributes:
+        personal_key: It cannot be read later; only its hash is stored.
+    """
 
     project: Project
     user: User
@@ -69,7 +75,7 @@ class ListedKey:
 
 
 async def hash_password(password: str) -> str:
-    """Argon2, in a thread: one hash takes tens of milliseconds."""
+    """Hash a password with Argon2 in a thread, as one hash takes tens of milliseconds."""
     return await asyncio.to_thread(PasswordHasher().hash, password)
 
 
@@ -79,10 +85,12 @@ async def set_up(
     now: datetime,
     hash_password: Callable[[str], Awaitable[str]] = hash_password,
 ) -> SetUp:
-    """Create the first organization with its owner, project and key, in one transaction. It is not
-    in the activity log.
+    """Create the first organization with its owner, project and key, in one transaction.
 
-    raises: AlreadySetUp
+    The activity log does not record it.
+
+    Raises:
+        AlreadySetUp: The store already has an organization.
     """
     given = wanted.password
     password_hash = NO_PASSWORD if given is None else await hash_password(given)
@@ -199,7 +207,11 @@ async def all_keys(records: Records) -> list[ListedKey]:
 
 
 async def user_id_of(records: Records, email: str | None) -> int | None:
-    """An active user in an organization. email: None for the first one"""
+    """Return an active user who is in an organization.
+
+    Args:
+        email: None for the first such user.
+    """
     member = select(memberships.c.user_id).where(memberships.c.user_id == users.c.id).exists()
     statement = select(users.c.id).where(users.c.is_active, member).order_by(users.c.id).limit(1)
     if email is not None:

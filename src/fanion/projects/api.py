@@ -1,6 +1,6 @@
 """Projects over HTTP.
 
-source: capture.md section 9; api.md, "Authentication"
+Source: capture.md, section 9; api.md, "Authentication".
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ Timezone = Annotated[str, Meta(description="IANA name, for example `Europe/Berli
 
 
 Rate = Annotated[float, Meta(ge=0.1, le=1e12, description="For each server; null for no limit.")]
-WORDS_MAX = 100  # every event is compared with each of them
+WORDS_MAX = 100  # every event is compared with each word
 Words = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=200)]], Meta(max_length=WORDS_MAX)
 ]
@@ -67,7 +67,7 @@ PathCleaningFilters = Annotated[
 
 
 class IngestionBody(Struct, kw_only=True):
-    """What happens to captured events before they are stored."""
+    """Rules that apply to captured events before they are stored."""
 
     anonymize_ips: Annotated[bool, Meta(description="Whether to discard client addresses.")]
     dropped_user_agents: Annotated[
@@ -153,7 +153,7 @@ class ProjectsApi(Controller):
     async def projects(
         self, request: ManagementRequest, projects: NamedDependency[Projects]
     ) -> Paged[ProjectBody]:
-        """Of all organizations of the key's owner, oldest first."""
+        """Return the projects of all organizations of the caller, oldest first."""
         page = request.page
         found, count = await projects.page(request.principal, page.limit, page.offset)
         now = request.app.state.now()
@@ -166,7 +166,10 @@ class ProjectsApi(Controller):
         data: RequestBody[NewProject],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
-        """In the organization of the caller's current project. Its token is valid at once."""
+        """Create a project in the organization of the caller's current project.
+
+        The project's token is valid at once.
+        """
         organization = await projects.organization(request.principal)
         request.principal.require_level(organization.id, Level.ADMIN)
         _require_timezone(data.timezone)
@@ -176,7 +179,7 @@ class ProjectsApi(Controller):
 
     @get("/{project_id:str}", summary="Retrieve a project")
     async def project(self, request: ManagementRequest) -> ProjectBody:
-        """`@current` is the current project of the key's owner."""
+        """Return a project. `@current` is the current project of the caller."""
         return project_body(request.project, request.app.state.now())
 
     @patch("/{project_id:str}", summary="Update a project")
@@ -186,7 +189,7 @@ class ProjectsApi(Controller):
         data: RequestBody[ProjectChanges],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
-        """Omitted fields stay unchanged, within `ingestion` too."""
+        """Update the given fields, and within `ingestion` only the given settings."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         changes = given_fields(data)
         if isinstance(data.ingestion, IngestionChanges):
@@ -205,8 +208,10 @@ class ProjectsApi(Controller):
         data: RequestBody[TokenReset],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
-        """The former key stays valid for a day, or for `former_valid_s`.
-        Requires an administrator of the organization."""
+        """Replace the project API key. Requires an administrator of the organization.
+
+        The former key stays valid for a day, or for `former_valid_s`.
+        """
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         now, user = request.app.state.now(), request.principal.user
         changed = await projects.reset_token(request.project.id, data.former_valid_s, now, user.id)

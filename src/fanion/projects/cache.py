@@ -1,4 +1,4 @@
-"""Cache of projects: every public request looks one up by its token."""
+"""A cache of projects: every public request looks one up by its token."""
 
 import asyncio
 import time
@@ -22,10 +22,10 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.clock import utc_now
 from fanion.server.forwarded import Caller
 
-EXPIRE_S = 2.0  # how long former tokens may go on after their end
-STORE_WAIT_S = 1.0  # for a project that is not cached
+EXPIRE_S = 2.0  # former tokens are accepted at most this long after their expiry
+STORE_WAIT_S = 1.0  # a request waits this long for a project that is not cached
 ABSENT_S = 2.0  # delay until a project that another server created is found
-ABSENT_TOKENS_MAX = 10_000  # unknown tokens in the cache: about 3 MB
+ABSENT_TOKENS_MAX = 10_000  # cached unknown tokens: about 3 MB
 
 
 async def _nothing(token: str) -> Project | None:
@@ -33,9 +33,17 @@ async def _nothing(token: str) -> Project | None:
 
 
 class Projects:
-    """Known projects stay while the store is down; a change by this process is visible at once.
+    """The projects, cached. They stay cached while the store is down.
 
-    known: those in memory by token; to be read only, where no store is to be asked
+    A change by this process is visible at once.
+
+    Attributes:
+        known: The cached projects by token, for callers that must not query the store. Only this
+            class changes it.
+
+    Args:
+        remembered: Reads a stored copy of a project by its token while the store is down.
+        now: Returns the time of day, at which former tokens expire.
     """
 
     def __init__(
@@ -48,9 +56,6 @@ class Projects:
         bus: ChangeBus | None = None,
         store_wait_s: float = STORE_WAIT_S,
     ) -> None:
-        """remembered: reads a stored copy of a project by its token while the store is down
-        now:        the time of day, at which former tokens expire
-        """
         self._store_wait_s = store_wait_s
         self._now = now
         self._failures = failures or FailedAttempts(clock=clock)
@@ -66,32 +71,51 @@ class Projects:
         self._bus = bus or ChangeBus()
 
     def restore(self, project: Project) -> None:
-        """Cache a project as of the last run of this server; a later read replaces it."""
+        """Cache a project as of the last run of this server. A later read replaces it."""
         self._keep(project)
 
     async def by_token(self, token: str, caller: Caller | None = None) -> Project:
-        """caller: whose failures are counted; None to count none
+        """Return the project with this token.
 
-        raises: InvalidApiKey; Throttled; Unavailable when the store is needed and down
-        source: api.md, "Errors"
+        Args:
+            caller: The client whose failures are counted; None to count none.
+
+        Raises:
+            InvalidApiKey: There is no such token.
+            Throttled: The client has sent too many unknown tokens.
+            Unavailable: The project is not cached and the store does not answer.
+
+        Source: api.md, "Errors".
         """
         project = self.known.get(token)
         return project if project is not None else await self._find(token, caller)
 
     async def by_id(self, project_id: int) -> Project | None:
-        """raises: RecordsUnavailable, for a project that is not cached"""
+        """Return a project, or None if it does not exist.
+
+        Raises:
+            RecordsUnavailable: The project is not cached and the store does not answer.
+        """
         project = self._by_id.get(project_id)
         if project is None and (project := await self._read(self._ids, project_id)) is not None:
             project = self._keep(project)
         return project
 
     async def zone_of(self, project_id: int) -> ZoneInfo:
-        """Its time zone; UTC for a project that was deleted. raises: RecordsUnavailable"""
+        """Return the time zone of a project; UTC if the project was deleted.
+
+        Raises:
+            RecordsUnavailable: The project is not cached and the store does not answer.
+        """
         project = await self.by_id(project_id)
         return ZoneInfo("UTC" if project is None else project.timezone)
 
     async def by_ids(self, ids: Iterable[int]) -> Mapping[int, Project]:
-        """Existing projects by id. raises: RecordsUnavailable, for projects that are not cached"""
+        """Return the existing projects by id.
+
+        Raises:
+            RecordsUnavailable: A project is not cached and the store does not answer.
+        """
         found = {project_id: self._by_id.get(project_id) for project_id in ids}
         missing = [project_id for project_id, project in found.items() if project is None]
         if missing:
@@ -100,7 +124,7 @@ class Projects:
         return {project_id: project for project_id, project in found.items() if project}
 
     async def current(self, principal: Principal) -> Project | None:
-        """The project that the user works in, else the oldest one within reach."""
+        """Return the project that the user works in, or else the oldest within the user's reach."""
         chosen = principal.user.current_project_id
         if chosen is not None:
             project = await self.by_id(chosen)
@@ -115,9 +139,10 @@ class Projects:
         return await self.store.page(principal.levels, limit, offset)
 
     async def organization(self, principal: Principal) -> Organization:
-        """The organization of the current project, else one that the user is in.
+        """Return the organization of the current project, or else one that the user is in.
 
-        raises: NotFound for a user who is in none
+        Raises:
+            NotFound: The user is in no organization.
         """
         project = await self.current(principal)
         organization_id = (
@@ -130,7 +155,7 @@ class Projects:
         raise NotFound
 
     def forget(self, project_id: int) -> None:
-        """Another process of this server has created or changed it."""
+        """Forget a project that another process of this server has created or changed."""
         self._changes += 1
         self._forget_reads()
         self._replace(project_id, None)
@@ -143,7 +168,7 @@ class Projects:
         now: datetime,
         user_id: int | None = None,
     ) -> Project:
-        """As ProjectStore.create."""
+        """Create a project and cache it."""
         project = await self.store.create(organization_id, name, timezone, now, user_id)
         self.remember(project)
         return project
@@ -155,7 +180,7 @@ class Projects:
         now: datetime,
         user_id: int | None = None,
     ) -> Project:
-        """As ProjectStore.change. raises: NotFound"""
+        """Change a project and cache it, or raise NotFound."""
         project = await self.store.change(project_id, changes, now, user_id)
         if project is None:
             raise NotFound
@@ -165,7 +190,7 @@ class Projects:
     async def reset_token(
         self, project_id: int, former_valid_s: int, now: datetime, user_id: int | None = None
     ) -> Project:
-        """As ProjectStore.reset_token. raises: NotFound"""
+        """Give a project another token and cache it, or raise NotFound."""
         project = await self.store.reset_token(project_id, former_valid_s, now, user_id)
         if project is None:
             raise NotFound
@@ -173,7 +198,7 @@ class Projects:
         return project
 
     def remember(self, project: Project) -> None:
-        """This process has written the project: it is newer than any read in progress."""
+        """Cache a project that this process has written: it is newer than reads in progress."""
         self._changes += 1
         self._absent.pop(project.api_token, None)
         self._replace(project.id, project)
@@ -199,9 +224,13 @@ class Projects:
                 self._with_former.discard(project_id)
 
     async def refresh(self, ids: Collection[int] | None = None) -> None:
-        """Read projects again that other servers have changed. ids: None for all that are cached
+        """Read projects again that other servers have changed.
 
-        raises: RecordsUnavailable
+        Args:
+            ids: None for all cached projects.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
         """
         if ids is None or ids:
             self._forget_reads()
@@ -210,7 +239,7 @@ class Projects:
             await self._refresh(cached[start : start + READ_KEYS_MAX])
 
     async def _refresh(self, ids: Sequence[int]) -> None:
-        """Repeats a read during which this process has changed a project: it may be older."""
+        """Read projects, again if this process changes one meanwhile: the result may be older."""
         while True:
             changes = self._changes
             found = await self.store.by_ids(ids)
@@ -220,7 +249,7 @@ class Projects:
             self._replace(project_id, found.get(project_id))
 
     def _forget_reads(self) -> None:
-        """Reads in progress may be older than a change, and what was absent may be there."""
+        """Discard reads in progress, which may be older than a change, and absent tokens."""
         self._forgotten += 1
         self._tokens.forget_all()
         self._ids.forget_all()
@@ -251,7 +280,7 @@ class Projects:
         raise InvalidApiKey
 
     async def _read(self, reads: SerialDataLoader[K, Project], key: K) -> Project | None:
-        """Repeats a read during which projects were invalidated. raises: RecordsUnavailable"""
+        """Read a project, again if projects are invalidated meanwhile."""
         while True:
             forgotten = self._forgotten
             found = await reads.get(key)
@@ -281,5 +310,5 @@ class Projects:
 
 
 def _could_be_a_token(text: str) -> bool:
-    """PostgreSQL refuses NUL, and no token is longer than its column."""
+    """Return whether PostgreSQL can look the text up: it refuses NUL, and tokens have a length."""
     return 0 < len(text) <= KEY_CHARS_MAX and text.isascii() and text.isprintable()

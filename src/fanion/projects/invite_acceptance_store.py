@@ -37,7 +37,11 @@ _invite, _user, _member = organization_invites.c, users.c, memberships.c
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """Of a person who has none. password_hash: as `users` stores it"""
+    """The account of a person who has none.
+
+    Attributes:
+        password_hash: In the form in which `users` stores it.
+    """
 
     first_name: str
     password_hash: str
@@ -45,38 +49,46 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class InviteAcceptance:
-    """Each act is in the activity log of the organization's projects, by the invited user.
+    """The acceptance of invites.
 
-    An invite counts as long as its author may give the level in it.
+    The activity log of the organization's projects names the invited user as the author. An invite
+    is valid as long as its author may give the level in it.
     """
 
     records: Records
 
     async def find(self, token: str, now: datetime) -> OpenInvite:
-        """By the token of its link. raises: Invalid"""
+        """Return the invite with this token, or raise Invalid."""
         async with self.records.read() as connection:
             return await connection.run_sync(_find, token, now)
 
     async def require_no_account(self, invited: str) -> None:
-        """Before a password is hashed. raises: Invalid"""
+        """Raise Invalid if the address has an account, before a password is hashed."""
         async with self.records.read() as connection:
             if await connection.run_sync(_has_account, invited):
                 raise account_exists()
 
     async def accept_as_new(self, token: str, account: NewAccount, now: datetime) -> int:
-        """Make an account for the invited address; its user id. A user who was removed from every
-        organization is restored.
+        """Create an account for the invited address and return its user id.
 
-        raises: Invalid, also where an account of that address exists
+        A user who was removed from every organization is restored.
+
+        Raises:
+            Invalid: The invite is not valid, or the address has an account.
         """
         try:
             async with self.records.write() as connection:
                 return await connection.run_sync(_accept_as_new, token, account, now)
-        except IntegrityError:  # an account of that address was made meanwhile
+        except IntegrityError:  # an account with that address was created meanwhile
             raise account_exists() from None
 
     async def accept_as(self, token: str, user_id: int, now: datetime) -> None:
-        """By a user who is signed in. raises: Invalid, also for the user of another address"""
+        """Accept an invite as a user who is signed in.
+
+        Raises:
+            Invalid: The invite is not valid, is for another address, or the user is a member
+                already.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_accept_as, token, user_id, now)
 
@@ -97,7 +109,6 @@ def _find(connection: Connection, token: str, now: datetime) -> OpenInvite:
 
 
 def _organization_of(connection: Connection, token: str) -> Organization:
-    """raises: InvalidInvite"""
     if len(token) > KEY_CHARS_MAX:
         raise InvalidInvite
     row = connection.execute(
@@ -111,11 +122,13 @@ def _organization_of(connection: Connection, token: str) -> Organization:
 
 
 def _taken(connection: Connection, token: str, now: datetime) -> OpenInvite:
-    """Deleted, so that it works once, unless the transaction fails. The lock keeps the rights of
-    its author as they are."""
+    """Delete and return an invite, which thus works only once, unless the transaction fails.
+
+    The lock keeps the rights of the invite's author as they are.
+    """
     lock_members(connection, _organization_of(connection, token).id)
     lock_roles(connection, _find(connection, token, now).invite.roles)
-    found = _find(connection, token, now)  # without roles that were deleted before they were locked
+    found = _find(connection, token, now)  # without roles that were deleted before the lock
     if not delete_invite(connection, found.invite.id):
         raise InvalidInvite
     return found
@@ -146,7 +159,10 @@ def _accept_as_new(connection: Connection, token: str, account: NewAccount, now:
 
 
 def _has_account(connection: Connection, email: str) -> bool:
-    """A user who was removed from every organization has none any more; one who is disabled has."""
+    """Return whether the address has an account.
+
+    A disabled user still has one; a user who was removed from every organization does not.
+    """
     member = select(_member.user_id).where(_member.user_id == _user.id).exists()
     known = select(_user.id).where(_user.email == email, _user.is_active | member)
     return connection.execute(known).first() is not None
@@ -202,7 +218,7 @@ def _join(connection: Connection, taken: OpenInvite, user_id: int, now: datetime
 
 
 def _show_first_project(connection: Connection, organization_id: UUID, user_id: int) -> None:
-    """The oldest one of the organization becomes the current one; none without projects."""
+    """Make the oldest project of the organization the current one of the user."""
     theirs = projects.c.organization_id == organization_id
     oldest = connection.scalar(select(projects.c.id).where(theirs).order_by(projects.c.id).limit(1))
     connection.execute(update(users).where(_user.id == user_id).values(current_project_id=oldest))

@@ -5,21 +5,26 @@ from typing import Protocol
 
 from fanion.projects.invites import INVITE_LASTS, Invite
 
-KIND = "invite"  # of mails, for the log
-NAME_CHARS_MAX = 80  # of a name that users chose, in a mail
+KIND = "invite"  # names these mails in the log
+NAME_CHARS_MAX = 80  # longer names that users chose are cut in a mail
 
 
 class MailSender(Protocol):
-    """Port: mails are sent by a package above this one."""
+    """Port to the package that sends mails, which is above this one."""
 
     def __call__(self, kind: str, to: str, subject: str, text: str) -> bool:
-        """Returns at once: whether the mail is going to be sent."""
+        """Return at once whether the mail is going to be sent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class InviteLink:
-    """organization: its name; link: joins it"""
+    """An invite and its link.
+
+    Attributes:
+        organization: The name of the organization.
+        link: The URL that joins the organization.
+    """
 
     invite: Invite
     organization: str
@@ -27,7 +32,7 @@ class InviteLink:
 
 
 def send_invite(send: MailSender, made: InviteLink) -> bool:
-    """Whether it is going to be sent."""
+    """Send the mail of an invite, and return whether it is going to be sent."""
     invite = made.invite
     organization = _name(made.organization)
     author = _name(invite.created_by.first_name)
@@ -45,12 +50,12 @@ If you do not know what this is about, you need not do anything.
 
 
 def _name(text: str) -> str:
-    """On one line."""
+    """Return a name on one line."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return plain[:NAME_CHARS_MAX]
 
 
 def _quoted(message: str) -> str:
-    """So that it cannot pass for the server's own words."""
+    """Quote a message, so that it cannot pass for the server's own words."""
     lines = message.replace("\r", "").split("\n")
     return "\n".join(f"> {''.join(c for c in line if c.isprintable())}".rstrip() for line in lines)

@@ -1,4 +1,4 @@
-"""Invites to an organization: a link for one use, for one e-mail address."""
+"""Invites to an organization: one-time links for one e-mail address."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,19 +8,22 @@ from fanion.errors import Invalid
 from fanion.projects.model import Level, Organization, UserSummary
 
 INVITE_LASTS = timedelta(days=7)
-INVITES_MAX = 1_000  # of one organization, expired ones included
-INVITES_AT_ONCE_MAX = 20  # as PostHog has it
+INVITES_MAX = 1_000  # per organization, expired ones included
+INVITES_AT_ONCE_MAX = 20  # as in PostHog
 INVITE_ROLES_MAX = 50
 MESSAGE_CHARS_MAX = 2_000
-SIGNUP_PATH = "/api/signup/"  # of links, before the token
+SIGNUP_PATH = "/api/signup/"  # the path of links, before the token
 
 
 @dataclass(frozen=True, slots=True)
 class NewInvite:
-    """target_email: normalised by `read_email`
-    first_name: may be empty
-    message:    of the one who invites, for the mail
-    at:         goes before the names of fields in errors, as `3__` in a list of invites
+    """An invite that is to be created.
+
+    Attributes:
+        target_email: Normalised by `read_email`.
+        first_name: May be empty.
+        message: Text of the inviting user, for the mail.
+        at: Prefix of field names in errors, for example `3__` in a list of invites.
     """
 
     target_email: str
@@ -33,7 +36,11 @@ class NewInvite:
 
 @dataclass(frozen=True, slots=True)
 class Invite:
-    """As stored. emailing_attempt_made: whether it was handed over to be mailed"""
+    """A stored invite.
+
+    Attributes:
+        emailing_attempt_made: Whether the invite was handed over to be mailed.
+    """
 
     id: UUID
     target_email: str
@@ -52,15 +59,14 @@ class Invite:
 
 @dataclass(frozen=True, slots=True)
 class OpenInvite:
-    """One that can be accepted, as the person with its link sees it."""
+    """An invite that can be accepted, as the person with its link sees it."""
 
     invite: Invite
     organization: Organization
 
 
 class InvalidInvite(Invalid):
-    """The same for one that never was, is deleted or used, or whose author may not invite any
-    more."""
+    """The error of an invite that is unknown, deleted or used, or whose author lost the right."""
 
     default_code = "invalid_invite"
     default_detail = "This invite is not valid. Ask for a new one."
@@ -78,11 +84,11 @@ def other_recipient(invited: str) -> Invalid:
 
 
 def account_exists() -> Invalid:
-    """Only for who has the link."""
+    """Build the error of an address that has an account. Only the holder of the link gets it."""
     return Invalid("You have an account already. Sign in to accept the invite.", code="sign_in")
 
 
 def masked_email(email: str) -> str:
-    """Enough to recognise the own address."""
+    """Return enough of an address to recognise one's own."""
     name, _, domain = email.rpartition("@")
     return f"{name[:1]}…{name[-1:] if len(name) > 2 else ''}@{domain}"

@@ -1,6 +1,6 @@
 """Invites to an organization over HTTP: links that are shown once, to be copied.
 
-source: PostHog's `/api/organizations/{id}/invites/`
+Source: PostHog's `/api/organizations/{id}/invites/`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ class InviteBody(Struct, kw_only=True):
 
 
 class InvitesApi(Controller):
-    """All members may read them; making and deleting needs an administrator."""
+    """Invite endpoints. All members may read, only administrators may create and delete."""
 
     path = "/api/organizations/{organization:str}/invites"
     tags = ("Organizations",)
@@ -99,7 +99,7 @@ class InvitesApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[InviteBody]:
-        """The newest first; those that were accepted are gone."""
+        """Return the invites that were not accepted, newest first."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         rows, count = await organizations.invites.page(found.id, page.limit, page.offset)
@@ -114,9 +114,12 @@ class InvitesApi(Controller):
         data: RequestBody[InviteRequest],
         organizations: NamedDependency[Organizations],
     ) -> InviteBody:
-        """`link` joins the organization, once and within seven days; it is not shown again. A
-        former invite to the same address ends. No user gives a higher level than their own, and
-        no key with scopes or an expiry invites: the new user could do more than the key."""
+        """Create an invite. `link` joins the organization, once and within seven days.
+
+        The link is not shown again. A former invite to the same address ends. No user gives a
+        higher level than their own, and no key with scopes or an expiry invites: the new user could
+        do more than the key.
+        """
         found = await organizations.administered(request.principal, organization)
         [made] = await _create(request, organizations, found, [data], is_list=False)
         return made
@@ -134,7 +137,7 @@ class InvitesApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> list[InviteBody]:
-        """The body is a list of invites, 20 at most. All are made, or none."""
+        """Create all invites of the list in the body, at most 20, or none."""
         found = await organizations.administered(request.principal, organization)
         body = await request.values()
         wanted = _read_list(body.values, form=body.form)
@@ -148,14 +151,18 @@ class InvitesApi(Controller):
         invite_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        """Its link does not work any more."""
+        """Delete an invite. Its link no longer works."""
         found = await organizations.administered(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
         await organizations.invites.remove(found.id, invite_id, user.id, now)
 
 
 def _read_list(values: object, *, form: bool) -> list[InviteRequest]:
-    """raises: Invalid; `attr` begins with the place in the list"""
+    """Parse a list of invites.
+
+    Raises:
+        Invalid: Its `attr` begins with the position in the list.
+    """
     if form or not isinstance(values, list):
         found = "form" if form else type(values).__name__
         raise Invalid(f'Expected a list of items but got type "{found}".', code="not_a_list")
@@ -200,7 +207,6 @@ async def _create(
 
 
 def _new(sent: InviteRequest, at: str) -> NewInvite:
-    """raises: Invalid"""
     try:
         email = read_email(sent.target_email)
     except ValueError:
@@ -222,7 +228,7 @@ def _new(sent: InviteRequest, at: str) -> NewInvite:
 
 
 def _require_different(new: Sequence[NewInvite]) -> None:
-    """raises: Invalid"""
+    """Raise Invalid if two invites have the same address."""
     known = set()
     for one in new:
         if one.target_email in known:
@@ -237,7 +243,7 @@ def _require_different(new: Sequence[NewInvite]) -> None:
 async def _mail(
     organizations: Organizations, links: Sequence[InviteLink], wanted: Sequence[bool]
 ) -> set[UUID]:
-    """The ids of those that are going to be sent."""
+    """Send the mails of the invites, and return the ids of those that are going to be sent."""
     send = organizations.send_mail
     if send is None:
         return set()

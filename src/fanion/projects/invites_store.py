@@ -1,4 +1,4 @@
-"""Invites in the records store: made, listed and deleted by members, within their rights."""
+"""Invites in the records store: created, listed and deleted by members, within their rights."""
 
 import secrets
 from collections import defaultdict
@@ -38,14 +38,17 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class InviteStore:
-    """Each change is in the activity log of the organization's projects."""
+    """The invites of organizations.
+
+    The activity log of the organization's projects records each change.
+    """
 
     records: Records
 
     async def page(
         self, organization_id: UUID, limit: int, offset: int
     ) -> tuple[Sequence[Invite], int]:
-        """The newest first, with the number of all of them; expired ones too."""
+        """Return one page of invites, newest first, and the number of all; expired ones count."""
         theirs = _invite.organization_id == organization_id
         async with self.records.read() as connection:
             count = select(func.count()).select_from(organization_invites).where(theirs)
@@ -57,29 +60,47 @@ class InviteStore:
     async def create(
         self, organization_id: UUID, by: int, wanted: Sequence[NewInvite], now: datetime
     ) -> Sequence[tuple[Invite, str]]:
-        """All or none. With the token of each link, which cannot be read later. An invite to the
-        same address is replaced: its link ends.
+        """Create all invites or none, and return each with the token of its link.
 
-        by:     the user who invites
-        raises: NotFound, PermissionDenied, Invalid
+        The tokens cannot be read later. An invite to the same address is replaced: its link ends.
+
+        Args:
+            by: The user who invites.
+
+        Raises:
+            NotFound: The user is not an active member of the organization.
+            PermissionDenied: The user may not give a level.
+            Invalid: An invite is not valid, or there would be too many.
         """
         async with self.records.write() as connection:
             return await connection.run_sync(_create_all, organization_id, by, wanted, now)
 
     async def remove(self, organization_id: UUID, invite_id: UUID, by: int, now: datetime) -> None:
-        """Its link ends. by: the user who does it. raises: NotFound, PermissionDenied"""
+        """Delete an invite, whose link ends.
+
+        Args:
+            by: The user who deletes it.
+
+        Raises:
+            NotFound: There is no such invite.
+            PermissionDenied: The user may not give the level of the invite.
+        """
         async with self.records.write() as connection:
             await connection.run_sync(_remove, organization_id, invite_id, by, now)
 
     async def note_mailed(self, invite_ids: Sequence[UUID]) -> None:
-        """They were handed over to be mailed."""
+        """Record that the invites were handed over to be mailed."""
         mailed = update(organization_invites).where(_invite.id.in_(invite_ids))
         async with self.records.write() as connection:
             await connection.execute(mailed.values(emailing_attempt_made=True))
 
 
 def read_invites(connection: Connection, statement: Select[Any]) -> list[Invite]:
-    """statement: that of `_invites`, perhaps with further conditions"""
+    """Return the invites that a statement selects.
+
+    Args:
+        statement: Built by `_invites`, perhaps with further conditions.
+    """
     rows = connection.execute(statement).all()
     given = _roles_of(connection, [row.id for row in rows])
     return [_read(row, given.get(row.id, ())) for row in rows]
@@ -105,7 +126,7 @@ def find_invite(connection: Connection, which: ColumnElement[bool]) -> Invite | 
 
 
 def delete_invite(connection: Connection, invite_id: UUID) -> bool:
-    """Whether it was there: of several that take it one succeeds."""
+    """Delete an invite and return whether it existed. Of concurrent calls only one returns True."""
     gone = connection.execute(delete(organization_invites).where(_invite.id == invite_id))
     return bool(gone.rowcount)
 
@@ -118,10 +139,11 @@ def revoke_invites_of(
     by: int | None,
     now: datetime,
 ) -> None:
-    """Delete the invites that a member made and may not make any more.
+    """Delete the invites that a member created and may no longer create.
 
-    level: the member's from now on; None for one who leaves
-    by:    who changes the member; None for the operator
+    Args:
+        level: The new level of the member; None for a member who leaves.
+        by: The user who changes the member; None for the operator.
     """
     theirs = (_invite.organization_id == organization_id) & (_invite.created_by_id == author_id)
     if level is not None and level >= Level.ADMIN:
@@ -139,7 +161,11 @@ def record_invite(
     by: int | None,
     now: datetime,
 ) -> None:
-    """In the transaction of the change. by: None for the operator"""
+    """Record a change of an invite in the activity log, in the transaction of the change.
+
+    Args:
+        by: None for the operator.
+    """
     change = OrganizationChange(
         organization_id=organization_id,
         scope="OrganizationInvite",
@@ -287,7 +313,7 @@ def _delete(
     invite: Invite,
     now: datetime,
 ) -> None:
-    """Who may not give a level may not take it back either. raises: PermissionDenied"""
+    """Delete an invite, or raise PermissionDenied if the user may not give its level."""
     require_may_give(manager, invite.level)
     delete_invite(connection, invite.id)
     record_invite(connection, organization_id, invite_state(invite), None, manager.user_id, now)

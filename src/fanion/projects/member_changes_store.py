@@ -22,7 +22,11 @@ from fanion.projects.organizations_store import lock_members, manager_of
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """A change of one member by another. by: the id of the user who does it"""
+    """A change of one member by another.
+
+    Attributes:
+        by: The id of the user who makes the change.
+    """
 
     organization_id: UUID
     user_uuid: UUID
@@ -39,17 +43,28 @@ class MemberChangeStore:
     ) -> Member:
         """Give a member another level.
 
-        may_raise: whether the caller may give more than the member has
-        raises:    NotFound; PermissionDenied; FreshSignInRequired; Invalid with code `last_owner`
+        Args:
+            may_raise: Whether the caller may give a higher level than the member has.
+
+        Raises:
+            NotFound: There is no such member.
+            PermissionDenied: The user may not make this change.
+            FreshSignInRequired: The level is higher, and `may_raise` is False.
+            Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
             return await connection.run_sync(_change_level, change, level, may_raise)
 
     async def dismiss(self, change: MemberChange) -> Member:
-        """As `remove`; every member may leave.
+        """Remove a member. Every member may leave.
 
-        returns: who is not a member any more
-        raises:  NotFound; PermissionDenied; Invalid with code `last_owner`
+        Returns:
+            The former member.
+
+        Raises:
+            NotFound: There is no such member.
+            PermissionDenied: The user may not remove this member.
+            Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
             return await connection.run_sync(_dismiss, change)
@@ -73,9 +88,11 @@ def _dismiss(connection: Connection, change: MemberChange) -> Member:
 
 
 def _manager_and_member(connection: Connection, change: MemberChange) -> tuple[Manager, Member]:
-    """As of now: the level that the request came with may have been lowered.
+    """Return both as they are now: the level that the request came with may have been lowered.
 
-    raises: NotFound; PermissionDenied in its place for a user who may not manage members
+    Raises:
+        NotFound: There is no such member.
+        PermissionDenied: There is no such member, and the user may not manage members.
     """
     lock_members(connection, change.organization_id)
     manager = manager_of(connection, change.organization_id, change.by)

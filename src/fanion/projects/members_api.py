@@ -26,7 +26,7 @@ class MemberChanges(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class MembersApi(Controller):
-    """Administrators manage members below them, owners everyone."""
+    """Member endpoints. Administrators manage members below them, owners manage everyone."""
 
     path = "/api/organizations/{organization:str}/members"
     tags = ("Organizations",)
@@ -39,7 +39,7 @@ class MembersApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[OrganizationMember]:
-        """Ordered by date of joining."""
+        """Return the members, ordered by date of joining."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         records = organizations.records
@@ -55,9 +55,12 @@ class MembersApi(Controller):
         data: RequestBody[MemberChanges],
         organizations: NamedDependency[Organizations],
     ) -> OrganizationMember:
-        """Administrators change members below them, and give no higher level than their own.
-        No user changes their own level, and the last owner stays one. A key with scopes or an
-        expiry lowers levels, and raises none. The member's sessions end."""
+        """Change the level of a member, whose sessions end.
+
+        Administrators change members below them, and give no higher level than their own. No user
+        changes their own level, and the last owner stays an owner. A key with scopes or an expiry
+        can only lower levels.
+        """
         found = await organizations.of(request.principal, organization)
         principal, now = request.principal, request.app.state.now()
         change = MemberChange(found.id, user_uuid, principal.user.id, now)
@@ -75,9 +78,11 @@ class MembersApi(Controller):
         user_uuid: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        """From the organization and its roles; with the last organization the member's keys are
-        deleted. Administrators remove members below them; every member may leave, but the last
-        owner. The member's sessions end."""
+        """Remove a member from the organization and its roles. The member's sessions end.
+
+        With the last organization the member's keys are deleted. Administrators remove members
+        below them; every member may leave, except the last owner.
+        """
         found = await organizations.of(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
         change = MemberChange(found.id, user_uuid, user.id, now)

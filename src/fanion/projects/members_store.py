@@ -39,7 +39,12 @@ _user, _member = users.c, memberships.c
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """keys: number of personal keys; last_used_at: the latest use of any of them"""
+    """A member of an organization.
+
+    Attributes:
+        keys: The number of personal keys.
+        last_used_at: The latest use of any of the keys.
+    """
 
     user_id: int
     uuid: UUID
@@ -54,7 +59,13 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class NewMember:
-    """email: normalised by `read_email`; key_label, key_expires_at: of the first personal key"""
+    """A member that is to be added.
+
+    Attributes:
+        email: Normalised by `read_email`.
+        key_label: The label of the first personal key.
+        key_expires_at: The expiry of the first personal key.
+    """
 
     email: str
     first_name: str
@@ -65,29 +76,34 @@ class NewMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberStore:
-    """Each change is in the activity log of the organization's projects. Where no user is given who
-    does it, the operator does."""
+    """The members of organizations, changed by the operator.
+
+    The activity log of the organization's projects records each change, without a user.
+    """
 
     records: Records
 
     async def all(self, organization_id: UUID) -> Sequence[Member]:
-        """In the order of joining."""
+        """Return the members in the order of joining."""
         async with self.records.read() as connection:
             found = await connection.execute(_members(organization_id))
             return [_read(row) for row in found]
 
     async def find(self, organization_id: UUID, email: str) -> Member:
-        """raises: NotFound"""
+        """Return a member, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_find, organization_id, email)
 
     async def add(
         self, organization_id: UUID, new: NewMember, now: datetime
     ) -> tuple[Member, PersonalKey, str]:
-        """The member, a personal key, and the key's text, which cannot be read later. A user who
-        was removed before is restored.
+        """Add a member with a personal key. A user who was removed before is restored.
 
-        raises: Invalid with code `unique` if a user has the e-mail address
+        Returns:
+            The member, the key, and the key's text, which cannot be read later.
+
+        Raises:
+            Invalid: A member of any organization has the e-mail address (code `unique`).
         """
         try:
             async with self.records.write() as connection:
@@ -98,31 +114,42 @@ class MemberStore:
     async def set_level(
         self, organization_id: UUID, email: str, level: Level, now: datetime
     ) -> Member:
-        """raises: NotFound; Invalid with code `last_owner`"""
+        """Set the level of a member.
+
+        Raises:
+            NotFound: There is no such member.
+            Invalid: The member is the last owner (code `last_owner`).
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_set_level, organization_id, email, level, now)
 
     async def set_active(
         self, organization_id: UUID, email: str, is_active: bool, now: datetime
     ) -> Member:
-        """An inactive user cannot authenticate, in any organization.
+        """Enable or disable a user. A disabled user cannot authenticate in any organization.
 
-        raises: NotFound; Invalid with code `last_owner`
+        Raises:
+            NotFound: There is no such member.
+            Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
             return await connection.run_sync(_set_active, organization_id, email, is_active, now)
 
     async def remove(self, organization_id: UUID, email: str, now: datetime) -> None:
-        """Remove from the organization and its roles; with the last organization also all keys.
+        """Remove a member from the organization and its roles.
 
-        raises: NotFound; Invalid with code `last_owner`
+        With the last organization the member's keys are deleted, too.
+
+        Raises:
+            NotFound: There is no such member.
+            Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
             await connection.run_sync(_remove, organization_id, email, now)
 
 
 async def first_organization(records: Records) -> UUID | None:
-    """The oldest; None before setup."""
+    """Return the oldest organization, or None before setup."""
     oldest = select(organizations.c.id).order_by(organizations.c.created_at, organizations.c.id)
     rows = await records.fetch(oldest.limit(1))
     return rows[0].id if rows else None
@@ -155,20 +182,19 @@ def _members(organization_id: UUID) -> Select[Any]:
 
 
 def _read(row: Row[Any]) -> Member:
-    """The columns of `_members`, in their order."""
+    """Build a member from a row with the columns of `_members`, in their order."""
     values = dict(zip(_FIELDS, row, strict=True))
     return Member(**values | {"level": Level(row.level)})
 
 
 def _find(connection: Connection, organization_id: UUID, email: str) -> Member:
-    """raises: NotFound"""
     return member_where(connection, organization_id, _user.email == email)
 
 
 def member_where(
     connection: Connection, organization_id: UUID, which: ColumnElement[bool]
 ) -> Member:
-    """raises: NotFound"""
+    """Return the member that fulfils the condition, or raise NotFound."""
     found = connection.execute(_members(organization_id).where(which)).first()
     if found is None:
         raise NotFound
@@ -176,7 +202,6 @@ def member_where(
 
 
 def _locked(connection: Connection, organization_id: UUID, email: str) -> Member:
-    """raises: NotFound"""
     lock_members(connection, organization_id)
     return _find(connection, organization_id, email)
 
@@ -202,7 +227,7 @@ def _add(
 
 
 def _user_of(connection: Connection, new: NewMember, now: datetime) -> int:
-    """A new user, or a former member of any organization. raises: Invalid"""
+    """Create a user, or restore a former member. Raise Invalid for a member of any organization."""
     member = select(_member.user_id).where(_member.user_id == _user.id).exists()
     known = connection.execute(
         select(_user.id, member.label("is_member")).where(_user.email == new.email)
@@ -331,7 +356,7 @@ def remove_member(
 
 
 def end_sessions_of(connection: Connection, user_id: int) -> None:
-    """Of a user whose rights change: a new session is begun with the new ones."""
+    """End the sessions of a user whose rights change: a new session begins with the new rights."""
     connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
 
@@ -339,8 +364,11 @@ _SIGN_IN = (pending_sign_ins, recovery_codes, second_factors, oidc_identities, s
 
 
 def _forget_sign_in(connection: Connection, user_id: int) -> None:
-    """Forget how a former user signed in: the address may pass to another person, who is added
-    again and has yet to prove that it is theirs."""
+    """Forget how a former user signed in.
+
+    The address may pass to another person, who is added again and has yet to prove that it is
+    theirs.
+    """
     for table in _SIGN_IN:
         connection.execute(delete(table).where(table.c.user_id == user_id))
     forgotten = {"password_hash": NO_PASSWORD, "is_email_verified": False}
@@ -350,7 +378,7 @@ def _forget_sign_in(connection: Connection, user_id: int) -> None:
 def record_joined(
     connection: Connection, organization_id: UUID, email: str, user_id: int, now: datetime
 ) -> None:
-    """A user has become a member, by the own doing."""
+    """Record in the activity log that a user joined by themselves, not by an administrator."""
     added = _find(connection, organization_id, email)
     _record(connection, organization_id, None, added, user_id, now)
 
@@ -361,7 +389,7 @@ def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:
 
 
 def _require_other_owner(connection: Connection, organization_id: UUID, member: Member) -> None:
-    """One who is not active can change nothing, so does not count. raises: Invalid"""
+    """Raise Invalid if the member is the last active owner: a disabled owner does not count."""
     if member.level != Level.OWNER or not member.is_active:
         return
     others = connection.scalar(

@@ -1,4 +1,4 @@
-"""Organizations, projects, users, roles, and what a key may do."""
+"""Organizations, projects, users, roles, and the rights of a key."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from msgspec import Meta, Struct
 
 from fanion.errors import FreshSignInRequired, PermissionDenied, SecondFactorSetupRequired
 
-EMAIL_CHARS_MAX = 254  # source: RFC 5321 section 4.5.3.1.3, without the angle brackets
-FIRST_NAME_CHARS_MAX = 150  # as PostHog has it
+EMAIL_CHARS_MAX = 254  # RFC 5321 section 4.5.3.1.3, without the angle brackets
+FIRST_NAME_CHARS_MAX = 150  # as in PostHog
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
-# For how long after signing in a session may do what can harm others.
+# How long after signing in a session may do what can harm others.
 FRESH_FOR = timedelta(minutes=10)
 
 ALL_SCOPES = "*"
@@ -40,8 +40,10 @@ SCOPE_OBJECTS = (
 
 
 class Level(IntEnum):
-    """What a member of an organization may do. source: PostHog's membership levels, but `VIEWER`,
-    who may read what members read and change nothing"""
+    """The rights of a member of an organization.
+
+    The levels are PostHog's, except `VIEWER`, who may read what members read and change nothing.
+    """
 
     VIEWER = 0
     MEMBER = 1
@@ -53,7 +55,11 @@ LEVELS = "0 viewer, 1 member, 8 administrator, 15 owner."  # in descriptions of 
 
 
 def read_level(text: str) -> Level:
-    """By its name, in any case. raises: ValueError, with the allowed names"""
+    """Parse the name of a level, in any case.
+
+    Raises:
+        ValueError: The message lists the allowed names.
+    """
     try:
         return Level[text.strip().upper()]
     except KeyError:
@@ -64,7 +70,11 @@ def read_level(text: str) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """enforce_2fa: whether members need a second factor"""
+    """An organization.
+
+    Attributes:
+        enforce_2fa: Whether members need a second factor.
+    """
 
     id: UUID
     name: str
@@ -74,11 +84,14 @@ class Organization:
 class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Rules for the events of a project; by default there are none.
 
-    anonymize_ips:       no address is stored, nor `$ip` of the event
-    dropped_user_agents: events whose user agent contains one of these, in any case, are dropped
-    removed_properties:  names that are removed from events and person updates
-    items_per_second, bytes_per_second: None for no limit; bytes of decompressed JSON
-    burst_seconds:       size of a burst, in seconds of the limit
+    Attributes:
+        anonymize_ips: Neither an address nor the `$ip` of an event is stored.
+        dropped_user_agents: Events whose user agent contains one of these texts, in any case, are
+            dropped.
+        removed_properties: Names that are removed from events and person updates.
+        items_per_second: None for no limit.
+        bytes_per_second: Bytes of decompressed JSON; None for no limit.
+        burst_seconds: The size of a burst, in seconds of the limit.
     """
 
     anonymize_ips: bool = False
@@ -96,14 +109,14 @@ class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 DEFAULT_INGESTION = IngestionSettings()
 
 
-# On which weeks begin, by the numbers of the API.
+# The days on which weeks begin, by the numbers of the API.
 SUNDAY, MONDAY = 0, 1
 
-# How long a replaced key stays valid, by default and at most: installed apps are updated within
-# weeks.
+# How long a replaced key stays valid, by default and at most. Installed apps take weeks to be
+# updated.
 FORMER_VALID_S = 86_400
 FORMER_VALID_S_MAX = 90 * 86_400
-# At a time, of one project or one webhook.
+# The number of valid former keys of one project or one webhook.
 FORMER_KEYS_MAX = 5
 
 
@@ -117,12 +130,17 @@ class FormerToken:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """api_token: public, sent with every captured event; timezone: IANA name
+    """A project with its settings.
 
-    former_tokens: the first to expire first; expired ones may be among them
-    test_account_filters: conditions as sent, all of which an event of no test account fulfils
-    week_start_day:       0 for Sunday, 1 for Monday
-    path_cleaning_filters: rules as sent, `regex` (RE2) and `alias`, applied one after the other
+    Attributes:
+        api_token: Public; sent with every captured event.
+        timezone: An IANA name.
+        former_tokens: The first to expire comes first. They may include expired ones.
+        test_account_filters: Conditions as they were sent. An event that is not of a test account
+            fulfils all of them.
+        week_start_day: 0 for Sunday, 1 for Monday.
+        path_cleaning_filters: Rules as they were sent, with `regex` (RE2) and `alias`, applied one
+            after the other.
     """
 
     id: int
@@ -139,13 +157,16 @@ class Project:
     path_cleaning_filters: tuple[Mapping[str, Any], ...] = ()
 
     def tokens(self, now: datetime) -> tuple[str, ...]:
-        """The current token and the former ones that are valid."""
+        """Return the current token and the former ones that are valid."""
         former = [one.token for one in self.former_tokens if one.valid_until > now]
         return self.api_token, *former
 
 
 class UserSummary(Struct, frozen=True):
-    """A user in `created_by` and elsewhere. source: api.md, "User summary" """
+    """A user in `created_by` and elsewhere.
+
+    Source: api.md, "User summary".
+    """
 
     id: int
     uuid: UUID
@@ -156,7 +177,11 @@ class UserSummary(Struct, frozen=True):
 
 
 def user_summary(row: Any) -> UserSummary | None:
-    """From a row with the columns `USER_SUMMARY` of organizations_store; None without a user."""
+    """Build the summary from a row with the columns `USER_SUMMARY` of organizations_store.
+
+    Returns:
+        None if the row has no user.
+    """
     values: Mapping[str, Any] = row._mapping
     if values["by_id"] is None:
         return None
@@ -185,7 +210,7 @@ class User:
 
 
 def read_email(text: str) -> str:
-    """In lower case, as it is stored and compared. raises: ValueError"""
+    """Return an e-mail address in lower case, as it is stored and compared, or raise ValueError."""
     email = text.strip().lower()
     if not (_EMAIL.fullmatch(email) and email.isprintable()):
         raise ValueError(f"{text!r} is not an e-mail address, such as ada@example.com.")
@@ -195,7 +220,11 @@ def read_email(text: str) -> str:
 
 
 def read_first_name(text: str) -> str:
-    """raises: ValueError, which says what is allowed"""
+    """Return a name without surrounding spaces.
+
+    Raises:
+        ValueError: The message says what is allowed.
+    """
     name = text.strip()
     if not 1 <= len(name) <= FIRST_NAME_CHARS_MAX:
         raise ValueError(f"the name must have 1 to {FIRST_NAME_CHARS_MAX} characters.")
@@ -204,9 +233,11 @@ def read_first_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PersonalKey:
-    """scopes: None allows everything; only the hash of the key is stored
+    """A personal key. Only the hash of its text is stored.
 
-    expires_at: None for a key that stays valid until it is revoked
+    Attributes:
+        scopes: None allows everything.
+        expires_at: None for a key that stays valid until it is revoked.
     """
 
     id: UUID
@@ -221,15 +252,17 @@ class PersonalKey:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller: the owner of a personal key, with the scopes of the key, or of a session, which
-    may do whatever its owner may.
+    """The caller: the owner of a personal key or of a session.
 
-    key_id:           None for a session
-    levels:           membership level by organization
-    session_id:       None for a personal key
-    authenticated_at: when the owner of the session last signed in or confirmed who they are
-    lacks_second_factor: whether an organization of the session's owner requires one that the owner
-                         does not have
+    A key has its scopes; a session may do whatever its owner may.
+
+    Attributes:
+        key_id: None for a session.
+        levels: Membership levels by organization.
+        session_id: None for a personal key.
+        authenticated_at: When the owner of the session last signed in or confirmed who they are.
+        lacks_second_factor: Whether an organization of the session's owner requires a second factor
+            that the owner does not have.
     """
 
     user: User
@@ -244,7 +277,7 @@ class Principal:
 
     @property
     def credential(self) -> str:
-        """For the log."""
+        """The id of the key or session, for the log."""
         return str(self.key_id) if self.session_id is None else f"session:{self.session_id}"
 
     @property
@@ -252,10 +285,13 @@ class Principal:
         return self.scopes is None or ALL_SCOPES in self.scopes
 
     def require_scope(self, scope: str | None) -> None:
-        """scope: `<object>:read` or `<object>:write`; None for what no restricted key may do
+        """Raise PermissionDenied if the key lacks the scope.
 
-        raises: PermissionDenied
-        source: capture.md section 9.1
+        Args:
+            scope: `<object>:read` or `<object>:write`; None for actions that no restricted key may
+                do.
+
+        Source: capture.md, section 9.1.
         """
         if self.is_unrestricted:
             return
@@ -265,20 +301,21 @@ class Principal:
             raise PermissionDenied(f"API key missing required scope '{scope}'")
 
     def require_session(self) -> None:
-        """raises: PermissionDenied for a personal key"""
+        """Raise PermissionDenied for a personal key."""
         if self.session_id is None:
             raise PermissionDenied("This action does not support Personal API Key access")
 
     def require_fresh_sign_in(self, now: datetime) -> None:
-        """Nothing is asked of a personal key. raises: FreshSignInRequired"""
+        """Raise FreshSignInRequired for a session that is not fresh. Personal keys always pass."""
         if self.authenticated_at is not None and now - self.authenticated_at > FRESH_FOR:
             raise FreshSignInRequired
 
     @property
     def may_give_access(self) -> bool:
-        """Whether another user may get rights from this caller.
+        """Return whether another user may get rights from this caller.
 
-        What a user gets has neither the scopes nor the expiry of the key that gives it.
+        The rights that a user gets have neither the scopes nor the expiry of the key that gives
+        them.
         """
         return self.is_unrestricted and self.key_expires_at is None
 
@@ -288,11 +325,11 @@ class Principal:
             raise access_not_given()
 
     def require_may_let_edit_flags(self) -> None:
-        """Raise PermissionDenied for a key that would let others edit flags and edits none."""
+        """Raise PermissionDenied for a key that may not edit flags, but would let others do so."""
         self.require_scope("feature_flag:write")
 
     def require_second_factor(self) -> None:
-        """raises: SecondFactorSetupRequired"""
+        """Raise SecondFactorSetupRequired if the session's owner lacks a required factor."""
         if self.lacks_second_factor:
             raise SecondFactorSetupRequired
 
@@ -304,12 +341,13 @@ class Principal:
         changes: bool = False,
         organization_id: UUID | None = None,
     ) -> None:
-        """project: None for a request without one; scope: as of `require_scope`
+        """Raise PermissionDenied unless the caller may make this request.
 
-        changes:         whether the request may change something, which a viewer may not
-        organization_id: that the request names in place of a project
-
-        raises: PermissionDenied
+        Args:
+            project: None for a request without a project.
+            scope: As for `require_scope`.
+            changes: Whether the request may change something, which a viewer may not.
+            organization_id: The organization that the request names in place of a project.
         """
         if project is not None:
             self.require_member(project)
@@ -319,8 +357,11 @@ class Principal:
             raise PermissionDenied("Viewers cannot make changes.")
 
     def level_in(self, organization_id: UUID | None) -> int:
-        """The highest one of the user for None, for what belongs to no organization, and for an
-        organization that the user is not in."""
+        """Return the caller's level in an organization.
+
+        For None, for objects that belong to no organization, and for an organization that the user
+        is not in, this is the highest level of the user.
+        """
         highest = max(self.levels.values(), default=Level.MEMBER)
         return highest if organization_id is None else self.levels.get(organization_id, highest)
 
@@ -342,7 +383,7 @@ def access_not_given() -> FreshSignInRequired:
 
 
 def allows(scopes: Sequence[str], wanted: str) -> bool:
-    """Writing includes reading."""
+    """Return whether the scopes include the wanted one. Writing includes reading."""
     name, _, action = wanted.partition(":")
     return wanted in scopes or (action == "read" and f"{name}:write" in scopes)
 
@@ -356,7 +397,10 @@ FEATURE_FLAGS = "feature flags"  # the only resource with access levels
 
 
 class AccessLevel(IntEnum):
-    """What a role, or an organization for all its members, allows. source: flags.md section 16"""
+    """Access to flags that a role has, or that an organization gives all its members.
+
+    Source: flags.md, section 16.
+    """
 
     VIEW = 21
     EDIT = 37
@@ -376,7 +420,7 @@ class RoleFlag(Struct, frozen=True, kw_only=True):
 
 
 class Role(Struct, frozen=True, kw_only=True):
-    """As stored and as returned."""
+    """A role, as it is stored and returned."""
 
     id: UUID
     name: str
@@ -390,7 +434,7 @@ class Role(Struct, frozen=True, kw_only=True):
 
 
 class ResourceAccess(Struct, frozen=True, kw_only=True):
-    """What an organization allows all its members; as stored and as returned."""
+    """The access that an organization gives all its members, as it is stored and returned."""
 
     id: int
     resource: str
@@ -402,5 +446,5 @@ class ResourceAccess(Struct, frozen=True, kw_only=True):
 
 
 def folded(name: str) -> str:
-    """For comparison: names that fold to the same text are equal."""
+    """Return a name for comparison: names that fold to the same text are equal."""
     return name.strip().casefold()

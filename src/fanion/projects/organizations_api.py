@@ -1,6 +1,6 @@
 """The caller's organizations over HTTP, and settings for access to resources.
 
-source: flags.md section 16
+Source: flags.md, section 16.
 """
 
 from collections.abc import Callable
@@ -48,9 +48,12 @@ Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")
 
 @dataclass(frozen=True, slots=True)
 class Organizations:
-    """rights_changed: called with the id of a user whose rights this process has changed
-    send_mail:      None where the server sends no mails
-    mail_url:       that links in mails begin with, whatever the request says
+    """The organizations and the stores of what belongs to them.
+
+    Attributes:
+        rights_changed: Called with the id of a user whose rights this process has changed.
+        send_mail: None if the server sends no mails.
+        mail_url: The base URL of links in mails, which never comes from the request.
     """
 
     projects: Projects
@@ -77,9 +80,13 @@ class Organizations:
         return ResourceAccessStore(self.records)
 
     async def of(self, principal: Principal, named: str) -> Organization:
-        """`@current` is the organization of the caller's current project.
+        """Return an organization of the caller.
 
-        raises: NotFound, for an organization that the caller is not in too
+        Args:
+            named: An id, or `@current` for the organization of the caller's current project.
+
+        Raises:
+            NotFound: There is no such organization, or the caller is not in it.
         """
         if named == CURRENT:
             return await self.projects.organization(principal)
@@ -91,7 +98,12 @@ class Organizations:
         raise NotFound
 
     async def administered(self, principal: Principal, named: str) -> Organization:
-        """raises: NotFound; PermissionDenied for a caller who is no administrator of it"""
+        """Return an organization that the caller administers.
+
+        Raises:
+            NotFound: There is no such organization, or the caller is not in it.
+            PermissionDenied: The caller is not an administrator of it.
+        """
         organization = await self.of(principal, named)
         principal.require_level(organization.id, Level.ADMIN)
         return organization
@@ -147,9 +159,12 @@ class OrganizationsApi(Controller):
         data: RequestBody[OrganizationChanges],
         organizations: NamedDependency[Organizations],
     ) -> OrganizationSummary:
-        """Requires an administrator. With `enforce_2fa`, members who sign in with a password and
-        have no second factor can only set one up, until they have it. Personal API keys stay valid,
-        and who signs in by OpenID Connect uses the factors of the provider."""
+        """Update an organization. Requires an administrator.
+
+        With `enforce_2fa`, members who sign in with a password and have no second factor can only
+        set one up, until they have it. Personal API keys stay valid, and users who sign in by
+        OpenID Connect use the factors of the provider.
+        """
         found = await organizations.administered(request.principal, organization)
         if data.enforce_2fa is not UNSET:
             now, user = request.app.state.now(), request.principal.user
@@ -165,7 +180,7 @@ class OrganizationsApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[ResourceAccess]:
-        """One entry for each resource. Without an entry, all members may edit."""
+        """Return one entry for each resource. Without an entry, all members may edit."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         settings = await organizations.access.all(found.id)
@@ -180,8 +195,10 @@ class OrganizationsApi(Controller):
         data: RequestBody[NewResourceAccess],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
-        """Requires an administrator. With 21, members may edit their own flags, and
-        others only through a role."""
+        """Set the default access level of a resource. Requires an administrator.
+
+        With 21, members may edit their own flags, and others only through a role.
+        """
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         return await organizations.access.create(found.id, user.id, data.access_level, now)
@@ -206,7 +223,10 @@ class OrganizationsApi(Controller):
         data: RequestBody[ResourceAccessChange],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
-        """Requires an administrator; with 37, of a key with scopes `feature_flag:write` too."""
+        """Update a default access level. Requires an administrator.
+
+        To set 37, a key with scopes also needs `feature_flag:write`.
+        """
         found = await organizations.administered(request.principal, organization)
         if data.access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
@@ -222,8 +242,10 @@ class OrganizationsApi(Controller):
         setting_id: FromPath[ObjectId],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        """Requires an administrator, and of a key with scopes `feature_flag:write` too: without an
-        entry all members may edit."""
+        """Remove a default access level, so that all members may edit. Requires an administrator.
+
+        A key with scopes also needs `feature_flag:write`.
+        """
         found = await organizations.administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user

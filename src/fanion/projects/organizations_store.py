@@ -27,7 +27,7 @@ from fanion.projects.model import (
     user_summary,
 )
 
-# Columns of a statement that joins a user, null without one; read by `user_summary`.
+# Columns of a statement that joins a user, null if there is none. `user_summary` reads them.
 USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in UserSummary.__struct_fields__)
 _member = memberships.c
 _MEMBERS = (
@@ -50,7 +50,7 @@ class OrganizationMember(Struct, frozen=True, kw_only=True):
 async def members_page(
     records: Records, organization_id: UUID, limit: int, offset: int
 ) -> tuple[Sequence[OrganizationMember], int]:
-    """In the order of joining, with the total number."""
+    """Return one page of the members, in the order of joining, and the number of all."""
     theirs = _member.organization_id == organization_id
     async with records.read() as connection:
         total = await connection.scalar(select(func.count()).select_from(memberships).where(theirs))
@@ -59,7 +59,7 @@ async def members_page(
 
 
 async def member_of(records: Records, organization_id: UUID, user_id: int) -> OrganizationMember:
-    """raises: NotFound"""
+    """Return a member of the organization, or raise NotFound."""
     one = _MEMBERS.where(_member.organization_id == organization_id, _member.user_id == user_id)
     rows = await records.fetch(one)
     if not rows:
@@ -68,14 +68,16 @@ async def member_of(records: Records, organization_id: UUID, user_id: int) -> Or
 
 
 def lock_members(connection: Connection, organization_id: UUID) -> None:
-    """Serialises changes of an organization's members, so that two owners cannot give up that level
-    at the same time."""
+    """Let concurrent changes of an organization's members wait for each other.
+
+    Otherwise two owners could give up that level at the same time.
+    """
     one = select(organizations.c.id).where(organizations.c.id == organization_id)
     connection.execute(one.with_for_update())
 
 
 def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> Manager:
-    """raises: NotFound for a user who is no active member"""
+    """Return an active member of the organization, or raise NotFound."""
     level = connection.scalar(
         select(_member.level)
         .join(users, users.c.id == _member.user_id)
@@ -94,7 +96,11 @@ def _read_member(row: Any) -> OrganizationMember:
 async def enforce_second_factor(
     records: Records, organization: Organization, is_enforced: bool, user_id: int, now: datetime
 ) -> Organization:
-    """Require a second factor of the members, or no more. user_id: who decides it"""
+    """Set whether members need a second factor.
+
+    Args:
+        user_id: The user who decides it.
+    """
     async with records.write() as connection:
         await connection.run_sync(_enforce, organization, is_enforced, user_id, now)
     return replace(organization, enforce_2fa=is_enforced)
@@ -130,25 +136,28 @@ _access = resource_access.c
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccessStore:
-    """Each change is in the activity log of the organization's projects."""
+    """The default access levels of organizations.
+
+    The activity log of the organization's projects records each change.
+    """
 
     records: Records
 
     async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
-        """At most one setting for each resource."""
+        """Return at most one setting for each resource."""
         async with self.records.read() as connection:
             rows = await connection.execute(_settings(organization_id))
             return [_setting(row) for row in rows]
 
     async def get(self, organization_id: UUID, setting_id: int) -> ResourceAccess:
-        """raises: NotFound"""
+        """Return a setting, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get, organization_id, setting_id)
 
     async def create(
         self, organization_id: UUID, creator_id: int, level: int, now: datetime
     ) -> ResourceAccess:
-        """raises: Invalid with code `unique`"""
+        """Create a setting, or raise Invalid with code `unique` if there is one already."""
         statement = insert(resource_access).values(
             organization_id=organization_id,
             resource=FEATURE_FLAGS,
@@ -171,7 +180,7 @@ class ResourceAccessStore:
     async def change(
         self, organization_id: UUID, setting_id: int, level: int, user_id: int, now: datetime
     ) -> ResourceAccess:
-        """raises: NotFound"""
+        """Change the level of a setting, or raise NotFound."""
         one = (_access.organization_id == organization_id, _access.id == setting_id)
         statement = update(resource_access).where(*one).values(access_level=level, updated_at=now)
         async with self.records.write() as connection:
@@ -185,7 +194,7 @@ class ResourceAccessStore:
     async def remove(
         self, organization_id: UUID, setting_id: int, user_id: int, now: datetime
     ) -> None:
-        """raises: NotFound"""
+        """Delete a setting, or raise NotFound."""
         statement = delete(resource_access).where(
             _access.organization_id == organization_id, _access.id == setting_id
         )
@@ -197,7 +206,7 @@ class ResourceAccessStore:
 
 
 def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:
-    """For feature flags; None when the organization has not set it."""
+    """Return the setting for feature flags, or None if the organization has none."""
     level = connection.scalar(
         select(_access.access_level).where(
             _access.organization_id == organization_id, _access.resource == FEATURE_FLAGS

@@ -1,6 +1,6 @@
-"""Rules of a project that give many paths of pages one name: `/user/7` and `/user/8`, `/user/<id>`.
+"""Rules of a project that give many page paths one name, as `/user/<id>` for `/user/7`.
 
-source: insights.md section 9
+Source: insights.md, section 9.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,18 @@ from fanion.errors import Invalid
 from fanion.properties.values import compile_pattern
 from fanion.rest.unknown_fields import require_known
 
-RULES_MAX: Final = 50  # each is applied to every page view that a path counts
-CHARS_MAX: Final = 400  # of a pattern, and of its replacement
+RULES_MAX: Final = 50  # each rule is applied to every page view of a path
+CHARS_MAX: Final = 400  # per pattern, and per replacement
 FIELD: Final = "path_cleaning_filters"
 _NAMES = frozenset({"regex", "alias", "order"})
 
 
 def check_path_cleaning(rules: Sequence[Mapping[str, Any]], field: str = FIELD) -> None:
-    """field: the name to report. raises: Invalid"""
+    """Raise Invalid if there are too many rules or one of them is not valid.
+
+    Args:
+        field: The name of the field, for errors.
+    """
     if len(rules) > RULES_MAX:
         raise Invalid(
             f"Ensure this field has no more than {RULES_MAX} elements.",

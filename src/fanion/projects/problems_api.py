@@ -1,4 +1,4 @@
-"""What fails in a project, over HTTP."""
+"""The failures in a project, over HTTP."""
 
 from datetime import datetime
 from typing import Annotated
@@ -37,9 +37,12 @@ class ProblemsApi(Controller):
     async def problems(
         self, request: ManagementRequest, records: NamedDependency[Records]
     ) -> Problems:
-        """Dead letters, flags that were rolled back and are still off, cohorts whose last
-        calculation failed; of the last seven days deliveries of webhooks that were given up, and
-        scheduled changes that failed. Of a kind the newest 20."""
+        """Return what fails in the project, of each kind the newest 20.
+
+        These are dead letters, flags that were rolled back and are still off, and cohorts whose
+        last calculation failed; also, of the last seven days, webhook deliveries that were given up
+        and scheduled changes that failed.
+        """
         found = await find_problems(records, request.project.id, request.app.state.now())
         return Problems(
             results=[

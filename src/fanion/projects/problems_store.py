@@ -1,4 +1,4 @@
-"""What fails in a project, out of the tables of all that works by itself."""
+"""The failures in a project, from the tables of all automatic work."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import dead_letters, feature_flags
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 
-# How far back deliveries and scheduled changes count; what else is listed still holds.
+# How far back deliveries and scheduled changes count. All other failures persist.
 SPAN = timedelta(days=7)
 OF_A_KIND_MAX = 20
 
@@ -21,8 +21,13 @@ Kind = Literal["dead_letters", "webhook", "cohort", "scheduled_change", "rollbac
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """item_id: of the webhook, the cohort or the flag; name: what people call it; at: of the last
-    time, None where that is not stored"""
+    """A failure in a project.
+
+    Attributes:
+        item_id: The id of the webhook, the cohort or the flag.
+        name: The name by which people know the item.
+        at: The time of the last failure; None if it is not stored.
+    """
 
     kind: Kind
     item_id: int | None = None
@@ -33,7 +38,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 async def find_problems(records: Records, project_id: int, now: datetime) -> list[Problem]:
-    """The most urgent kind first; of a kind the latest, OF_A_KIND_MAX at most."""
+    """Return the failures, most urgent kind first; of each kind the newest OF_A_KIND_MAX."""
     async with records.read() as connection:
         return await connection.run_sync(_find, project_id, now - SPAN)
 

@@ -28,7 +28,7 @@ from fanion.wire.offload import Decoding
 
 T = TypeVar("T")
 
-# Of a request that replaces a key or a secret.
+# A field of requests that replace a key or a secret.
 FormerValidS = Annotated[
     int,
     Meta(
@@ -38,16 +38,16 @@ FormerValidS = Annotated[
         "once, and so do all former keys.",
     ),
 ]
-# A larger body is not searched for the caller's key: it is not read before the caller is known.
+# A larger body is not searched for the caller's key, as it is not read until the caller is known.
 KEY_BODY_BYTES_MAX = READ_ON_LOOP_BYTES_MAX
 
-# Of a handler that a session may use only soon after its owner has signed in or confirmed the
-# password. Keys are exempt.
+# Options of a handler that a session may use only soon after its owner has signed in or confirmed
+# the password. Keys are exempt.
 FRESH: dict[str, Any] = {"fresh_sign_in": True}
 
 
 def scoped(name: str) -> dict[str, Any]:
-    """A controller's `opt`: keys need the scope `<name>:read` or `<name>:write`."""
+    """Return a controller's `opt`: keys need the scope `<name>:read` or `<name>:write`."""
     return {"scope": name}
 
 
@@ -71,7 +71,7 @@ class _ConnectionCaller:
 
 
 async def _receiving(reading: Awaitable[T]) -> T:
-    """Await a body. raises: ClientLeft, Unavailable, and what reading it raises"""
+    """Await a body and translate its errors: ClientLeft, Unavailable, and those of the reader."""
     try:
         return await reading
     except ClientDisconnected:
@@ -87,19 +87,22 @@ async def _whole(raw: bytes) -> AsyncIterator[bytes]:
 
 
 class ManagementRequest(Request[User, Principal, State]):
-    """The guard sets `principal`, and `project` where the path or `opt` asks for one."""
+    """A request with its caller.
+
+    The guard sets `principal`, and `project` if the path or `opt` asks for one.
+    """
 
     principal: Principal
     project: Project
 
     @property
     def is_head(self) -> bool:
-        """Whether the client sent HEAD, which the server answers as GET."""
+        """Return whether the client sent HEAD, which the server answers as GET."""
         return bool(self.scope["state"].get("is_head"))
 
     @property
     def signed_in_as(self) -> Principal | None:
-        """Where the handler takes a session and needs none."""
+        """The caller, if any, of a handler that takes a session and needs none."""
         found: Principal | None = self.scope["state"].get("principal")
         return found
 
@@ -113,12 +116,12 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def client_address(self) -> str:
-        """As of `TrustedProxies.client_address`."""
+        """The normalised address of the client, as of `TrustedProxies.client_address`."""
         return self.remote_client.address
 
     @property
     def author(self) -> Author:
-        """Author of the changes that this request makes in its project."""
+        """The author of the changes that this request makes in its project."""
         project = self.project
         return Author(
             project_id=project.id,
@@ -134,7 +137,7 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def address(self) -> str:
-        """Absolute URL of the request as the client sees it, without the query."""
+        """The absolute URL of the request as the client sees it, without the query."""
         path = self.scope.get("raw_path") or self.scope["path"].encode()
         return self.origin + path.partition(b"?")[0].decode("latin-1")
 
@@ -142,7 +145,7 @@ class ManagementRequest(Request[User, Principal, State]):
     def origin(self) -> str:
         """Scheme and host of absolute links, with the path prefix of a proxy."""
         headers: Any = self.headers  # `get` is overloaded in place of having a default
-        client = self.scope["client"]  # that of the connection
+        client = self.scope["client"]  # the other end of the connection
         return self._server_url.of(client[0] if client else "", headers, self.scope["scheme"])
 
     @property
@@ -151,7 +154,7 @@ class ManagementRequest(Request[User, Principal, State]):
         return base_url
 
     def client_left(self) -> "asyncio.Future[None]":
-        """Done when the client has disconnected, or the response was sent."""
+        """Return a future that ends when the client disconnects or the response is sent."""
         state = self.scope["state"]
         known: asyncio.Future[None] | None = state.get("client_left")
         if known is None:
@@ -163,9 +166,10 @@ class ManagementRequest(Request[User, Principal, State]):
             pass
 
     async def unless_client_left(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work, which is cancelled when the client disconnects.
+        """Return the result of the work, which is cancelled if the client disconnects.
 
-        raises: ClientLeft
+        Raises:
+            ClientLeft: The client has disconnected.
         """
         working: asyncio.Future[T] = asyncio.ensure_future(work)
         leaving = self.client_left()
@@ -180,11 +184,15 @@ class ManagementRequest(Request[User, Principal, State]):
             await asyncio.gather(working, return_exceptions=True)
 
     async def values(self) -> Body:
-        """Return the decoded body. It is read once, and only for a caller who is known, unless the
-        handler is public.
+        """Return the decoded body.
+
+        The body is read once, and only for a caller who is known, unless the handler is public.
 
         Raises:
-            As `read_body` and `read_form`, BodyTooLarge, ClientLeft, Unavailable.
+            BodyTooLarge: The body is larger than the handler allows.
+            ClientLeft: The client has disconnected.
+            Unavailable: The server has no room for the body.
+            AppError: The body cannot be decoded, as of `read_body` and `read_form`.
         """
         known: Body | None = self._state_body
         if known is None:
@@ -194,11 +202,10 @@ class ManagementRequest(Request[User, Principal, State]):
     async def small_values(self) -> Body | None:
         """Return the decoded body of a caller who is not known yet.
 
-        Returns:
-            None for a body above KEY_BODY_BYTES_MAX, which is left unread.
+        It raises the same errors as `values`.
 
-        Raises:
-            As `values`.
+        Returns:
+            None for a body larger than KEY_BODY_BYTES_MAX, which is left unread.
         """
         raw = await _receiving(self._incoming.read_small(KEY_BODY_BYTES_MAX))
         if raw is None:
@@ -226,7 +233,7 @@ class ManagementRequest(Request[User, Principal, State]):
         return await self._read_large(kind, raw)
 
     async def _read_large(self, kind: str, raw: bytes) -> Body:
-        """What the values take up counts until the request is answered."""
+        """Decode a large body, and count the memory of its values until the request is answered."""
         decoding: Decoding = self.app.state.decoding
         async with decoding.room(len(raw), len(raw)) as room:
             await room.grow(DECODED_BYTES_MAX)
@@ -246,7 +253,7 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def _incoming(self) -> HttpRequest:
-        """The request as the server has it, which counts what it holds."""
+        """The request as the server has it, which counts the memory that it holds."""
         extensions: Any = self.scope["extensions"]
         incoming: HttpRequest = extensions[REQUEST]
         return incoming
@@ -262,7 +269,7 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def _body_bytes_max(self) -> int:
-        """A handler may take less than all others: `opt` has `body_bytes_max`."""
+        """The handler's largest body, which it may set as `body_bytes_max` in `opt`."""
         bytes_max: int = self.route_handler.opt.get("body_bytes_max", self.app.state.body_bytes_max)
         return bytes_max
 
@@ -270,15 +277,18 @@ class ManagementRequest(Request[User, Principal, State]):
     # body is read once, as JSON or as a form, with the errors that clients expect.
 
     async def body(self) -> bytes:
-        """An empty body counts as an empty object, so that errors name the missing fields. The
-        framework only checks whether there is a body: a multipart form is not read here."""
+        """Return the body; an empty one counts as an empty object.
+
+        Errors thus name missing fields. The framework only checks whether there is a body, so a
+        multipart form is not read here.
+        """
         if is_multipart(self._media_type):
             return b"{}"
         await self.values()
         return self._incoming.body or b"{}"
 
     async def json(self) -> Any:
-        """The handler's struct."""
+        """Return the handler's struct, read from the body."""
         body = await self.values()
         field = self.route_handler.parsed_data_field
         if field is None or not issubclass(field.annotation, Struct):

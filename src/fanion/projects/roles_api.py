@@ -1,6 +1,6 @@
 """Roles of an organization and their members, over HTTP.
 
-source: flags.md section 16
+Source: flags.md, section 16.
 """
 
 from typing import Annotated, ClassVar
@@ -54,7 +54,7 @@ class NewRoleMember(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RolesApi(Controller):
-    """All members of the organization may read; writing needs an administrator."""
+    """Role endpoints. All members of the organization may read, only administrators may write."""
 
     path = "/api/organizations/{organization:str}/roles"
     tags = ("Roles",)
@@ -67,7 +67,7 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[Role]:
-        """By name."""
+        """Return the roles, ordered by name."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         rows, count = await organizations.roles.page(found.id, page.limit, page.offset)
@@ -81,7 +81,7 @@ class RolesApi(Controller):
         data: RequestBody[NewRole],
         organizations: NamedDependency[Organizations],
     ) -> Role:
-        """Without an access level, the role has the organization's default."""
+        """Create a role. Without an access level, it gets the organization's default."""
         found = await organizations.administered(request.principal, organization)
         level = data.feature_flags_access_level
         return await organizations.roles.create(
@@ -112,7 +112,10 @@ class RolesApi(Controller):
         data: RequestBody[RoleChanges],
         organizations: NamedDependency[Organizations],
     ) -> Role:
-        """A key with scopes needs `feature_flag:write` too to let the members edit all flags."""
+        """Update a role.
+
+        To let its members edit all flags, a key with scopes also needs `feature_flag:write`.
+        """
         found = await organizations.administered(request.principal, organization)
         if data.feature_flags_access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
@@ -127,7 +130,7 @@ class RolesApi(Controller):
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        """With its memberships and its permissions to edit flags."""
+        """Delete a role with its memberships and its permissions to edit flags."""
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         await organizations.roles.remove(found.id, role_id, user.id, now)
@@ -146,7 +149,7 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> Paged[RoleMember]:
-        """Ordered by date of joining."""
+        """Return the members of the role, ordered by date of joining."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         members = (await organizations.roles.get(found.id, role_id)).members
@@ -161,7 +164,10 @@ class RoleMembershipsApi(Controller):
         data: RequestBody[NewRoleMember],
         organizations: NamedDependency[Organizations],
     ) -> RoleMember:
-        """A key with scopes needs `feature_flag:write` too, which the role may give."""
+        """Add a member to a role.
+
+        A key with scopes also needs `feature_flag:write`, because the role may give that right.
+        """
         found = await organizations.administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user

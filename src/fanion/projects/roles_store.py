@@ -31,7 +31,11 @@ from fanion.projects.organizations_store import USER_SUMMARY, setting_of
 
 @dataclass(frozen=True, slots=True)
 class RoleRemoval:
-    """user_id: who deletes the role; None for the operator"""
+    """The deletion of a role.
+
+    Attributes:
+        user_id: The user who deletes the role; None for the operator.
+    """
 
     role_id: UUID
     user_id: int | None
@@ -47,9 +51,12 @@ _member = role_memberships.c
 
 @dataclass(frozen=True, slots=True)
 class RoleStore:
-    """Each change is in the activity log of the organization's projects.
+    """The roles of organizations.
 
-    revoke_flags: revokes the access of a role to flags before the role is deleted
+    The activity log of the organization's projects records each change.
+
+    Attributes:
+        revoke_flags: Revokes the access of a role to flags before the role is deleted.
     """
 
     records: Records
@@ -58,7 +65,7 @@ class RoleStore:
     async def page(
         self, organization_id: UUID, limit: int, offset: int
     ) -> tuple[Sequence[Role], int]:
-        """By name, with the number of all of them."""
+        """Return one page of the roles, ordered by name, and the number of all."""
         wanted = _role.organization_id == organization_id
         ids = select(_role.id).where(wanted).order_by(_role.folded_name).limit(limit).offset(offset)
         count = select(func.count()).select_from(roles).where(wanted)
@@ -69,12 +76,12 @@ class RoleStore:
             return [by_id[role_id] for role_id in found], total
 
     async def get(self, organization_id: UUID, role_id: UUID) -> Role:
-        """raises: NotFound"""
+        """Return a role, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get, organization_id, role_id)
 
     async def named(self, organization_id: UUID, name: str) -> Role:
-        """By the name, in any case. raises: NotFound"""
+        """Return the role with this name, in any case, or raise NotFound."""
         wanted = (_role.organization_id == organization_id, _role.folded_name == folded(name))
         async with self.records.read() as connection:
             found = list(await connection.scalars(select(_role.id).where(*wanted)))
@@ -90,10 +97,14 @@ class RoleStore:
         level: AccessLevel | None,
         now: datetime,
     ) -> Role:
-        """creator_id: None for the operator
-        level: None for the setting of the organization
+        """Create a role.
 
-        raises: Invalid with code `unique`
+        Args:
+            creator_id: None for the operator.
+            level: None for the setting of the organization.
+
+        Raises:
+            Invalid: There is a role with this name (code `unique`).
         """
         values = {
             "id": uuid4(),
@@ -117,9 +128,14 @@ class RoleStore:
         user_id: int,
         now: datetime,
     ) -> Role:
-        """values: `name` and `feature_flags_access_level`, those that change
+        """Change a role.
 
-        raises: NotFound, Invalid with code `unique`
+        Args:
+            values: New values of `name` and `feature_flags_access_level`.
+
+        Raises:
+            NotFound: There is no such role.
+            Invalid: There is another role with this name (code `unique`).
         """
         columns = dict(values)
         if "name" in columns:
@@ -137,7 +153,7 @@ class RoleStore:
     async def remove(
         self, organization_id: UUID, role_id: UUID, user_id: int | None, now: datetime
     ) -> None:
-        """With its memberships and the flags it was given. raises: NotFound"""
+        """Delete a role with its memberships and its access to flags, or raise NotFound."""
         async with self.records.write() as connection:
             before = await connection.run_sync(_get, organization_id, role_id)
             await connection.run_sync(self.revoke_flags, RoleRemoval(role_id, user_id, now))
@@ -149,10 +165,14 @@ class RoleStore:
     async def add_member(
         self, organization_id: UUID, role_id: UUID, user_uuid: UUID, by: int | None, now: datetime
     ) -> RoleMember:
-        """by: the user who does it; None for the operator
+        """Add a member to a role.
 
-        raises: NotFound for the role; Invalid for a user who is not in the organization,
-                or is in the role already
+        Args:
+            by: The user who makes the change; None for the operator.
+
+        Raises:
+            NotFound: There is no such role.
+            Invalid: The user is not in the organization, or is in the role already.
         """
         try:
             async with self.records.write() as connection:
@@ -165,7 +185,11 @@ class RoleStore:
     async def remove_member(
         self, organization_id: UUID, role_id: UUID, member_id: UUID, by: int | None, now: datetime
     ) -> None:
-        """by: the user who does it; None for the operator. raises: NotFound"""
+        """Remove a member from a role, or raise NotFound.
+
+        Args:
+            by: The user who makes the change; None for the operator.
+        """
         async with self.records.write() as connection:
             before = await connection.run_sync(_locked, organization_id, role_id)
             gone = await connection.execute(
@@ -178,8 +202,10 @@ class RoleStore:
 
 
 def lock_roles(connection: Connection, role_ids: Sequence[UUID]) -> None:
-    """Until the transaction ends, in the order of their ids; those that are deleted are left out.
-    A role's deletion deletes what refers to it, so roles are locked before that is changed."""
+    """Lock roles until the transaction ends, in the order of their ids. Deleted roles are skipped.
+
+    Deleting a role deletes what refers to it, so roles are locked before that is changed.
+    """
     if role_ids:
         wanted = select(_role.id).where(_role.id.in_(role_ids)).order_by(_role.id)
         connection.execute(wanted.with_for_update())
@@ -193,7 +219,16 @@ def join_role(
     by: int | None,
     now: datetime,
 ) -> RoleMember:
-    """As RoleStore.add_member, in the caller's transaction."""
+    """Add a member to a role in the caller's transaction, and record it in the activity log.
+
+    Args:
+        by: The user who makes the change; None for the operator.
+
+    Raises:
+        NotFound: There is no such role.
+        Invalid: The user is not in the organization.
+        IntegrityError: The user is in the role already.
+    """
     before = _locked(connection, organization_id, role_id)
     added = add_role_member(connection, organization_id, role_id, user_uuid, now)
     after = _get(connection, organization_id, role_id)
@@ -208,7 +243,11 @@ def leave_roles(
     by: int | None,
     now: datetime,
 ) -> None:
-    """Take a user out of every role of an organization. by: None for the operator"""
+    """Take a user out of every role of an organization.
+
+    Args:
+        by: The user who makes the change; None for the operator.
+    """
     theirs = (
         select(_member.role_id)
         .join(roles, _role.id == _member.role_id)
@@ -232,7 +271,11 @@ def record_role(
     user_id: int | None,
     now: datetime,
 ) -> None:
-    """In the transaction of the change. user_id: None for the operator"""
+    """Record a change of a role in the activity log, in the transaction of the change.
+
+    Args:
+        user_id: None for the operator.
+    """
     change = OrganizationChange(
         organization_id=organization_id,
         scope="Role",
@@ -254,7 +297,7 @@ def _state(role: Role) -> ItemState:
 
 
 def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, Role]:
-    """Existing roles by id, with members and flags."""
+    """Return the existing roles by id, with members and flags."""
     if not role_ids:
         return {}
     members, flags = _members(connection, role_ids), _flags(connection, role_ids)
@@ -330,7 +373,7 @@ def _get(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
 
 
 def _locked(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
-    """Locked until the transaction ends. raises: NotFound"""
+    """Return a role and lock it until the transaction ends, or raise NotFound."""
     wanted = select(_role.id).where(*_is(organization_id, role_id))
     connection.execute(wanted.with_for_update())
     return _get(connection, organization_id, role_id)
@@ -339,7 +382,12 @@ def _locked(connection: Connection, organization_id: UUID, role_id: UUID) -> Rol
 def create_role(
     connection: Connection, values: Mapping[str, Any], level: AccessLevel | None
 ) -> Role:
-    """values: by column; level: None for the setting of the organization"""
+    """Insert a role in the caller's transaction.
+
+    Args:
+        values: By column.
+        level: None for the setting of the organization.
+    """
     organization_id = values["organization_id"]
     if level is None:
         level = setting_of(connection, organization_id) or AccessLevel.EDIT
@@ -350,7 +398,13 @@ def create_role(
 def add_role_member(
     connection: Connection, organization_id: UUID, role_id: UUID, user_uuid: UUID, now: datetime
 ) -> RoleMember:
-    """As `join_role`, without an entry in the activity log."""
+    """Add a member to a role in the caller's transaction, without an entry in the activity log.
+
+    Raises:
+        NotFound: There is no such role.
+        Invalid: The user is not in the organization.
+        IntegrityError: The user is in the role already.
+    """
     role = select(_role.id).where(*_is(organization_id, role_id)).with_for_update()
     if connection.execute(role).first() is None:
         raise NotFound
@@ -373,7 +427,7 @@ def add_role_member(
 
 @contextmanager
 def _unique_name() -> Iterator[None]:
-    """A unique constraint of the database decides."""
+    """Turn a violation of the unique constraint on names into Invalid."""
     try:
         yield
     except IntegrityError:

@@ -92,13 +92,13 @@ _ORGANIZATION = select(_organization.id, _organization.name, _organization.enfor
 
 
 class ProjectStore:
-    """Each change is in the activity log of the project."""
+    """The projects. The activity log of a project records each change."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
-        """By current and former tokens, expired ones included."""
+        """Return projects by their current and former tokens, expired ones included."""
         found: dict[str, Project] = {}
         rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
         for project in _read(rows).values():
@@ -112,7 +112,7 @@ class ProjectStore:
     async def page(
         self, organization_ids: Collection[UUID], limit: int, offset: int
     ) -> tuple[list[Project], int]:
-        """The oldest first, with the number of all of them."""
+        """Return one page of the projects, oldest first, and the number of all."""
         wanted = {"organizations": list(organization_ids)}
         [(count,)] = await self._records.fetch(_COUNT, wanted)
         rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
@@ -135,7 +135,11 @@ class ProjectStore:
         now: datetime,
         user_id: int | None = None,
     ) -> Project:
-        """user_id: by whom; None for the operator"""
+        """Create a project.
+
+        Args:
+            user_id: The user who creates it; None for the operator.
+        """
         async with self._records.write() as connection:
             made = await add_project(connection, organization_id, name, timezone, now, None)
             await connection.run_sync(_record, None, made, user_id, now)
@@ -148,10 +152,15 @@ class ProjectStore:
         now: datetime,
         user_id: int | None = None,
     ) -> Project | None:
-        """changes: `name`, `timezone`, `test_account_filters`, `week_start_day`,
-                 `path_cleaning_filters` and, of `ingestion`, the settings that change
-        user_id: by whom; None for the operator
-        raises:  Invalid for a cohort that does not exist
+        """Change a project, or return None if it does not exist.
+
+        Args:
+            changes: New values of `name`, `timezone`, `test_account_filters`, `week_start_day` and
+                `path_cleaning_filters`; `ingestion` has only the settings that change.
+            user_id: The user who makes the change; None for the operator.
+
+        Raises:
+            Invalid: The filters name a cohort that does not exist.
         """
         changes = dict(changes)
         wanted = changes.pop("ingestion", None)
@@ -174,12 +183,15 @@ class ProjectStore:
     async def reset_token(
         self, project_id: int, former_valid_s: int, now: datetime, user_id: int | None = None
     ) -> Project | None:
-        """Give the project another token.
+        """Give a project another token, or return None if the project does not exist.
 
-        former_valid_s: how long the current one stays valid; with 0 it and all former ones
-                        expire at once
-        user_id:        by whom; None for the operator
-        raises:         Invalid when FORMER_KEYS_MAX former ones are still valid
+        Args:
+            former_valid_s: How long the current token stays valid. With 0, it and all former ones
+                expire at once.
+            user_id: The user who makes the change; None for the operator.
+
+        Raises:
+            Invalid: FORMER_KEYS_MAX former tokens are still valid.
         """
         async with self._records.write() as connection:
             before = await connection.run_sync(_locked, project_id)
@@ -206,7 +218,11 @@ def _record(
     user_id: int | None,
     now: datetime,
 ) -> None:
-    """before: None for a new project"""
+    """Record a change of a project in its activity log.
+
+    Args:
+        before: None for a new project.
+    """
     differing = None
     if before is not None:
         differing = changes("Project", _logged(before), _logged(after), _LOGGED)
@@ -220,7 +236,12 @@ def set_account_filters(
     user_id: int | None,
     now: datetime,
 ) -> None:
-    """conditions: valid ones; user_id: as `ProjectStore.change`"""
+    """Set the conditions that leave out test accounts.
+
+    Args:
+        conditions: Valid conditions.
+        user_id: The user who makes the change; None for the operator.
+    """
     before = load_projects(connection, [project_id])[project_id]
     statement = update(projects).where(projects.c.id == project_id)
     connection.execute(statement.values(test_account_filters=conditions))
@@ -235,7 +256,11 @@ def record_project_change(
     user_id: int | None,
     now: datetime,
 ) -> None:
-    """Write a change of a project into its activity log. differing: None for a new project"""
+    """Record a change of a project in its activity log.
+
+    Args:
+        differing: The changed fields; None for a new project.
+    """
     entry = ActivityRecord(
         author=Author(
             project_id=project.id,
@@ -253,7 +278,7 @@ def record_project_change(
 
 
 def _logged(project: Project) -> dict[str, Any]:
-    """For the activity log: the token masked, of `ingestion` what differs from the defaults."""
+    """Return the values for the activity log: the token masked, no default settings."""
     return {
         "name": project.name,
         "timezone": project.timezone,
@@ -266,7 +291,7 @@ def _logged(project: Project) -> dict[str, Any]:
 
 
 def _locked(connection: Connection, project_id: int) -> Project | None:
-    """The project, locked until the transaction ends."""
+    """Return the project and lock it until the transaction ends, or None if it does not exist."""
     one = projects.c.id == project_id
     if connection.scalar(select(projects.c.id).where(one).with_for_update()) is None:
         return None
@@ -274,7 +299,11 @@ def _locked(connection: Connection, project_id: int) -> Project | None:
 
 
 def _retire(connection: Connection, project: Project, valid_s: int, now: datetime) -> None:
-    """As `ProjectStore.reset_token`."""
+    """Make the current token a former one, or expire it and all former ones at once.
+
+    Args:
+        valid_s: How long the current token stays valid; 0 for no time.
+    """
     theirs = _former.project_id == project.id
     ended = theirs & (_former.valid_until <= now) if valid_s else theirs
     connection.execute(delete(former_project_tokens).where(ended))
@@ -300,7 +329,7 @@ def too_many_former() -> Invalid:
 
 
 def _ingestion(known: IngestionSettings, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings after the change that differ from the defaults."""
+    """Return the settings after the change that differ from the defaults."""
     settings = convert({**to_builtins(known), **wanted}, IngestionSettings)
     differing: dict[str, Any] = to_builtins(settings)
     return differing
@@ -327,7 +356,7 @@ async def add_project(
 
 
 def _read(rows: Iterable[Any]) -> dict[int, Project]:
-    """In the order of the rows."""
+    """Build projects from rows, in the order of the rows."""
     found: dict[int, dict[str, Any]] = {}
     former: dict[int, list[FormerToken]] = {}
     for row in rows:
@@ -352,13 +381,19 @@ def _read(rows: Iterable[Any]) -> dict[int, Project]:
 
 
 def read_ingestion(stored: Any) -> IngestionSettings:
-    """stored: what differs from the defaults, as JSON; None for nothing"""
+    """Parse stored settings.
+
+    Args:
+        stored: The settings that differ from the defaults, as JSON; None for none.
+    """
     return DEFAULT_INGESTION if not stored else convert(stored, IngestionSettings)
 
 
 def move_flag_version(connection: Connection, project_id: int) -> None:
-    """Increment the version of a project's flags, in the transaction of a change of flags, cohorts
-    or group types. It is fed to every server."""
+    """Increment the version of a project's flags, which the change feed sends to every server.
+
+    This is done in the transaction of a change of flags, cohorts or group types.
+    """
     connection.execute(_moved(connection.dialect), {"project_id": project_id, "version": 1})
 
 

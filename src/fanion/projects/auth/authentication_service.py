@@ -1,6 +1,6 @@
 """Authentication with personal API keys, cached, and the project of a public request's key.
 
-source: api.md, "Errors"; capture.md sections 1.5 and 9
+Source: api.md, "Errors"; capture.md, sections 1.5 and 9.
 """
 
 import time
@@ -37,7 +37,7 @@ from fanion.server.request import Request
 CACHED_S = 2.0
 CACHED_KEYS_MAX = 10_000
 WRITE_USED_S = 10.0
-# What a restricted personal key needs in the place of a project key.
+# Scopes that a restricted personal key needs if it is used in place of a project key.
 CAPTURE_SCOPE = "event:write"
 EVALUATION_SCOPE = "feature_flag:read"
 
@@ -46,16 +46,22 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class _Entry(Generic[V]):
-    """value: None for an unknown key"""
+    """A cached result of a look-up.
+
+    Attributes:
+        value: None for an unknown key.
+    """
 
     value: V | None
 
 
 class KeyCache(Generic[V]):
-    """TTL cache by the hash of a key, unknown keys included. Reads are batched, and a value that
-    was read before an invalidation is never used.
+    """A TTL cache of values by the hash of a key, unknown keys included.
 
-    clock: seconds that only go forward
+    Reads are batched, and a value that was read before an invalidation is never used.
+
+    Args:
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(
@@ -70,10 +76,16 @@ class KeyCache(Generic[V]):
         self._invalidations = 0
 
     async def find(self, key: str, place: str, caller: Caller | None) -> V:
-        """place: where in the request the key stood, for the error
-        caller: whose failures are counted; None to count none
+        """Return the value of a key.
 
-        raises: InvalidPersonalApiKey for an unknown key; Throttled; RecordsUnavailable
+        Args:
+            place: Where in the request the key was, for the error.
+            caller: The client whose failures are counted; None to count none.
+
+        Raises:
+            InvalidPersonalApiKey: The key is unknown.
+            Throttled: The client has sent too many unknown keys.
+            RecordsUnavailable: The records store does not answer.
         """
         value, was_read = await self.look_up(key, caller)
         if value is None:
@@ -84,10 +96,15 @@ class KeyCache(Generic[V]):
     async def look_up(
         self, key: str, caller: Caller | None, kind: Kind | None = None
     ) -> tuple[V | None, bool]:
-        """The value, None for an unknown key, and whether it was read from the store.
+        """Return the value, or None for an unknown key, and whether it was read from the store.
 
-        caller: as of `find`; kind: as of `FailedAttempts.require_room`
-        raises: Throttled, RecordsUnavailable
+        Args:
+            caller: The client whose failures are counted; None to count none.
+            kind: The kind of the key; derived from its prefix if not given.
+
+        Raises:
+            Throttled: The client has sent too many unknown keys.
+            RecordsUnavailable: The records store does not answer.
         """
         if len(key) > KEY_CHARS_MAX:
             return None, False
@@ -99,11 +116,15 @@ class KeyCache(Generic[V]):
         return (await self._read(hashed)).value, True
 
     async def get(self, hashed: str) -> V | None:
-        """By the hash of a key; None for an unknown one. raises: RecordsUnavailable"""
+        """Return the value for the hash of a key, or None if it is unknown.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         return (self._cached.get(hashed) or await self._read(hashed)).value
 
     def require_room(self, key: str, caller: Caller | None) -> None:
-        """As `FailedAttempts.require_room`, for a key that would have to be read."""
+        """Raise Throttled if the key would have to be read and the client has no reads left."""
         if len(key) <= KEY_CHARS_MAX and self._cached.get(hash_key(key)) is None:
             self._failures.require_room(key, caller)
 
@@ -129,12 +150,21 @@ class KeyCache(Generic[V]):
 
 
 def has_expired(valid_until: datetime | None, now: datetime) -> bool:
-    """valid_until: None for a key without an expiry"""
+    """Return whether a key has expired.
+
+    Args:
+        valid_until: None for a key without an expiry.
+    """
     return valid_until is not None and valid_until <= now
 
 
 class Authentication:
-    """Personal API keys. now: the time of day; clock: seconds that only go forward"""
+    """Authentication with personal API keys.
+
+    Args:
+        now: Returns the time of day.
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(
         self,
@@ -152,9 +182,17 @@ class Authentication:
         self._used: dict[UUID, datetime] = {}
 
     async def authenticate(self, key: str, place: str, caller: Caller | None = None) -> Principal:
-        """place, caller: as of `KeyCache.find`
+        """Return the owner of a personal key.
 
-        raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
+        Args:
+            place: Where in the request the key was, for errors.
+            caller: The client whose failures are counted; None to count none.
+
+        Raises:
+            InvalidPersonalApiKey: The key is unknown.
+            ExpiredPersonalApiKey: The key has expired.
+            Throttled: The client has sent too many unknown keys.
+            RecordsUnavailable: The records store does not answer.
         """
         principal = await self._keys.find(key, place, caller)
         now = self._now()
@@ -165,18 +203,22 @@ class Authentication:
         return principal
 
     async def principal(self, hashed: str) -> Principal | None:
-        """By the hash of a key; None if it is unknown or has expired. raises: RecordsUnavailable"""
+        """Return the owner for the hash of a key, or None if it is unknown or has expired.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         principal = await self._keys.get(hashed)
         if principal is None or has_expired(principal.key_expires_at, self._now()):
             return None
         return principal
 
     def require_room(self, key: str, caller: Caller | None) -> None:
-        """Before anything is read for a key that may be unknown. raises: Throttled"""
+        """Raise Throttled before anything is read for a key that may be unknown."""
         self._keys.require_room(key, caller)
 
     async def revoke(self, user_id: int, key_id: UUID) -> None:
-        """raises: NotFound"""
+        """Delete a key of the user, or raise NotFound."""
         hashed = await self.store.delete(user_id, key_id, self._now())
         if hashed is None:
             raise NotFound
@@ -184,17 +226,21 @@ class Authentication:
         self._bus.publish(Topic.PERSONAL_KEYS, user_id)
 
     def rights_changed(self, user_id: int) -> None:
-        """This process has changed or ended the user's membership of an organization."""
+        """Forget cached keys, because this process has changed the user's membership."""
         self._keys.invalidate_all()
         self._bus.publish(Topic.PERSONAL_KEYS, user_id)
 
     def changed(self, hashes: Iterable[str]) -> None:
-        """This process has changed the owner of these keys. hashes: of the keys"""
+        """Forget these keys, because this process has changed their owner.
+
+        Args:
+            hashes: The hashes of the keys.
+        """
         for hashed in hashes:
             self._keys.invalidate(hashed)
 
     def forget(self) -> None:
-        """Another process of this server has revoked a key."""
+        """Forget cached keys, because another process of this server has revoked one."""
         self._keys.invalidate_all()
 
     async def run(self) -> Never:
@@ -208,7 +254,12 @@ class Authentication:
         )
 
     async def write_used(self) -> None:
-        """raises: RecordsUnavailable; the next call writes what this one did not"""
+        """Write which keys were used.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer. The next call writes what this
+                one did not.
+        """
         used = dict(self._used)
         await self.store.mark_used(used)
         for key_id in used:
@@ -228,19 +279,25 @@ async def project_of_key(
     project_id: Any,
     scope: str,
 ) -> Project:
-    """Project of a public request, from the key it carries.
+    """Return the project of a public request, from the key that it carries.
 
-    request:    receives the ids of the personal key and its user, for the request log
-    key:        of a project, or with `project_id` a personal key of a member of that project
-    project_id: from the request, of any type
-    scope:      required of a restricted personal key
+    Args:
+        request: Receives the ids of the personal key and its user, for the request log.
+        key: The key of a project, or with `project_id` a personal key of a member of that project.
+        project_id: A value of any type from the request.
+        scope: The scope that a restricted personal key needs.
 
-    raises: InvalidApiKey, InvalidPersonalApiKey, InvalidProject, PermissionDenied; Throttled;
-            Unavailable
+    Raises:
+        InvalidApiKey: The key is not a project's, and no project id is given.
+        InvalidPersonalApiKey: The key is unknown or has expired.
+        InvalidProject: There is no such project, or it belongs to others.
+        PermissionDenied: The key lacks the scope, or its owner may not make changes.
+        Throttled: The client has sent too many unknown keys.
+        Unavailable: The records store is needed and does not answer.
     """
     if project_id is None or project_id == "":
         return await projects.by_token(key, request)
-    # A key of no project may be a personal key: it only counts as failed at the end.
+    # A key of no project may be a personal key, so it counts as failed only at the end.
     authentication.require_room(key, request)
     try:
         return await projects.by_token(key)
@@ -267,7 +324,11 @@ async def _principal(authentication: Authentication, key: str, request: Request)
 
 
 async def _project_of_member(projects: Projects, principal: Principal, project_id: int) -> Project:
-    """raises: InvalidProject, for a project of others as for one that does not exist"""
+    """Return a project of the caller.
+
+    Raises:
+        InvalidProject: There is no such project, or it belongs to others.
+    """
     project = await projects.by_id(project_id) if 0 < project_id <= INTEGER_MAX else None
     if project is None:
         raise InvalidProject

@@ -22,32 +22,36 @@ from fanion.server.forwarded import Caller, Client, TrustedProxies, network_of
 Kind = Literal["project", "personal", "secret", "session", "link"]
 Reason = Literal["unknown", "expired", "denied", "throttled"]
 
-# Reads for unknown keys of one address within a window. A key is read once in two seconds, so that
-# this allows ten wrong keys in constant use.
+# Reads for unknown keys of one address within a window. A key is read once in two seconds, so this
+# allows ten wrong keys in constant use.
 FAILURES_MAX = 300
-# The same for all clients together that one untrusted peer claims to forward. Clients of a real
+# The limit of all clients together that one untrusted peer claims to forward. Clients of a real
 # proxy stay within their own limit; invented addresses count against this one.
 PEER_FAILURES_MAX = 3_000
 WINDOW_S = 60.0
-ADDRESSES_MAX = 20_000  # counted at a time: 5 MB
+ADDRESSES_MAX = 20_000  # addresses counted at a time: 5 MB
 # After a successful look-up a key is exempt from the limit of its address for this long.
 VALID_S = 24 * 3600.0
 VALID_KEYS_MAX = 30_000  # 6 MB
 
 
 class FailureLimit:
-    """clock: seconds that only go forward"""
+    """Counters of failures by client.
+
+    Args:
+        clock: Monotonic clock, in seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # (End of the window, failures) by the client; the least recently used are dropped first.
+        # (End of the window, failures) by client; the least recently used are dropped first.
         self._counters: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._counters)
 
     def wait_s(self, client: Client) -> int:
-        """Delay until a key may be looked up; 0 for none."""
+        """Return the delay until a key may be looked up; 0 for none."""
         now, wait = self._clock(), 0.0
         for key, failures_max in _counter_keys(client):
             until, failures = self._counters.get(key, (now, 0))
@@ -56,7 +60,7 @@ class FailureLimit:
         return ceil(wait)
 
     def add(self, client: Client) -> bool:
-        """Count a failure; whether it was the last one that the window allows."""
+        """Count a failure, and return whether it was the last one that the window allows."""
         now, is_last = self._clock(), False
         for key, failures_max in _counter_keys(client):
             until, failures = self._counters.get(key, (0.0, 0))
@@ -71,7 +75,7 @@ class FailureLimit:
 
 
 def _counter_keys(client: Client) -> list[tuple[tuple[str, str], int]]:
-    """Keys of the counters of a client, with the limit of each."""
+    """Return the keys of a client's counters, with the limit of each."""
     if not client.address:
         return []  # clients cannot be distinguished there
     address = network_of(client.address)
@@ -86,7 +90,11 @@ def uncounted(kind: str, reason: str) -> None:
 
 
 class FailedAttempts:
-    """count: called with the kind of the key and the reason of each failure"""
+    """The failures of all clients, with their limits, log lines and metrics.
+
+    Args:
+        count: Called with the kind of the key and the reason of each failure.
+    """
 
     def __init__(
         self,
@@ -101,11 +109,11 @@ class FailedAttempts:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def require_room(self, key: str, caller: Caller | None, kind: Kind | None = None) -> None:
-        """Called before a key is read from the store.
+        """Raise Throttled if the client has no reads left, before a key is read from the store.
 
-        caller: None for one without a limit
-        kind:   of the key; by its prefix if not given
-        raises: Throttled
+        Args:
+            caller: None for a client without a limit.
+            kind: The kind of the key; derived from its prefix if not given.
         """
         if caller is None or self._valid.get(hash_key(key)):
             return
@@ -115,13 +123,18 @@ class FailedAttempts:
             raise Throttled(wait_s)
 
     def found(self, hashed: str) -> None:
-        """A key was read and is valid."""
+        """Remember that a key was read and is valid."""
         self._valid[hashed] = True
 
     def unknown(
         self, key: str, caller: Caller | None, *, was_read: bool, kind: Kind | None = None
     ) -> None:
-        """was_read: whether the key was read from the store; kind: as of `require_room`"""
+        """Log and count an unknown key.
+
+        Args:
+            was_read: Whether the key was read from the store.
+            kind: The kind of the key; derived from its prefix if not given.
+        """
         if was_read:
             self._valid.pop(hash_key(key), None)
         if caller is None:
@@ -137,18 +150,18 @@ class FailedAttempts:
             self._record("expired", "personal", self._proxies.client(caller), **named)
 
     def denied(self, principal: Principal, caller: Caller) -> None:
-        """A valid key or session was used without the permission."""
+        """Log and count a valid key or session that was used without the permission."""
         kind: Kind = "personal" if principal.session_id is None else "session"
         named = {"key": principal.credential, "user": principal.user.id}
         self._record("denied", kind, self._proxies.client(caller), **named)
 
     def ended_secret(self, masked: str, caller: Caller | None) -> None:
-        """A former secret key of a project was used after its expiry."""
+        """Log and count a former secret key of a project that was used after its expiry."""
         if caller is not None:
             self._record("expired", "secret", self._proxies.client(caller), key=masked)
 
     def denied_secret(self, masked: str, caller: Caller) -> None:
-        """A project's secret key was used for another project."""
+        """Log and count a project's secret key that was used for another project."""
         self._record("denied", "secret", self._proxies.client(caller), key=masked)
 
     def _record(self, reason: Reason, kind: Kind, client: Client, **named: object) -> None:

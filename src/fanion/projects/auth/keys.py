@@ -1,6 +1,6 @@
 """The text of project tokens, personal keys and secret keys of projects.
 
-source: capture.md section 9.1
+Source: capture.md, section 9.1.
 """
 
 import hashlib
@@ -12,64 +12,78 @@ KEY_BYTES = 32
 # Keys have 47 characters. Text longer than the column of tokens is not a key, and is not hashed:
 # hashing a whole body would block the event loop for tens of milliseconds.
 KEY_CHARS_MAX = 200
-KEY_LABEL_CHARS_MAX = 40  # of a personal key, as PostHog has it
+KEY_LABEL_CHARS_MAX = 40  # as in PostHog
 PROJECT_TOKEN_PREFIX = "phc_"
 PERSONAL_KEY_PREFIX = "phx_"
 SECRET_KEY_PREFIX = "phs_"
-LIFETIME_MAX = timedelta(days=3650)  # of a personal key that expires
+LIFETIME_MAX = timedelta(days=3650)  # for personal keys that expire
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DURATION = re.compile(r"([0-9]{1,6})([dh])")
-# Schemes are case-insensitive. source: RFC 9110 section 11.1
+# Schemes are case-insensitive (RFC 9110 section 11.1).
 _BEARER = re.compile(r"Bearer\s+(\S.*)", re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
 def project_token(random: bytes) -> str:
-    """random: KEY_BYTES random bytes"""
+    """Encode a project token.
+
+    Args:
+        random: KEY_BYTES random bytes.
+    """
     return PROJECT_TOKEN_PREFIX + _base62(random)
 
 
 def personal_key(random: bytes) -> str:
-    """random: KEY_BYTES random bytes"""
+    """Encode a personal key.
+
+    Args:
+        random: KEY_BYTES random bytes.
+    """
     return PERSONAL_KEY_PREFIX + _base62(random)
 
 
 def secret_key(random: bytes) -> str:
-    """Of a project. random: KEY_BYTES random bytes"""
+    """Encode a secret key of a project.
+
+    Args:
+        random: KEY_BYTES random bytes.
+    """
     return SECRET_KEY_PREFIX + _base62(random)
 
 
 def hash_key(key: str) -> str:
-    """Stored in place of a key. A random key is long enough to need no salt."""
+    """Return the hash that is stored in place of a key, which is long enough to need no salt."""
     return "sha256$" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
 def mask(key: str) -> str:
-    """Enough to recognise a key: its first four and its last four characters."""
+    """Return enough of a key to recognise it: its first four and its last four characters."""
     return f"{key[:4]}...{key[-4:]}"
 
 
 def kind_of(key: str) -> Literal["project", "personal", "secret"]:
-    """Kind of an unknown key, by its prefix; `project` without one."""
+    """Return the kind of an unknown key, by its prefix; `project` without a known prefix."""
     if key.startswith(PERSONAL_KEY_PREFIX):
         return "personal"
     return "secret" if key.startswith(SECRET_KEY_PREFIX) else "project"
 
 
 def prefix_of(key: str) -> str:
-    """Prefix of an unknown key, for the log. Text without a known prefix may be a password and is
-    not logged."""
+    """Return the prefix of an unknown key, for the log.
+
+    Text without a known prefix may be a password and is not logged.
+    """
     known = (PROJECT_TOKEN_PREFIX, PERSONAL_KEY_PREFIX, SECRET_KEY_PREFIX)
     return next((prefix for prefix in known if key.startswith(prefix)), "")
 
 
 def bearer_key(authorization: str | None) -> str | None:
-    """The key of an Authorization header; another scheme counts as none."""
+    """Return the key of an Authorization header, or None for another scheme."""
     found = _BEARER.fullmatch((authorization or "").strip())
     return found[1].strip() if found else None
 
 
 def check_expiry(expires_at: datetime, now: datetime) -> None:
-    """raises: ValueError, with the allowed range"""
+    """Raise ValueError, with the allowed range, unless a key may expire at this time."""
     if expires_at <= now:
         raise ValueError("Ensure this time is in the future.")
     if expires_at - now > LIFETIME_MAX:
@@ -77,9 +91,12 @@ def check_expiry(expires_at: datetime, now: datetime) -> None:
 
 
 def read_expiry(text: str, now: datetime) -> datetime:
-    """`90d` or `12h` from now, or a date or time in ISO 8601, in UTC unless it says otherwise.
+    """Parse an expiry: `90d` or `12h` from now, or a date or time in ISO 8601.
 
-    raises: ValueError, which says what is allowed
+    Without an offset it is in UTC.
+
+    Raises:
+        ValueError: The message says what is allowed.
     """
     found = _DURATION.fullmatch(text.strip())
     if found:

@@ -1,6 +1,6 @@
 """Personal API keys of the caller, and the secret key of a project, over HTTP.
 
-source: api.md, "Authentication"; capture.md section 9
+Source: api.md, "Authentication"; capture.md, section 9.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,10 @@ class KeyBody(Struct, kw_only=True):
 
 
 class PersonalKeysApi(Controller):
-    """For unrestricted keys only: a restricted one could otherwise create a less restricted one."""
+    """Key endpoints, for unrestricted keys only.
+
+    A restricted key could otherwise create a less restricted one.
+    """
 
     path = "/api/personal_api_keys"
     tags = ("Personal API keys",)
@@ -62,7 +65,7 @@ class PersonalKeysApi(Controller):
     async def keys(
         self, request: ManagementRequest, authentication: NamedDependency[Authentication]
     ) -> Paged[KeyBody]:
-        """Keys of the caller, newest first."""
+        """Return the keys of the caller, newest first."""
         page, user = request.page, request.principal.user
         found, count = await authentication.store.page(user.id, page.limit, page.offset)
         return page.of([_key(key) for key in found], count)
@@ -74,8 +77,10 @@ class PersonalKeysApi(Controller):
         data: RequestBody[NewKey],
         authentication: NamedDependency[Authentication],
     ) -> KeyBody:
-        """`value` is the key; it is not shown again. A key that expires can only create
-        keys that expire no later."""
+        """Create a key. `value` is the key, which is not shown again.
+
+        A key that expires can only create keys that expire no later.
+        """
         for scope in data.scopes or ():
             if not is_scope(scope):
                 raise Invalid(f"Invalid scope: {scope}", attr="scopes")
@@ -108,12 +113,12 @@ class PersonalKeysApi(Controller):
         key_id: FromPath[UUID],
         authentication: NamedDependency[Authentication],
     ) -> None:
-        """The key is invalid at once."""
+        """Revoke a key, which is invalid at once."""
         await authentication.revoke(request.principal.user.id, key_id)
 
 
 def _require_expiry(wanted: datetime | None, request: ManagementRequest) -> None:
-    """raises: Invalid"""
+    """Raise Invalid unless the caller may create a key with this expiry."""
     own = request.principal.key_expires_at
     if own is not None and (wanted is None or wanted > own):
         raise Invalid(
@@ -162,10 +167,12 @@ class SecretKeysApi(Controller):
         data: RequestBody[NewSecretKey],
         secret_keys: NamedDependency[SecretKeys],
     ) -> SecretKeyBody:
-        """It reads flag definitions for local evaluation, and nothing else. The present key and
-        all former ones are revoked at once, unless `former_valid_s` keeps the present one valid.
-        Requires an administrator of the organization; of a key with scopes `feature_flag:read`
-        too, which the secret key has."""
+        """Create or replace the key that only reads flag definitions for local evaluation.
+
+        The current key and all former ones are revoked at once, unless `former_valid_s` keeps the
+        current one valid. Requires an administrator of the organization. A key with scopes also
+        needs `feature_flag:read`, which the secret key has.
+        """
         request.principal.require_scope("feature_flag:read")
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         user = request.principal.user
@@ -176,7 +183,7 @@ class SecretKeysApi(Controller):
     async def revoke(
         self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
     ) -> None:
-        """All former keys are revoked with it."""
+        """Revoke the secret key and all former ones."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         if not await secret_keys.revoke(request.project.id, request.principal.user.id):
             raise NotFound

@@ -29,7 +29,7 @@ from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key
 from fanion.projects.model import PersonalKey, Principal, User
 
 KEYS_PER_USER_MAX = 100
-USED_EVERY = timedelta(hours=1)  # capture.md section 9.1: last_used_at, hourly at most
+USED_EVERY = timedelta(hours=1)  # last_used_at is written hourly at most (capture.md, section 9.1)
 
 _keys = personal_api_keys.c
 _KEYS = select(
@@ -50,7 +50,7 @@ _PAGE = (
     .offset(bindparam("start"))
 )
 _COUNT = select(func.count()).select_from(personal_api_keys).where(_OF_USER)
-# Of the owner of a key or a session, for `read_owner`: one row for each membership.
+# Columns of the owner of a key or a session, for `read_owner`: one row for each membership.
 OWNER_COLUMNS = (
     users.c.id,
     users.c.uuid,
@@ -87,14 +87,19 @@ _USED = (
 
 
 class PersonalKeyStore:
-    """Each change is in the activity log of each organization of the key's owner."""
+    """The personal keys of users.
+
+    The activity log of each organization of the key's owner records each change.
+    """
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
     async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
-        """By the hash of the key, expired keys included; without unknown keys and those of inactive
-        users."""
+        """Return owners by the hash of their key, expired keys included.
+
+        Unknown keys and those of inactive users are left out.
+        """
         found: dict[str, Principal] = {}
         levels: dict[str, dict[UUID, int]] = {}
         for row in await self._records.fetch(_OWNERS, {"hashes": hashes}):
@@ -105,7 +110,7 @@ class PersonalKeyStore:
         return found
 
     async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
-        """The newest first, with the total number."""
+        """Return one page of the user's keys, newest first, and the number of all."""
         wanted = {"user": user_id}
         [(count,)] = await self._records.fetch(_COUNT, wanted)
         rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
@@ -127,10 +132,13 @@ class PersonalKeyStore:
         *,
         by_operator: bool = False,
     ) -> tuple[PersonalKey, str]:
-        """The key as it is listed, and its text, which cannot be read later.
+        """Create a key, and return it with its text, which cannot be read later.
 
-        by_operator: whether the operator creates it, not its owner
-        raises: Invalid when the user already has KEYS_PER_USER_MAX
+        Args:
+            by_operator: Whether the operator creates it, not its owner.
+
+        Raises:
+            Invalid: The user already has KEYS_PER_USER_MAX keys.
         """
         granted = None if scopes is None else tuple(scopes)
         new = NewPersonalKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
@@ -138,7 +146,7 @@ class PersonalKeyStore:
             return await connection.run_sync(create_key, new)
 
     async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
-        """The hash of the deleted key; None when the user has no such key."""
+        """Delete a key and return its hash, or None if the user has no such key."""
         which = (_keys.user_id == user_id) & (_keys.id == key_id)
         async with self._records.write() as connection:
             gone = await connection.run_sync(
@@ -147,7 +155,7 @@ class PersonalKeyStore:
             return gone[0] if gone else None
 
     async def revoke(self, key_id: UUID, now: datetime) -> bool:
-        """By the operator, a key of any user; False when there is no such key."""
+        """Delete a key of any user, as the operator. Return False if there is no such key."""
         async with self._records.write() as connection:
             which = _keys.id == key_id
             return bool(
@@ -169,7 +177,11 @@ class PersonalKeyStore:
 
 @dataclass(frozen=True, slots=True)
 class NewPersonalKey:
-    """As of `PersonalKeyStore.create`."""
+    """A key that is to be created.
+
+    Attributes:
+        by_operator: Whether the operator creates it, not its owner.
+    """
 
     user_id: int
     label: str
@@ -180,7 +192,11 @@ class NewPersonalKey:
 
 
 def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey, str]:
-    """As `PersonalKeyStore.create`, in the caller's transaction."""
+    """Create a key in the caller's transaction, and return it with its text.
+
+    Raises:
+        Invalid: The user already has KEYS_PER_USER_MAX keys.
+    """
     count = connection.execute(_COUNT, {"user": new.user_id}).scalar_one()
     if count >= KEYS_PER_USER_MAX:
         raise Invalid(
@@ -211,9 +227,10 @@ def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey
 
 
 def revoke_keys_of(connection: Connection, user_id: int, now: datetime, by: int | None) -> None:
-    """In the caller's transaction: all keys of a user who is still a member.
+    """Delete all keys of a user who is still a member, in the caller's transaction.
 
-    by: the user who does it; None for the operator
+    Args:
+        by: The user who makes the change; None for the operator.
     """
     _delete_keys(connection, _keys.user_id == user_id, now, by)
 
@@ -224,7 +241,7 @@ def _delete_keys(
     now: datetime,
     by: int | None,
 ) -> list[str]:
-    """The hashes of the deleted keys."""
+    """Delete keys and return their hashes."""
     gone = delete(personal_api_keys).where(which)
     rows = connection.execute(
         gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
@@ -243,7 +260,7 @@ def _record(
     now: datetime,
     by: int | None,
 ) -> None:
-    """Write the change into the activity log of each organization of the key's owner."""
+    """Record the change in the activity log of each organization of the key's owner."""
     member = memberships.c
     theirs = select(member.organization_id).where(member.user_id == owner_id)
     for organization_id in list(connection.scalars(theirs)):
@@ -264,7 +281,7 @@ def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:
 
 
 def read_owner(row: Any) -> User:
-    """row: with OWNER_COLUMNS"""
+    """Build the user of a row with OWNER_COLUMNS."""
     return User(
         row.id,
         row.uuid,

@@ -1,6 +1,6 @@
 """Secret keys of projects, for servers that read flag definitions: store and authentication.
 
-source: sdk-wire.md section 5.1
+Source: sdk-wire.md, section 5.1.
 """
 
 import secrets
@@ -56,7 +56,11 @@ _OWNERS = union_all(
 
 @dataclass(frozen=True, slots=True)
 class SecretKeyOwner:
-    """valid_until: of a former key; None for the current one"""
+    """The project of a secret key.
+
+    Attributes:
+        valid_until: The expiry of a former key; None for the current one.
+    """
 
     project_id: int
     valid_until: datetime | None
@@ -64,11 +68,14 @@ class SecretKeyOwner:
 
 @dataclass(frozen=True, slots=True)
 class SecretKeyReset:
-    """hashed: hash of the new key; mask_value: its masked form
+    """The replacement of a secret key.
 
-    former_valid_s: how long the current key stays valid; with 0 it and all former ones expire
-                    at once
-    user_id:        by whom; None for the operator
+    Attributes:
+        hashed: The hash of the new key.
+        mask_value: The masked form of the new key.
+        former_valid_s: How long the current key stays valid. With 0, it and all former ones expire
+            at once.
+        user_id: The user who makes the change; None for the operator.
     """
 
     project_id: int
@@ -80,18 +87,22 @@ class SecretKeyReset:
 
 
 class SecretKeyStore:
-    """Each change is in the activity log of the project."""
+    """The secret keys of projects. The activity log of the project records each change."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
     async def owners(self, hashes: Sequence[str]) -> Mapping[str, SecretKeyOwner]:
-        """By the hash of the key, expired keys included; unknown ones are absent."""
+        """Return projects by the hash of the key, with expired and without unknown keys."""
         rows = await self._records.fetch(_OWNERS, {"hashes": hashes})
         return {row.hash: SecretKeyOwner(row.project_id, row.valid_until) for row in rows}
 
     async def replace(self, reset: SecretKeyReset) -> None:
-        """raises: Invalid when FORMER_KEYS_MAX former ones are still valid"""
+        """Replace the key of a project.
+
+        Raises:
+            Invalid: FORMER_KEYS_MAX former keys are still valid.
+        """
         async with self._records.write() as connection:
             before = await connection.run_sync(_retire, reset)
             await connection.execute(
@@ -107,7 +118,11 @@ class SecretKeyStore:
             )
 
     async def remove(self, project_id: int, now: datetime, user_id: int | None) -> bool:
-        """With all former ones; whether any was valid. user_id: by whom"""
+        """Delete the key of a project and all former ones, and return whether any was valid.
+
+        Args:
+            user_id: The user who makes the change; None for the operator.
+        """
         async with self._records.write() as connection:
             present, former = await connection.run_sync(_remove, project_id, now)
             if present is not None or former:
@@ -118,9 +133,9 @@ class SecretKeyStore:
 
 
 def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
-    """Make the current key a former one; its masked form, or None when there was none."""
+    """Make the current key a former one and return its masked form, or None if there is none."""
     project_id, now = reset.project_id, reset.now
-    # Serialises two replacements, so that the second sees the key of the first.
+    # Concurrent replacements wait for each other, so that the second one sees the first one's key.
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
     theirs = _former.project_id == project_id
     ended = theirs & (_former.valid_until <= now) if reset.former_valid_s else theirs
@@ -147,7 +162,7 @@ def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
 def _remove(
     connection: Connection, project_id: int, now: datetime
 ) -> tuple[str | None, str | None]:
-    """The masked forms of the current key and of the former one that expires last."""
+    """Delete all keys, and return the masked current one and the former one that expires last."""
     gone = delete(project_secret_keys).where(_key.project_id == project_id)
     present = connection.execute(gone.returning(_key.mask_value)).scalar_one_or_none()
     former = delete(former_secret_keys).where(_former.project_id == project_id)
@@ -165,7 +180,12 @@ def _record(
     user_id: int | None,
     now: datetime,
 ) -> None:
-    """before, after: the key, masked; None without one"""
+    """Record the change in the activity log.
+
+    Args:
+        before: The masked key; None without one.
+        after: The masked key; None without one.
+    """
     project = load_projects(connection, [project_id]).get(project_id)
     if project is None:
         return
@@ -174,9 +194,11 @@ def _record(
 
 
 class SecretKeys:
-    """Authentication with secret keys, cached; keys are replaced and revoked here.
+    """Authentication with secret keys, cached. Keys are replaced and revoked here.
 
-    now: the time of day; clock: seconds that only go forward
+    Args:
+        now: Returns the time of day.
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(
@@ -194,10 +216,17 @@ class SecretKeys:
         self._bus = bus or ChangeBus()
 
     async def project_id(self, key: str, place: str, caller: Caller | None = None) -> int | None:
-        """Project of the key; None for text that is not a secret key.
+        """Return the project of a key, or None for text that is not a secret key.
 
-        place, caller: as of `KeyCache.find`
-        raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
+        Args:
+            place: Where in the request the key was, for errors.
+            caller: The client whose failures are counted; None to count none.
+
+        Raises:
+            InvalidPersonalApiKey: The key is unknown.
+            ExpiredPersonalApiKey: The key has expired.
+            Throttled: The client has sent too many unknown keys.
+            RecordsUnavailable: The records store does not answer.
         """
         if not key.startswith(SECRET_KEY_PREFIX) or len(key) > KEY_CHARS_MAX:
             return None
@@ -208,7 +237,11 @@ class SecretKeys:
         return owner.project_id
 
     async def opens(self, hashed: str, project_id: int) -> bool:
-        """Whether the key still reads the project's definitions. raises: RecordsUnavailable"""
+        """Return whether the key still reads the project's definitions.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         owner = await self._keys.get(hashed)
         return (
             owner is not None
@@ -219,10 +252,16 @@ class SecretKeys:
     async def rotate(
         self, project_id: int, user_id: int | None = None, former_valid_s: int = 0
     ) -> str:
-        """The text of a new key, which cannot be read later. As `SecretKeyStore.replace`.
+        """Replace the key of a project and return the new key, which cannot be read later.
 
-        user_id: by whom; None for the operator
-        raises:  RecordsUnavailable
+        Args:
+            user_id: The user who makes the change; None for the operator.
+            former_valid_s: How long the current key stays valid. With 0, it and all former ones
+                expire at once.
+
+        Raises:
+            Invalid: FORMER_KEYS_MAX former keys are still valid.
+            RecordsUnavailable: The records store does not answer.
         """
         text = secret_key(secrets.token_bytes(KEY_BYTES))
         hashed, now = hash_key(text), self._now()
@@ -233,7 +272,11 @@ class SecretKeys:
         return text
 
     async def revoke(self, project_id: int, user_id: int | None = None) -> bool:
-        """With all former ones; whether there was any. raises: RecordsUnavailable"""
+        """Delete the key of a project and all former ones, and return whether any was valid.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
         was_there = await self._store.remove(project_id, self._now(), user_id)
         self._invalidate(project_id)
         return was_there
