@@ -1,4 +1,4 @@
-"""Conditions of a project on test accounts: what is stored, and what is refused."""
+"""Conditions of a project on test accounts: which are stored, and which are refused."""
 
 from typing import Any
 

@@ -165,7 +165,7 @@ FORWARDED = {
     "x-forwarded-host": "evil.example.com, analytics.example.com",
     "x-forwarded-prefix": "/fanion/",
 }
-# Each is ignored in the links, which fall back to the address of the connection.
+# The links ignore each of these, and fall back to the address of the connection.
 MALFORMED = {
     "x-forwarded-proto": "javascript",
     "x-forwarded-host": "evil.example.com/?",

@@ -1,4 +1,4 @@
-"""Who may call, where the key stands, and which project is meant."""
+"""Authentication: who may call, where the key is, and which project is meant."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -276,7 +276,7 @@ async def test_a_nul_in_path_or_query_is_the_clients_mistake(workspace: Workspac
 
 
 class CountedStore(ProjectStore):
-    """Counts reads, and fails while `is_down`."""
+    """A store that counts reads, and fails while `is_down`."""
 
     def __init__(self, records: Records) -> None:
         super().__init__(records)
@@ -375,7 +375,7 @@ async def test_a_flood_of_junk_tokens_shares_few_reads(workspace: Workspace) -> 
 
 
 class SlowKeys(PersonalKeyStore):
-    """Answers a read only when released."""
+    """A store that returns a read only when it is released."""
 
     def __init__(self, records: Records) -> None:
         super().__init__(records)

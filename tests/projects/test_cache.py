@@ -1,4 +1,4 @@
-"""What one process of a server knows of projects and keys, when another has changed them."""
+"""Cached projects and keys of one process, when another process has changed them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,7 +28,7 @@ async def workspace(records: Records) -> AsyncIterator[Workspace]:
 
 
 class SlowProjects(ProjectStore):
-    """Answers its first read only when released."""
+    """A store that returns its first read only when it is released."""
 
     def __init__(self, records: Records) -> None:
         super().__init__(records)

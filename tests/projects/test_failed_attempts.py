@@ -1,4 +1,4 @@
-"""How many keys may fail at an address before none is looked up for it."""
+"""The number of keys that may fail at an address before none is looked up for it."""
 
 import pytest
 
@@ -87,4 +87,4 @@ def test_what_is_remembered_of_addresses_has_a_limit(clock: Clock) -> None:
         limit.add(Client(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"))
 
     assert len(limit) == ADDRESSES_MAX
-    assert limit.wait_s(ATTACKER) == 0  # the oldest go
+    assert limit.wait_s(ATTACKER) == 0  # the oldest are dropped

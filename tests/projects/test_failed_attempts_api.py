@@ -1,5 +1,4 @@
-"""Keys that open nothing: what the log and the metrics record of them, and when they are not looked
-up any more."""
+"""Invalid keys: what the log and the metrics record of them, and when they are not looked up."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -24,7 +23,7 @@ from tests.support.application import BASE_URL, Home
 from tests.support.exchange import MemoryTransport, management_transport
 from tests.support.management import NOW, Clock, add_key, error
 
-# Of networks that no other test calls from.
+# Numbers of networks from which no other test calls.
 _addresses = count(1)
 
 DECIDE = "/decide?v=3"
@@ -147,7 +146,7 @@ async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
             429,
             error("throttled_error", "throttled", detail),
         )
-    # Clients of capture send again: the key may be valid.
+    # Clients of capture retry after a 503: the key may be valid.
     assert (captured.status_code, captured.json()["code"]) == (503, "throttled")
     assert 0 < int(captured.headers["retry-after"]) <= WINDOW_S
     assert elsewhere.status_code == 401
@@ -180,7 +179,7 @@ async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: H
         await client.get(path, headers=bearer(home.key))
         for number in range(FAILURES_MAX):
             await client.get(path, headers=bearer(f"phx_{number}"))
-        clock.move(seconds=WINDOW_S / 2)  # what was remembered of each key is over
+        clock.move(seconds=WINDOW_S / 2)  # the cached results of all keys expire
         before = store.reads
 
         unknown = await client.get(path, headers=bearer("phx_0"))

@@ -1,4 +1,4 @@
-"""Project keys and secret keys that were replaced: taken for a set time, on both engines."""
+"""Replaced project keys and secret keys: accepted for a set time, on both engines."""
 
 from datetime import timedelta
 
@@ -38,7 +38,7 @@ async def project(records: Records) -> Project:
 
 
 def directory(store: ProjectStore, clock: Clock) -> Projects:
-    """Of one server."""
+    """Return the project cache of one server."""
     return Projects(store, clock.seconds, now=clock.now)
 
 

@@ -1,4 +1,4 @@
-"""What a personal key may not do, nobody gets by it: invites, levels, roles and secret keys."""
+"""Rights that a personal key lacks cannot be given with it: invites, levels, roles, secret keys."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Invites: made, listed and deleted."""
+"""Invites: created, listed and deleted."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -135,7 +135,7 @@ async def test_who_may_not_give_a_level_may_not_take_back_an_invite_to_it(team: 
     made = await team.owner.post(INVITES, target_email="ada@example.com", level=15)
 
     assert (await adam.client.delete(f"{INVITES}{made['id']}/")).json() == TOO_HIGH
-    assert await invite(adam, level=1) == (403, TOO_HIGH)  # it would replace that one
+    assert await invite(adam, level=1) == (403, TOO_HIGH)  # it would replace the owner's invite
     assert [one["level"] for one in await listed(adam)] == [15]
 
 
@@ -271,7 +271,7 @@ async def test_members_are_not_invited(team: Team, office: Office) -> None:
 
     message = "A user with this e-mail address already belongs to the organization."
     assert here == (400, invalid("unique", message, "target_email"))
-    assert elsewhere[0] == 201  # nothing shows that the address has an account
+    assert elsewhere[0] == 201  # nothing reveals that the address has an account
 
 
 async def test_roles_of_others_are_unknown(team: Team, office: Office) -> None:

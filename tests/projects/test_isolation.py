@@ -20,7 +20,7 @@ LISTS = (
     "webhooks",
 )
 HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
-# What hangs on one of the neighbour's things, by list.
+# Requests below one of the neighbour's objects, by list.
 BENEATH: list[tuple[str, str, str, Json]] = [
     ("GET", "feature_flags", "activity/", {}),
     ("GET", "feature_flags", "usage/", {}),
@@ -59,7 +59,7 @@ BENEATH: list[tuple[str, str, str, Json]] = [
 
 @pytest.fixture
 async def neighbour(site: Site, home: Home) -> AsyncIterator[Home]:
-    """Another organization, with something of everything."""
+    """Provide another organization, with objects of every kind."""
     async with open_home(site, next_project()) as neighbour:
         await neighbour.capture({"event": "theirs", "distinct_id": "them"})
         await neighbour.create_flag(key="theirs")
@@ -86,7 +86,7 @@ async def test_another_organizations_project_is_forbidden(home: Home, neighbour:
             address = f"http://fanion.test/api/projects/{neighbour.project_id}{path}"
             absolute = await home.api.get(address)
 
-            assert answer.status_code == 404  # the client's base address stands before it
+            assert answer.status_code == 404  # the client's base URL precedes the path
             assert (absolute.status_code, absolute.json()) == (403, FORBIDDEN), path
 
 

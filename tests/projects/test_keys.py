@@ -1,4 +1,4 @@
-"""When a key expires, in the forms that clients send."""
+"""The expiry of a key, in the forms that clients send."""
 
 from datetime import UTC, datetime, timedelta
 

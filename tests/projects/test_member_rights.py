@@ -1,4 +1,4 @@
-"""Who may give which level to whom."""
+"""Rules for who may give which level to whom."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def refusal(check: object) -> str | None:
     return None
 
 
-# manager, present level, wanted level → the refusal
+# Manager, present level, wanted level, and the refusal.
 CHANGES: list[tuple[Level, Level, Level, str | None]] = [
     (V, V, M, TOO_LOW),
     (M, V, M, TOO_LOW),

@@ -44,7 +44,7 @@ async def remove(who: Colleague, whom: Colleague) -> tuple[int, Any]:
 
 
 async def levels(team: Team) -> dict[str, int]:
-    """By user id, as stored."""
+    """Return the stored levels by first name."""
     async with team.office.records.read() as connection:
         rows = await connection.execute(
             select(users.c.first_name, memberships.c.level)
@@ -55,7 +55,7 @@ async def levels(team: Team) -> dict[str, int]:
 
 
 async def logged(team: Team, scope: str) -> list[tuple[str, str, str]]:
-    """The newest first: who, what, whom."""
+    """Return user, activity and item of the entries, newest first."""
     path = f"/api/projects/{team.project_id}/activity_log/"
     entries = (await team.owner.get(path, scope=scope, limit=50))["results"]
     return [(one["user"]["first_name"], one["activity"], one["detail"]["name"]) for one in entries]
@@ -181,14 +181,14 @@ async def test_of_owners_who_go_at_the_same_time_one_stays(team: Team, act: str)
     left = await levels(team)
     assert sum(level == Level.OWNER for level in left.values()) == 1
     assert statuses[0] in {200, 204}
-    # The second one is no owner any more, no member, or not known any more.
+    # The second caller is no longer an owner, no longer a member, or unknown.
     assert statuses[1] in {400, 401, 403, 404}
 
 
 async def test_a_right_that_was_taken_meanwhile_does_not_count(team: Team) -> None:
-    """The caller's level is read again with the change: the one of the key may be 2 s old."""
+    """The caller's level is read again with the change: a cached one may be 2 s old."""
     ada, bea = await team.add("ada", Level.ADMIN), await team.add("bea")
-    await ada.get(MEMBERS)  # the key and its rights are in memory
+    await ada.get(MEMBERS)  # caches the key and its rights
     async with team.office.records.write() as connection:
         await connection.execute(
             update(memberships).where(memberships.c.user_id == ada.user_id).values(level=1)

@@ -40,7 +40,7 @@ async def opens(records: Records, key: str) -> bool:
 
 
 async def logged_by(records: Records, work: Awaitable[object]) -> list[tuple[str, str, str, Any]]:
-    """Entries that the work adds to the activity log: kind, name, activity, changed fields."""
+    """Return the kind, name, activity and changed fields of the entries that the work adds."""
     [(project_id,)] = await records.fetch(
         select(projects.c.id).where(projects.c.organization_id == HERE)
     )
@@ -61,7 +61,7 @@ async def logged_by(records: Records, work: Awaitable[object]) -> list[tuple[str
 
 
 async def join_elsewhere(records: Records, user_id: int, level: Level, now: datetime) -> None:
-    """A second organization, without other members."""
+    """Create a second organization, with the user as its only member."""
     async with records.write() as connection:
         await connection.execute(
             insert(organizations).values(id=ELSEWHERE, name="Elsewhere", created_at=now)
@@ -217,7 +217,7 @@ async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:
     made, _, text = await store.add(HERE, ada(), LATER)
     await join_elsewhere(records, made.user_id, Level.OWNER, LATER)
 
-    with pytest.raises(Invalid):  # the last owner there
+    with pytest.raises(Invalid):  # the user is the last owner of the other organization
         await store.set_active(HERE, made.email, False, LATER)
     await store.remove(HERE, made.email, LATER)
 

@@ -73,7 +73,7 @@ def test_a_viewer_of_one_organization_may_be_more_in_another() -> None:
     both.require_access(project(HERE), None)
     both.require_access(project(THERE), None, changes=True)
     both.require_access(None, None, changes=True, organization_id=THERE)
-    both.require_access(None, None, changes=True)  # what belongs to no organization
+    both.require_access(None, None, changes=True)  # for objects that belong to no organization
     with pytest.raises(PermissionDenied, match=r"^Viewers cannot make changes\.$"):
         both.require_access(project(HERE), None, changes=True)
     with pytest.raises(PermissionDenied, match=r"^Viewers cannot make changes\.$"):

@@ -1,4 +1,4 @@
-"""When the weeks of a project begin, and its rules for paths: what is stored, what is refused."""
+"""The first day of a project's weeks, and its rules for paths: which are stored or refused."""
 
 from typing import Any
 

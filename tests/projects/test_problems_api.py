@@ -1,4 +1,4 @@
-"""What fails in a project, out of the tables of all that works by itself."""
+"""The failures in a project, from the tables of all automatic work."""
 
 from datetime import timedelta
 from typing import Any

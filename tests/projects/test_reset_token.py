@@ -1,4 +1,4 @@
-"""A project gets another key, and the former one goes on for a while."""
+"""A project gets another key, and the former one stays valid for a while."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,7 +20,7 @@ async def reset(home: Home, **sent: Any) -> Json:
 
 
 async def statuses(home: Home, tokens: Sequence[str]) -> list[int]:
-    """Of capturing and of evaluating with each."""
+    """Return the statuses of capturing and evaluating with each token."""
     found = []
     for token in tokens:
         body = {"api_key": token, "event": "a", "distinct_id": "u"}

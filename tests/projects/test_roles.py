@@ -1,4 +1,4 @@
-"""Roles of an organization, their members, and what an organization allows all members."""
+"""Roles of an organization, their members, and the access that is given to all members."""
 
 import asyncio
 from typing import Any
