@@ -174,26 +174,28 @@ class SignInAttempts:
             self._known[attempt.account, attempt.network] = True
 
     def _wait_s(self, key: Key) -> float:
-        found = self._failures.get(key)
-        return 0.0 if found is None else found.until_s - self._clock()
+        failures = self._failures.get(key)
+        return 0.0 if failures is None else failures.until_s - self._clock()
 
     def _add(self, key: Key) -> None:
         now = self._clock()
-        found = self._failures.setdefault(key, Failures())
-        if now - found.last_s >= FORGOTTEN_S:
-            found.count = 0
-        found.count += 1
-        found.last_s = now
-        found.until_s = now + _delay_s(key[0], found.count)
+        failures = self._failures.setdefault(key, Failures())
+        if now - failures.last_s >= FORGOTTEN_S:
+            failures.count = 0
+        failures.count += 1
+        failures.last_s = now
+        failures.until_s = now + _delay_s(key[0], failures.count)
         self._failures.move_to_end(key)
         if len(self._failures) > COUNTED_MAX:
             self._failures.popitem(last=False)
 
     def _take_back(self, key: Key) -> None:
-        found = self._failures.get(key)
-        if found is not None:
-            found.count -= 1
-            found.until_s = min(found.until_s, found.last_s + _delay_s(key[0], found.count))
+        failures = self._failures.get(key)
+        if failures is not None:
+            failures.count -= 1
+            failures.until_s = min(
+                failures.until_s, failures.last_s + _delay_s(key[0], failures.count)
+            )
 
 
 def _delay_s(kind: str, failures: int) -> float:

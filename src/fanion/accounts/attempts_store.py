@@ -143,8 +143,8 @@ class _Loaded:
     def _rows(self) -> list[tuple[Any, ...]]:
         until = self._known_until
         failures = [
-            (*key, one.count, one.last_s, one.until_s, one.last_s + FORGOTTEN_S)
-            for key, one in self._failures.items()
+            (*key, failed.count, failed.last_s, failed.until_s, failed.last_s + FORGOTTEN_S)
+            for key, failed in self._failures.items()
         ]
         known = [
             (_KNOWN_ADDRESS, *pair, 0, 0.0, 0.0, self._now + KNOWN_S if is_new else until[pair])

@@ -61,8 +61,8 @@ class Device:
 
 def device(address: str, user_agent: str) -> Device:
     """Build a device, with a user agent that is cut and has only printable characters."""
-    shown = "".join(one for one in user_agent[:USER_AGENT_CHARS_MAX] if one.isprintable())
-    return Device(address, shown)
+    printable = "".join(char for char in user_agent[:USER_AGENT_CHARS_MAX] if char.isprintable())
+    return Device(address, printable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +104,7 @@ def rights_of(levels: Mapping[UUID, int]) -> str:
     A session whose stored digest differs from its owner's has ended. A change of level thus
     requires a new cookie, on every server.
     """
-    text = ",".join(f"{one}:{levels[one]}" for one in sorted(levels))
+    text = ",".join(
+        f"{organization_id}:{levels[organization_id]}" for organization_id in sorted(levels)
+    )
     return hashlib.sha256(text.encode()).hexdigest()

@@ -67,8 +67,10 @@ def record_security_event(connection: Connection, event: SecurityEvent) -> None:
     if row is None:
         return
     member = memberships.c
-    theirs = select(member.organization_id).where(member.user_id == event.user_id)
-    for organization_id in list(connection.scalars(theirs.order_by(member.organization_id))):
+    organization_ids = select(member.organization_id).where(member.user_id == event.user_id)
+    for organization_id in list(
+        connection.scalars(organization_ids.order_by(member.organization_id))
+    ):
         change = OrganizationChange(
             organization_id=organization_id,
             scope="User",

@@ -95,16 +95,16 @@ class SignupApi(Controller):
         """
         wants_page = invite_pages.is_wanted(request.headers.get("accept", ""))
         try:
-            found = await signup.find(token, request.caller)
+            open_invite = await signup.find(token, request.caller)
         except AppError as error:
             if not wants_page:
                 raise
             return invite_pages.refusal(error)
         if not wants_page:
-            return Response(_shown(found), headers={"cache-control": "no-store"})
+            return Response(_shown(open_invite), headers={"cache-control": "no-store"})
         if request.signed_in_as is not None:
-            return invite_pages.signed_in(found, request.signed_in_as.user.email)
-        return invite_pages.form(found, "", 200)
+            return invite_pages.signed_in(open_invite, request.signed_in_as.user.email)
+        return invite_pages.form(open_invite, "", 200)
 
     @post("/", summary="Accept an invite", session_if_any=True, **OPEN)
     async def accept(
@@ -128,8 +128,8 @@ class SignupApi(Controller):
                 raise
             if error.attr is None:
                 return invite_pages.refusal(error)
-            found = await signup.find(token, request.caller)
-            return invite_pages.form(found, error.detail, error.status)
+            open_invite = await signup.find(token, request.caller)
+            return invite_pages.form(open_invite, error.detail, error.status)
         return invite_pages.done(response, request.origin) if wants_page else response
 
 
@@ -141,8 +141,8 @@ async def _accept(
         await signup.join(token, principal, request.caller)
         return await begin_session(request, signup.sign_in, principal.user.id, "link")
     first_name, password = _given(data)
-    made = await signup.create_account(token, first_name, password, request.caller)
-    return await signed_in(request, signup.sign_in, made.user_id, "link", made.password_hash)
+    account = await signup.create_account(token, first_name, password, request.caller)
+    return await signed_in(request, signup.sign_in, account.user_id, "link", account.password_hash)
 
 
 def _given(data: SignupRequest) -> tuple[str, str]:
@@ -154,12 +154,12 @@ def _given(data: SignupRequest) -> tuple[str, str]:
     return data.first_name, data.password
 
 
-def _shown(found: OpenInvite) -> InviteShown:
+def _shown(open_invite: OpenInvite) -> InviteShown:
     return InviteShown(
-        id=found.invite.id,
-        target_email=masked_email(found.invite.target_email),
-        first_name=found.invite.first_name,
-        organization_name=found.organization.name,
-        level=found.invite.level,
-        expires_at=found.invite.expires_at,
+        id=open_invite.invite.id,
+        target_email=masked_email(open_invite.invite.target_email),
+        first_name=open_invite.invite.first_name,
+        organization_name=open_invite.organization.name,
+        level=open_invite.invite.level,
+        expires_at=open_invite.invite.expires_at,
     )

@@ -58,15 +58,15 @@ class Signup:
             Throttled: The client has guessed too often.
             Unavailable: Too many passwords are being checked.
         """
-        found = await self.find(token, caller)
+        open_invite = await self.find(token, caller)
         if not self.sign_in.options.password:
             raise Invalid("Sign in with your organization's provider first.", code="sign_in")
-        await self.invites.require_no_account(found.invite.target_email)
-        hashed = await self.sign_in.passwords.hash_new(password, found.invite.target_email)
+        await self.invites.require_no_account(open_invite.invite.target_email)
+        hashed = await self.sign_in.passwords.hash_new(password, open_invite.invite.target_email)
         account = NewAccount(first_name, hashed)
         user_id = await self.invites.accept_as_new(token, account, self.now())
         self.rights_changed(user_id)
-        return Account(user_id, found.invite.target_email, hashed)
+        return Account(user_id, open_invite.invite.target_email, hashed)
 
     async def join(self, token: str, principal: Principal, caller: Caller) -> None:
         """Accept an invite with the account that is signed in.

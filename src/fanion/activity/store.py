@@ -113,9 +113,9 @@ async def page(
         only_account: The user whose account's entries are included, such as sign-ins. None includes
             the entries of all accounts.
     """
-    wanted = _wanted(project_id, scope, item_id)
+    conditions = _wanted(project_id, scope, item_id)
     if only_account is not None:
-        wanted.append(or_(_entry.scope != ACCOUNTS, _entry.item_id == str(only_account)))
+        conditions.append(or_(_entry.scope != ACCOUNTS, _entry.item_id == str(only_account)))
     rows: Select[Any] = (
         select(
             _entry.scope,
@@ -127,25 +127,25 @@ async def page(
             users.c.email,
         )
         .select_from(activity_log.outerjoin(users, users.c.id == _entry.user_id))
-        .where(*wanted)
+        .where(*conditions)
         .order_by(_entry.created_at.desc(), _entry.id.desc())
         .limit(limit)
         .offset(offset)
     )
     async with records.read() as connection:
         total = await connection.scalar(
-            select(func.count()).select_from(activity_log).where(*wanted)
+            select(func.count()).select_from(activity_log).where(*conditions)
         )
         return [_recorded(row) for row in await connection.execute(rows)], total or 0
 
 
 def _wanted(project_id: int, scope: str | None, item_id: str | None) -> list[ColumnElement[bool]]:
-    wanted = [_entry.project_id == project_id]
+    conditions = [_entry.project_id == project_id]
     if scope is not None:
-        wanted.append(_entry.scope == scope)
+        conditions.append(_entry.scope == scope)
     if item_id is not None:
-        wanted.append(_entry.item_id == item_id)
-    return wanted
+        conditions.append(_entry.item_id == item_id)
+    return conditions
 
 
 def _recorded(row: Row[Any]) -> StoredActivity:

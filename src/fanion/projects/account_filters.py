@@ -28,8 +28,8 @@ def check_account_filters(conditions: Sequence[Condition]) -> None:
             code="max_length",
             attr=FIELD,
         )
-    for place, condition in enumerate(conditions):
-        check_account_filter(condition, f"{FIELD}__{place}")
+    for position, condition in enumerate(conditions):
+        check_account_filter(condition, f"{FIELD}__{position}")
 
 
 def check_account_filter(condition: Condition, at: str) -> None:
@@ -58,9 +58,9 @@ def check_account_filter(condition: Condition, at: str) -> None:
 
 def cohorts_of(conditions: Sequence[Condition]) -> Mapping[int, str]:
     """Return the ids of the cohorts that valid conditions name, with the conditions' positions."""
-    leaves = [parse_leaf(one) for one in conditions]
+    leaves = [parse_leaf(condition) for condition in conditions]
     return {
-        leaf.cohort_id: f"{FIELD}__{place}"
-        for place, leaf in enumerate(leaves)
+        leaf.cohort_id: f"{FIELD}__{position}"
+        for position, leaf in enumerate(leaves)
         if isinstance(leaf, InCohort)
     }

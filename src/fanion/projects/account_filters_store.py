@@ -19,13 +19,15 @@ def require_cohorts(
     Cohorts that the stored conditions name are not checked, though they may be deleted.
     """
     known = cohorts_of(project.test_account_filters)
-    named = {one: at for one, at in cohorts_of(conditions).items() if one not in known}
+    named = {
+        cohort_id: at for cohort_id, at in cohorts_of(conditions).items() if cohort_id not in known
+    }
     if not named:
         return
     present = select(cohorts.c.id).where(
         cohorts.c.project_id == project.id, cohorts.c.deleted.is_(False), cohorts.c.id.in_(named)
     )
-    found = set(connection.scalars(present))
+    existing = set(connection.scalars(present))
     for cohort_id, at in named.items():
-        if cohort_id not in found:
+        if cohort_id not in existing:
             raise no_such_cohort(cohort_id, at)

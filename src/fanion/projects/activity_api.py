@@ -82,11 +82,11 @@ async def activity_page(
     only_account = principal.user.uuid if is_viewer else None
     query = dict(request.page.query)
     number, limit = _number(query.get("page"), 1, PAGE_MAX), _number(query.get("limit"), ENTRIES)
-    found, total = await page(
+    entries, total = await page(
         records, project.id, limit, (number - 1) * limit, scope, item_id, only_account
     )
     return ActivityPage(
-        results=[_shown(entry) for entry in found],
+        results=[_shown(entry) for entry in entries],
         next=_link(request, number + 1, limit) if number * limit < total else None,
         previous=_link(request, number - 1, limit) if number > 1 else None,
         total_count=total,

@@ -81,7 +81,7 @@ async def hash_password(password: str) -> str:
 
 async def set_up(
     records: Records,
-    wanted: Installation,
+    installation: Installation,
     now: datetime,
     hash_password: Callable[[str], Awaitable[str]] = hash_password,
 ) -> SetUp:
@@ -92,13 +92,13 @@ async def set_up(
     Raises:
         AlreadySetUp: The store already has an organization.
     """
-    given = wanted.password
-    password_hash = NO_PASSWORD if given is None else await hash_password(given)
+    password = installation.password
+    password_hash = NO_PASSWORD if password is None else await hash_password(password)
     try:
         async with records.write() as connection:
             if (await connection.execute(_ANY_ORGANIZATION)).first() is not None:
                 raise AlreadySetUp
-            return await _install(connection, wanted, password_hash, now)
+            return await _install(connection, installation, password_hash, now)
     except IntegrityError:
         raise AlreadySetUp from None
 
@@ -108,27 +108,34 @@ async def is_set_up(records: Records) -> bool:
 
 
 async def _install(
-    connection: AsyncConnection, wanted: Installation, password_hash: str, now: datetime
+    connection: AsyncConnection, installation: Installation, password_hash: str, now: datetime
 ) -> SetUp:
     organization = FIRST_ORGANIZATION
     await connection.execute(
-        insert(organizations).values(id=organization, name=wanted.organization, created_at=now)
+        insert(organizations).values(
+            id=organization, name=installation.organization, created_at=now
+        )
     )
     project = await add_project(
-        connection, organization, wanted.project, wanted.timezone, now, wanted.project_token
+        connection,
+        organization,
+        installation.project,
+        installation.timezone,
+        now,
+        installation.project_token,
     )
-    user = await _add_user(connection, wanted, password_hash, project.id, now)
+    user = await _add_user(connection, installation, password_hash, project.id, now)
     await connection.execute(
         insert(memberships).values(
             organization_id=organization, user_id=user.id, level=Level.OWNER, joined_at=now
         )
     )
-    key = wanted.personal_key or personal_key(secrets.token_bytes(KEY_BYTES))
+    key = installation.personal_key or personal_key(secrets.token_bytes(KEY_BYTES))
     await connection.execute(
         insert(personal_api_keys).values(
             id=uuid4(),
             user_id=user.id,
-            label=wanted.key_label,
+            label=installation.key_label,
             hash=hash_key(key),
             mask_value=mask(key),
             scopes=None,
@@ -141,7 +148,7 @@ async def _install(
 
 async def _add_user(
     connection: AsyncConnection,
-    wanted: Installation,
+    installation: Installation,
     password_hash: str,
     project_id: int,
     now: datetime,
@@ -149,8 +156,8 @@ async def _add_user(
     values: dict[str, Any] = {
         "uuid": uuid4(),
         "distinct_id": secrets.token_urlsafe(KEY_BYTES),
-        "first_name": wanted.first_name,
-        "email": wanted.email.strip().lower(),
+        "first_name": installation.first_name,
+        "email": installation.email.strip().lower(),
         "is_email_verified": False,
         "current_project_id": project_id,
     }

@@ -155,9 +155,9 @@ class ProjectsApi(Controller):
     ) -> Paged[ProjectBody]:
         """Return the projects of all organizations of the caller, oldest first."""
         page = request.page
-        found, count = await projects.page(request.principal, page.limit, page.offset)
+        rows, count = await projects.page(request.principal, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([project_body(project, now) for project in found], count)
+        return page.of([project_body(project, now) for project in rows], count)
 
     @post("/", summary="Create a project")
     async def create(
@@ -174,8 +174,8 @@ class ProjectsApi(Controller):
         request.principal.require_level(organization.id, Level.ADMIN)
         _require_timezone(data.timezone)
         now, user = request.app.state.now(), request.principal.user
-        made = await projects.create(organization.id, data.name, data.timezone, now, user.id)
-        return project_body(made, now)
+        project = await projects.create(organization.id, data.name, data.timezone, now, user.id)
+        return project_body(project, now)
 
     @get("/{project_id:str}", summary="Retrieve a project")
     async def project(self, request: ManagementRequest) -> ProjectBody:

@@ -116,12 +116,12 @@ class Projects:
         Raises:
             RecordsUnavailable: A project is not cached and the store does not answer.
         """
-        found = {project_id: self._by_id.get(project_id) for project_id in ids}
-        missing = [project_id for project_id, project in found.items() if project is None]
+        projects = {project_id: self._by_id.get(project_id) for project_id in ids}
+        missing = [project_id for project_id, project in projects.items() if project is None]
         if missing:
             read = await asyncio.gather(*map(self.by_id, missing))
-            found.update(zip(missing, read, strict=True))
-        return {project_id: project for project_id, project in found.items() if project}
+            projects.update(zip(missing, read, strict=True))
+        return {project_id: project for project_id, project in projects.items() if project}
 
     async def current(self, principal: Principal) -> Project | None:
         """Return the project that the user works in, or else the oldest within the user's reach."""
@@ -242,11 +242,11 @@ class Projects:
         """Read projects, again if this process changes one meanwhile: the result may be older."""
         while True:
             changes = self._changes
-            found = await self.store.by_ids(ids)
+            projects = await self.store.by_ids(ids)
             if changes == self._changes:
                 break
         for project_id in ids:
-            self._replace(project_id, found.get(project_id))
+            self._replace(project_id, projects.get(project_id))
 
     def _forget_reads(self) -> None:
         """Discard reads in progress, which may be older than a change, and absent tokens."""
@@ -272,9 +272,9 @@ class Projects:
             self._failures.found(hash_key(token))
             return self._keep(project)
         # A project that this process created during the read is cached by now.
-        made = self.known.get(token)
-        if made is not None:
-            return made
+        created = self.known.get(token)
+        if created is not None:
+            return created
         self._absent[token] = True
         self._failures.unknown(token, caller, was_read=True)
         raise InvalidApiKey
@@ -283,9 +283,9 @@ class Projects:
         """Read a project, again if projects are invalidated meanwhile."""
         while True:
             forgotten = self._forgotten
-            found = await reads.get(key)
+            project = await reads.get(key)
             if forgotten == self._forgotten:
-                return found
+                return project
 
     def _keep(self, read: Project) -> Project:
         """Cache a project that was read, unless a newer one is cached."""

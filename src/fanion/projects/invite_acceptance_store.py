@@ -128,15 +128,15 @@ def _taken(connection: Connection, token: str, now: datetime) -> OpenInvite:
     """
     lock_members(connection, _organization_of(connection, token).id)
     lock_roles(connection, _find(connection, token, now).invite.roles)
-    found = _find(connection, token, now)  # without roles that were deleted before the lock
-    if not delete_invite(connection, found.invite.id):
+    open_invite = _find(connection, token, now)  # without roles that were deleted before the lock
+    if not delete_invite(connection, open_invite.invite.id):
         raise InvalidInvite
-    return found
+    return open_invite
 
 
 def _accept_as_new(connection: Connection, token: str, account: NewAccount, now: datetime) -> int:
-    taken = _taken(connection, token, now)
-    email = taken.invite.target_email
+    open_invite = _taken(connection, token, now)
+    email = open_invite.invite.target_email
     if _has_account(connection, email):
         raise account_exists()
     user_id = connection.scalar(select(_user.id).where(_user.email == email))
@@ -154,7 +154,7 @@ def _accept_as_new(connection: Connection, token: str, account: NewAccount, now:
                 email_chosen_by_owner=None,
             )
         )
-    _join(connection, taken, user_id, now)
+    _join(connection, open_invite, user_id, now)
     return user_id
 
 
@@ -169,25 +169,25 @@ def _has_account(connection: Connection, email: str) -> bool:
 
 
 def _accept_as(connection: Connection, token: str, user_id: int, now: datetime) -> None:
-    taken = _taken(connection, token, now)
+    open_invite = _taken(connection, token, now)
     user = connection.execute(
         select(_user.email).where(_user.id == user_id, _user.is_active)
     ).one_or_none()
-    if user is None or user.email != taken.invite.target_email:
-        raise other_recipient(taken.invite.target_email)
+    if user is None or user.email != open_invite.invite.target_email:
+        raise other_recipient(open_invite.invite.target_email)
     present = connection.execute(
         select(_member.level).where(
-            _member.organization_id == taken.organization.id, _member.user_id == user_id
+            _member.organization_id == open_invite.organization.id, _member.user_id == user_id
         )
     ).first()
     if present is not None:
         raise Invalid("You already are a member of this organization.", code="already_member")
     end_sessions_of(connection, user_id)
-    _join(connection, taken, user_id, now)
+    _join(connection, open_invite, user_id, now)
 
 
 def _insert_user(connection: Connection, email: str, account: NewAccount, now: datetime) -> int:
-    made = insert(users).values(
+    statement = insert(users).values(
         uuid=uuid4(),
         distinct_id=secrets.token_urlsafe(KEY_BYTES),
         email=email,
@@ -198,11 +198,11 @@ def _insert_user(connection: Connection, email: str, account: NewAccount, now: d
         current_project_id=None,
         created_at=now,
     )
-    return int(connection.execute(made.returning(_user.id)).scalar_one())
+    return int(connection.execute(statement.returning(_user.id)).scalar_one())
 
 
-def _join(connection: Connection, taken: OpenInvite, user_id: int, now: datetime) -> None:
-    organization_id, invite = taken.organization.id, taken.invite
+def _join(connection: Connection, open_invite: OpenInvite, user_id: int, now: datetime) -> None:
+    organization_id, invite = open_invite.organization.id, open_invite.invite
     connection.execute(
         insert(memberships).values(
             organization_id=organization_id, user_id=user_id, level=invite.level, joined_at=now
@@ -219,6 +219,8 @@ def _join(connection: Connection, taken: OpenInvite, user_id: int, now: datetime
 
 def _show_first_project(connection: Connection, organization_id: UUID, user_id: int) -> None:
     """Make the oldest project of the organization the current one of the user."""
-    theirs = projects.c.organization_id == organization_id
-    oldest = connection.scalar(select(projects.c.id).where(theirs).order_by(projects.c.id).limit(1))
+    of_organization = projects.c.organization_id == organization_id
+    oldest = connection.scalar(
+        select(projects.c.id).where(of_organization).order_by(projects.c.id).limit(1)
+    )
     connection.execute(update(users).where(_user.id == user_id).values(current_project_id=oldest))

@@ -31,10 +31,10 @@ class InviteLink:
     link: str = field(repr=False)
 
 
-def send_invite(send: MailSender, made: InviteLink) -> bool:
+def send_invite(send: MailSender, invite_link: InviteLink) -> bool:
     """Send the mail of an invite, and return whether it is going to be sent."""
-    invite = made.invite
-    organization = _name(made.organization)
+    invite = invite_link.invite
+    organization = _name(invite_link.organization)
     author = _name(invite.created_by.first_name)
     message = f"{_quoted(invite.message)}\n\n" if invite.message else ""
     text = f"""{author} ({invite.created_by.email}) invites you to the organization
@@ -42,7 +42,7 @@ def send_invite(send: MailSender, made: InviteLink) -> bool:
 
 {message}Join it here; the link works once, within {INVITE_LASTS.days} days:
 
-{made.link}
+{invite_link.link}
 
 If you do not know what this is about, you need not do anything.
 """

@@ -101,10 +101,10 @@ class InvitesApi(Controller):
     ) -> Paged[InviteBody]:
         """Return the invites that were not accepted, newest first."""
         page = request.page
-        found = await organizations.of(request.principal, organization)
-        rows, count = await organizations.invites.page(found.id, page.limit, page.offset)
+        resolved = await organizations.of(request.principal, organization)
+        rows, count = await organizations.invites.page(resolved.id, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([_body(one, now) for one in rows], count)
+        return page.of([_body(invite, now) for invite in rows], count)
 
     @post("/", summary="Invite a user", **FRESH)
     async def create(
@@ -120,9 +120,9 @@ class InvitesApi(Controller):
         higher level than their own, and no key with scopes or an expiry invites: the new user could
         do more than the key.
         """
-        found = await organizations.administered(request.principal, organization)
-        [made] = await _create(request, organizations, found, [data], is_list=False)
-        return made
+        resolved = await organizations.administered(request.principal, organization)
+        [invite] = await _create(request, organizations, resolved, [data], is_list=False)
+        return invite
 
     @post(
         "/bulk",
@@ -138,10 +138,10 @@ class InvitesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> list[InviteBody]:
         """Create all invites of the list in the body, at most 20, or none."""
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         body = await request.values()
-        wanted = _read_list(body.values, form=body.form)
-        return await _create(request, organizations, found, wanted, is_list=True)
+        invite_requests = _read_list(body.values, form=body.form)
+        return await _create(request, organizations, resolved, invite_requests, is_list=True)
 
     @delete("/{invite_id:str}", summary="Delete an invite", **FRESH)
     async def remove(
@@ -152,9 +152,9 @@ class InvitesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> None:
         """Delete an invite. Its link no longer works."""
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
-        await organizations.invites.remove(found.id, invite_id, user.id, now)
+        await organizations.invites.remove(resolved.id, invite_id, user.id, now)
 
 
 def _read_list(values: object, *, form: bool) -> list[InviteRequest]:
@@ -164,21 +164,21 @@ def _read_list(values: object, *, form: bool) -> list[InviteRequest]:
         Invalid: Its `attr` begins with the position in the list.
     """
     if form or not isinstance(values, list):
-        found = "form" if form else type(values).__name__
-        raise Invalid(f'Expected a list of items but got type "{found}".', code="not_a_list")
+        kind = "form" if form else type(values).__name__
+        raise Invalid(f'Expected a list of items but got type "{kind}".', code="not_a_list")
     if len(values) > INVITES_AT_ONCE_MAX:
         raise Invalid(
             f"A maximum of {INVITES_AT_ONCE_MAX} invites can be sent in a single request.",
             code="max_length",
         )
-    return [_read_one(value, place) for place, value in enumerate(values)]
+    return [_read_one(value, position) for position, value in enumerate(values)]
 
 
-def _read_one(value: object, place: int) -> InviteRequest:
+def _read_one(value: object, position: int) -> InviteRequest:
     try:
         return read_struct(InviteRequest, value)
     except Invalid as problem:
-        attr = f"{place}__{problem.attr}" if problem.attr else str(place)
+        attr = f"{position}__{problem.attr}" if problem.attr else str(position)
         raise Invalid(problem.detail, code=problem.code, attr=attr) from None
 
 
@@ -186,23 +186,26 @@ async def _create(
     request: ManagementRequest,
     organizations: Organizations,
     organization: Organization,
-    wanted: Sequence[InviteRequest],
+    invite_requests: Sequence[InviteRequest],
     *,
     is_list: bool,
 ) -> list[InviteBody]:
     request.principal.require_may_give_access()
-    new = [_new(one, f"{place}__" if is_list else "") for place, one in enumerate(wanted)]
+    new = [
+        _new(sent, f"{position}__" if is_list else "")
+        for position, sent in enumerate(invite_requests)
+    ]
     _require_different(new)
     user, now = request.principal.user, request.app.state.now()
-    made = await organizations.invites.create(organization.id, user.id, new, now)
+    invites = await organizations.invites.create(organization.id, user.id, new, now)
     links = [
         InviteLink(invite, organization.name, f"{organizations.mail_url}{SIGNUP_PATH}{token}/")
-        for invite, token in made
+        for invite, token in invites
     ]
-    mailed = await _mail(organizations, links, [one.send_email for one in wanted])
+    mailed = await _mail(organizations, links, [sent.send_email for sent in invite_requests])
     return [
         _body(invite, now, f"{request.origin}{SIGNUP_PATH}{token}/", is_mailed=invite.id in mailed)
-        for invite, token in made
+        for invite, token in invites
     ]
 
 
@@ -230,27 +233,27 @@ def _new(sent: InviteRequest, at: str) -> NewInvite:
 def _require_different(new: Sequence[NewInvite]) -> None:
     """Raise Invalid if two invites have the same address."""
     known = set()
-    for one in new:
-        if one.target_email in known:
+    for invite in new:
+        if invite.target_email in known:
             raise Invalid(
                 "This e-mail address is in the list twice.",
                 code="unique",
-                attr=f"{one.at}target_email",
+                attr=f"{invite.at}target_email",
             )
-        known.add(one.target_email)
+        known.add(invite.target_email)
 
 
 async def _mail(
-    organizations: Organizations, links: Sequence[InviteLink], wanted: Sequence[bool]
+    organizations: Organizations, links: Sequence[InviteLink], is_requested: Sequence[bool]
 ) -> set[UUID]:
     """Send the mails of the invites, and return the ids of those that are going to be sent."""
     send = organizations.send_mail
     if send is None:
         return set()
     mailed = {
-        one.invite.id
-        for one, is_wanted in zip(links, wanted, strict=True)
-        if is_wanted and send_invite(send, one)
+        link.invite.id
+        for link, should_send in zip(links, is_requested, strict=True)
+        if should_send and send_invite(send, link)
     }
     if mailed:
         await organizations.invites.note_mailed(list(mailed))

@@ -49,16 +49,16 @@ class InviteStore:
         self, organization_id: UUID, limit: int, offset: int
     ) -> tuple[Sequence[Invite], int]:
         """Return one page of invites, newest first, and the number of all; expired ones count."""
-        theirs = _invite.organization_id == organization_id
+        of_organization = _invite.organization_id == organization_id
         async with self.records.read() as connection:
-            count = select(func.count()).select_from(organization_invites).where(theirs)
+            count = select(func.count()).select_from(organization_invites).where(of_organization)
             total = (await connection.execute(count)).scalar_one()
-            wanted = _invites(theirs).order_by(_invite.created_at.desc(), _invite.id)
-            found = await connection.run_sync(read_invites, wanted.limit(limit).offset(offset))
-            return found, total
+            statement = _invites(of_organization).order_by(_invite.created_at.desc(), _invite.id)
+            invites = await connection.run_sync(read_invites, statement.limit(limit).offset(offset))
+            return invites, total
 
     async def create(
-        self, organization_id: UUID, by: int, wanted: Sequence[NewInvite], now: datetime
+        self, organization_id: UUID, by: int, new_invites: Sequence[NewInvite], now: datetime
     ) -> Sequence[tuple[Invite, str]]:
         """Create all invites or none, and return each with the token of its link.
 
@@ -73,7 +73,7 @@ class InviteStore:
             Invalid: An invite is not valid, or there would be too many.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_create_all, organization_id, by, wanted, now)
+            return await connection.run_sync(_create_all, organization_id, by, new_invites, now)
 
     async def remove(self, organization_id: UUID, invite_id: UUID, by: int, now: datetime) -> None:
         """Delete an invite, whose link ends.
@@ -102,8 +102,8 @@ def read_invites(connection: Connection, statement: Select[Any]) -> list[Invite]
         statement: Built by `_invites`, perhaps with further conditions.
     """
     rows = connection.execute(statement).all()
-    given = _roles_of(connection, [row.id for row in rows])
-    return [_read(row, given.get(row.id, ())) for row in rows]
+    role_ids = _roles_of(connection, [row.id for row in rows])
+    return [_read(row, role_ids.get(row.id, ())) for row in rows]
 
 
 def _read(row: Any, role_ids: tuple[UUID, ...]) -> Invite:
@@ -127,8 +127,8 @@ def find_invite(connection: Connection, which: ColumnElement[bool]) -> Invite | 
 
 def delete_invite(connection: Connection, invite_id: UUID) -> bool:
     """Delete an invite and return whether it existed. Of concurrent calls only one returns True."""
-    gone = connection.execute(delete(organization_invites).where(_invite.id == invite_id))
-    return bool(gone.rowcount)
+    deletion = connection.execute(delete(organization_invites).where(_invite.id == invite_id))
+    return bool(deletion.rowcount)
 
 
 def revoke_invites_of(
@@ -145,10 +145,10 @@ def revoke_invites_of(
         level: The new level of the member; None for a member who leaves.
         by: The user who changes the member; None for the operator.
     """
-    theirs = (_invite.organization_id == organization_id) & (_invite.created_by_id == author_id)
+    revoked = (_invite.organization_id == organization_id) & (_invite.created_by_id == author_id)
     if level is not None and level >= Level.ADMIN:
-        theirs &= _invite.level > level
-    for invite in read_invites(connection, _invites(theirs).order_by(_invite.id)):
+        revoked &= _invite.level > level
+    for invite in read_invites(connection, _invites(revoked).order_by(_invite.id)):
         delete_invite(connection, invite.id)
         record_invite(connection, organization_id, invite_state(invite), None, by, now)
 
@@ -194,33 +194,35 @@ def _invites(which: ColumnElement[bool]) -> Select[Any]:
 def _roles_of(
     connection: Connection, invite_ids: Sequence[UUID]
 ) -> Mapping[UUID, tuple[UUID, ...]]:
-    found: defaultdict[UUID, tuple[UUID, ...]] = defaultdict(tuple)
+    by_invite: defaultdict[UUID, tuple[UUID, ...]] = defaultdict(tuple)
     if invite_ids:
         rows = select(_role.invite_id, _role.role_id).where(_role.invite_id.in_(invite_ids))
         for invite_id, role_id in connection.execute(rows.order_by(_role.role_id)):
-            found[invite_id] += (role_id,)
-    return found
+            by_invite[invite_id] += (role_id,)
+    return by_invite
 
 
 def _create_all(
     connection: Connection,
     organization_id: UUID,
     by: int,
-    wanted: Sequence[NewInvite],
+    new_invites: Sequence[NewInvite],
     now: datetime,
 ) -> list[tuple[Invite, str]]:
     lock_members(connection, organization_id)
     manager = manager_of(connection, organization_id, by)
     require_manager(manager.level)
-    lock_roles(connection, [role_id for one in wanted for role_id in one.roles])
-    made = [_create(connection, organization_id, manager, one, now) for one in wanted]
-    theirs = _invite.organization_id == organization_id
-    count = connection.scalar(select(func.count()).select_from(organization_invites).where(theirs))
+    lock_roles(connection, [role_id for new in new_invites for role_id in new.roles])
+    invites = [_create(connection, organization_id, manager, new, now) for new in new_invites]
+    of_organization = _invite.organization_id == organization_id
+    count = connection.scalar(
+        select(func.count()).select_from(organization_invites).where(of_organization)
+    )
     if (count or 0) > INVITES_MAX:
         raise Invalid(
             f"You can only have {INVITES_MAX} invites. Delete those that are not needed any more."
         )
-    return made
+    return invites
 
 
 def _create(
@@ -257,10 +259,10 @@ def _create(
     )
     for role_id in dict.fromkeys(new.roles):
         connection.execute(insert(invite_roles).values(invite_id=invite_id, role_id=role_id))
-    made = find_invite(connection, _invite.id == invite_id)
-    assert made is not None
-    record_invite(connection, organization_id, None, invite_state(made), manager.user_id, now)
-    return made, token
+    invite = find_invite(connection, _invite.id == invite_id)
+    assert invite is not None
+    record_invite(connection, organization_id, None, invite_state(invite), manager.user_id, now)
+    return invite, token
 
 
 def _require_no_member(connection: Connection, organization_id: UUID, new: NewInvite) -> None:
@@ -279,10 +281,10 @@ def _require_no_member(connection: Connection, organization_id: UUID, new: NewIn
 
 
 def _require_roles(connection: Connection, organization_id: UUID, new: NewInvite) -> None:
-    theirs = select(roles.c.id).where(
+    statement = select(roles.c.id).where(
         roles.c.organization_id == organization_id, roles.c.id.in_(new.roles)
     )
-    known = set(connection.scalars(theirs)) if new.roles else set()
+    known = set(connection.scalars(statement)) if new.roles else set()
     for role_id in new.roles:
         if role_id not in known:
             raise Invalid(

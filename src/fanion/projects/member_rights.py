@@ -42,8 +42,8 @@ def require_may_manage(manager: Manager, level: int) -> None:
         raise PermissionDenied("You can only manage members whose level is lower than yours.")
 
 
-def require_may_change_level(manager: Manager, user_id: int, level: int, wanted: int) -> None:
-    """Raise PermissionDenied unless the manager may give a member the level `wanted`.
+def require_may_change_level(manager: Manager, user_id: int, level: int, new_level: int) -> None:
+    """Raise PermissionDenied unless the manager may give a member the level `new_level`.
 
     Args:
         user_id: The member.
@@ -53,7 +53,7 @@ def require_may_change_level(manager: Manager, user_id: int, level: int, wanted:
     if user_id == manager.user_id:
         raise PermissionDenied("You can't change your own access level.")
     require_may_manage(manager, level)
-    require_may_give(manager, wanted)
+    require_may_give(manager, new_level)
 
 
 def require_may_remove(manager: Manager, user_id: int, level: int) -> None:

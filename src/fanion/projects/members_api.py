@@ -41,9 +41,9 @@ class MembersApi(Controller):
     ) -> Paged[OrganizationMember]:
         """Return the members, ordered by date of joining."""
         page = request.page
-        found = await organizations.of(request.principal, organization)
+        resolved = await organizations.of(request.principal, organization)
         records = organizations.records
-        rows, count = await members_page(records, found.id, page.limit, page.offset)
+        rows, count = await members_page(records, resolved.id, page.limit, page.offset)
         return page.of(list(rows), count)
 
     @patch("/{user_uuid:str}", summary="Change the level of a member", **FRESH)
@@ -61,14 +61,14 @@ class MembersApi(Controller):
         changes their own level, and the last owner stays an owner. A key with scopes or an expiry
         can only lower levels.
         """
-        found = await organizations.of(request.principal, organization)
+        resolved = await organizations.of(request.principal, organization)
         principal, now = request.principal, request.app.state.now()
-        change = MemberChange(found.id, user_uuid, principal.user.id, now)
+        change = MemberChange(resolved.id, user_uuid, principal.user.id, now)
         changed = await organizations.member_changes.change_level(
             change, Level(data.level), may_raise=principal.may_give_access
         )
         organizations.rights_changed(changed.user_id)
-        return await member_of(organizations.records, found.id, changed.user_id)
+        return await member_of(organizations.records, resolved.id, changed.user_id)
 
     @delete("/{user_uuid:str}", summary="Remove a member", own=True, **FRESH)
     async def remove(
@@ -83,8 +83,8 @@ class MembersApi(Controller):
         With the last organization the member's keys are deleted. Administrators remove members
         below them; every member may leave, except the last owner.
         """
-        found = await organizations.of(request.principal, organization)
+        resolved = await organizations.of(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
-        change = MemberChange(found.id, user_uuid, user.id, now)
-        gone = await organizations.member_changes.dismiss(change)
-        organizations.rights_changed(gone.user_id)
+        change = MemberChange(resolved.id, user_uuid, user.id, now)
+        member = await organizations.member_changes.dismiss(change)
+        organizations.rights_changed(member.user_id)

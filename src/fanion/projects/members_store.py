@@ -86,8 +86,8 @@ class MemberStore:
     async def all(self, organization_id: UUID) -> Sequence[Member]:
         """Return the members in the order of joining."""
         async with self.records.read() as connection:
-            found = await connection.execute(_members(organization_id))
-            return [_read(row) for row in found]
+            rows = await connection.execute(_members(organization_id))
+            return [_read(row) for row in rows]
 
     async def find(self, organization_id: UUID, email: str) -> Member:
         """Return a member, or raise NotFound."""
@@ -195,10 +195,10 @@ def member_where(
     connection: Connection, organization_id: UUID, which: ColumnElement[bool]
 ) -> Member:
     """Return the member that fulfils the condition, or raise NotFound."""
-    found = connection.execute(_members(organization_id).where(which)).first()
-    if found is None:
+    row = connection.execute(_members(organization_id).where(which)).first()
+    if row is None:
         raise NotFound
-    return _read(found)
+    return _read(row)
 
 
 def _locked(connection: Connection, organization_id: UUID, email: str) -> Member:
@@ -221,8 +221,10 @@ def _add(
     )
     added = _find(connection, organization_id, new.email)
     _record(connection, organization_id, None, added, None, now)
-    wanted = NewPersonalKey(user_id, new.key_label, None, now, new.key_expires_at, by_operator=True)
-    key, text = create_key(connection, wanted)
+    new_key = NewPersonalKey(
+        user_id, new.key_label, None, now, new.key_expires_at, by_operator=True
+    )
+    key, text = create_key(connection, new_key)
     return _find(connection, organization_id, new.email), key, text
 
 
@@ -253,7 +255,7 @@ def _user_of(connection: Connection, new: NewMember, now: datetime) -> int:
 
 
 def _insert_user(connection: Connection, new: NewMember, now: datetime) -> int:
-    made = insert(users).values(
+    statement = insert(users).values(
         uuid=uuid4(),
         distinct_id=secrets.token_urlsafe(KEY_BYTES),
         email=new.email,
@@ -264,7 +266,7 @@ def _insert_user(connection: Connection, new: NewMember, now: datetime) -> int:
         current_project_id=None,
         created_at=now,
     )
-    return int(connection.execute(made.returning(_user.id)).scalar_one())
+    return int(connection.execute(statement.returning(_user.id)).scalar_one())
 
 
 def _set_level(
@@ -309,16 +311,16 @@ def _set_active(
     now: datetime,
 ) -> Member:
     user_id = _find(connection, organization_id, email).user_id
-    theirs = _organizations_of(connection, user_id)
-    before = {one: _locked(connection, one, email) for one in theirs}
+    organization_ids = _organizations_of(connection, user_id)
+    before = {each_id: _locked(connection, each_id, email) for each_id in organization_ids}
     if not is_active:
-        for one, member in before.items():
-            _require_other_owner(connection, one, member)
+        for each_id, member in before.items():
+            _require_other_owner(connection, each_id, member)
     connection.execute(update(users).where(_user.id == user_id).values(is_active=is_active))
     end_sessions_of(connection, user_id)
-    for one, member in before.items():
-        after = _find(connection, one, email)
-        _record(connection, one, member, after, None, now)
+    for each_id, member in before.items():
+        after = _find(connection, each_id, email)
+        _record(connection, each_id, member, after, None, now)
     return _find(connection, organization_id, email)
 
 
@@ -328,31 +330,31 @@ def _remove(
     email: str,
     now: datetime,
 ) -> None:
-    gone = _locked(connection, organization_id, email)
-    remove_member(connection, organization_id, gone, None, now)
+    member = _locked(connection, organization_id, email)
+    remove_member(connection, organization_id, member, None, now)
 
 
 def remove_member(
     connection: Connection,
     organization_id: UUID,
-    gone: Member,
+    member: Member,
     by: int | None,
     now: datetime,
 ) -> None:
-    _require_other_owner(connection, organization_id, gone)
-    leave_roles(connection, organization_id, gone.user_id, by, now)
-    revoke_invites_of(connection, organization_id, gone.user_id, None, by, now)
-    end_sessions_of(connection, gone.user_id)
-    if _organizations_of(connection, gone.user_id) == [organization_id]:
-        revoke_keys_of(connection, gone.user_id, now, by)
-        _forget_sign_in(connection, gone.user_id)
-        connection.execute(update(users).where(_user.id == gone.user_id).values(is_active=False))
+    _require_other_owner(connection, organization_id, member)
+    leave_roles(connection, organization_id, member.user_id, by, now)
+    revoke_invites_of(connection, organization_id, member.user_id, None, by, now)
+    end_sessions_of(connection, member.user_id)
+    if _organizations_of(connection, member.user_id) == [organization_id]:
+        revoke_keys_of(connection, member.user_id, now, by)
+        _forget_sign_in(connection, member.user_id)
+        connection.execute(update(users).where(_user.id == member.user_id).values(is_active=False))
     connection.execute(
         delete(memberships)
         .where(_member.organization_id == organization_id)
-        .where(_member.user_id == gone.user_id)
+        .where(_member.user_id == member.user_id)
     )
-    _record(connection, organization_id, gone, None, by, now)
+    _record(connection, organization_id, member, None, by, now)
 
 
 def end_sessions_of(connection: Connection, user_id: int) -> None:
@@ -384,8 +386,8 @@ def record_joined(
 
 
 def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:
-    theirs = select(_member.organization_id).where(_member.user_id == user_id)
-    return list(connection.scalars(theirs.order_by(_member.organization_id)))
+    statement = select(_member.organization_id).where(_member.user_id == user_id)
+    return list(connection.scalars(statement.order_by(_member.organization_id)))
 
 
 def _require_other_owner(connection: Connection, organization_id: UUID, member: Member) -> None:

@@ -158,7 +158,11 @@ class Project:
 
     def tokens(self, now: datetime) -> tuple[str, ...]:
         """Return the current token and the former ones that are valid."""
-        former = [one.token for one in self.former_tokens if one.valid_until > now]
+        former = [
+            former_token.token
+            for former_token in self.former_tokens
+            if former_token.valid_until > now
+        ]
         return self.api_token, *former
 
 
@@ -382,10 +386,10 @@ def access_not_given() -> FreshSignInRequired:
     )
 
 
-def allows(scopes: Sequence[str], wanted: str) -> bool:
+def allows(scopes: Sequence[str], scope: str) -> bool:
     """Return whether the scopes include the wanted one. Writing includes reading."""
-    name, _, action = wanted.partition(":")
-    return wanted in scopes or (action == "read" and f"{name}:write" in scopes)
+    name, _, action = scope.partition(":")
+    return scope in scopes or (action == "read" and f"{name}:write" in scopes)
 
 
 def is_scope(text: str) -> bool:

@@ -92,9 +92,9 @@ class Organizations:
             return await self.projects.organization(principal)
         for organization_id in principal.levels:
             if str(organization_id) == named.lower():
-                found = await self.projects.store.organization(organization_id)
-                if found is not None:
-                    return found
+                organization = await self.projects.store.organization(organization_id)
+                if organization is not None:
+                    return organization
         raise NotFound
 
     async def administered(self, principal: Principal, named: str) -> Organization:
@@ -165,13 +165,13 @@ class OrganizationsApi(Controller):
         set one up, until they have it. Personal API keys stay valid, and users who sign in by
         OpenID Connect use the factors of the provider.
         """
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         if data.enforce_2fa is not UNSET:
             now, user = request.app.state.now(), request.principal.user
-            found = await enforce_second_factor(
-                organizations.records, found, data.enforce_2fa, user.id, now
+            resolved = await enforce_second_factor(
+                organizations.records, resolved, data.enforce_2fa, user.id, now
             )
-        return _summary(found, request)
+        return _summary(resolved, request)
 
     @get("/resource_access", summary="List the default access levels of an organization")
     async def settings(
@@ -182,8 +182,8 @@ class OrganizationsApi(Controller):
     ) -> Paged[ResourceAccess]:
         """Return one entry for each resource. Without an entry, all members may edit."""
         page = request.page
-        found = await organizations.of(request.principal, organization)
-        settings = await organizations.access.all(found.id)
+        resolved = await organizations.of(request.principal, organization)
+        settings = await organizations.access.all(resolved.id)
         part = settings[page.offset : page.offset + page.limit]
         return page.of(list(part), len(settings))
 
@@ -199,9 +199,9 @@ class OrganizationsApi(Controller):
 
         With 21, members may edit their own flags, and others only through a role.
         """
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        return await organizations.access.create(found.id, user.id, data.access_level, now)
+        return await organizations.access.create(resolved.id, user.id, data.access_level, now)
 
     @get("/resource_access/{setting_id:str}", summary="Retrieve a default access level")
     async def setting(
@@ -211,8 +211,8 @@ class OrganizationsApi(Controller):
         setting_id: FromPath[ObjectId],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
-        found = await organizations.of(request.principal, organization)
-        return await organizations.access.get(found.id, setting_id)
+        resolved = await organizations.of(request.principal, organization)
+        return await organizations.access.get(resolved.id, setting_id)
 
     @patch("/resource_access/{setting_id:str}", summary="Update a default access level")
     async def change_setting(
@@ -227,12 +227,12 @@ class OrganizationsApi(Controller):
 
         To set 37, a key with scopes also needs `feature_flag:write`.
         """
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         if data.access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         level = data.access_level
-        return await organizations.access.change(found.id, setting_id, level, user.id, now)
+        return await organizations.access.change(resolved.id, setting_id, level, user.id, now)
 
     @delete("/resource_access/{setting_id:str}", summary="Remove a default access level")
     async def remove_setting(
@@ -246,10 +246,10 @@ class OrganizationsApi(Controller):
 
         A key with scopes also needs `feature_flag:write`.
         """
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
-        await organizations.access.remove(found.id, setting_id, user.id, now)
+        await organizations.access.remove(resolved.id, setting_id, user.id, now)
 
 
 def _summary(organization: Organization, request: ManagementRequest) -> OrganizationSummary:

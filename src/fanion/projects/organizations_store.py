@@ -51,17 +51,21 @@ async def members_page(
     records: Records, organization_id: UUID, limit: int, offset: int
 ) -> tuple[Sequence[OrganizationMember], int]:
     """Return one page of the members, in the order of joining, and the number of all."""
-    theirs = _member.organization_id == organization_id
+    of_organization = _member.organization_id == organization_id
     async with records.read() as connection:
-        total = await connection.scalar(select(func.count()).select_from(memberships).where(theirs))
-        rows = await connection.execute(_MEMBERS.where(theirs).limit(limit).offset(offset))
+        total = await connection.scalar(
+            select(func.count()).select_from(memberships).where(of_organization)
+        )
+        rows = await connection.execute(_MEMBERS.where(of_organization).limit(limit).offset(offset))
         return [_read_member(row) for row in rows], total or 0
 
 
 async def member_of(records: Records, organization_id: UUID, user_id: int) -> OrganizationMember:
     """Return a member of the organization, or raise NotFound."""
-    one = _MEMBERS.where(_member.organization_id == organization_id, _member.user_id == user_id)
-    rows = await records.fetch(one)
+    statement = _MEMBERS.where(
+        _member.organization_id == organization_id, _member.user_id == user_id
+    )
+    rows = await records.fetch(statement)
     if not rows:
         raise NotFound
     return _read_member(rows[0])
@@ -72,8 +76,8 @@ def lock_members(connection: Connection, organization_id: UUID) -> None:
 
     Otherwise two owners could give up that level at the same time.
     """
-    one = select(organizations.c.id).where(organizations.c.id == organization_id)
-    connection.execute(one.with_for_update())
+    statement = select(organizations.c.id).where(organizations.c.id == organization_id)
+    connection.execute(statement.with_for_update())
 
 
 def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> Manager:
@@ -169,9 +173,9 @@ class ResourceAccessStore:
         try:
             async with self.records.write() as connection:
                 added = await connection.execute(statement.returning(_access.id))
-                made = await connection.run_sync(_get, organization_id, added.scalar_one())
-                await connection.run_sync(_record, None, made, creator_id, now)
-                return made
+                setting = await connection.run_sync(_get, organization_id, added.scalar_one())
+                await connection.run_sync(_record, None, setting, creator_id, now)
+                return setting
         except IntegrityError:
             raise Invalid(
                 "This resource access already exists.", code="unique", attr="resource"
@@ -181,10 +185,12 @@ class ResourceAccessStore:
         self, organization_id: UUID, setting_id: int, level: int, user_id: int, now: datetime
     ) -> ResourceAccess:
         """Change the level of a setting, or raise NotFound."""
-        one = (_access.organization_id == organization_id, _access.id == setting_id)
-        statement = update(resource_access).where(*one).values(access_level=level, updated_at=now)
+        is_setting = (_access.organization_id == organization_id, _access.id == setting_id)
+        statement = (
+            update(resource_access).where(*is_setting).values(access_level=level, updated_at=now)
+        )
         async with self.records.write() as connection:
-            await connection.execute(select(_access.id).where(*one).with_for_update())
+            await connection.execute(select(_access.id).where(*is_setting).with_for_update())
             before = await connection.run_sync(_get, organization_id, setting_id)
             await connection.execute(statement)
             after = await connection.run_sync(_get, organization_id, setting_id)

@@ -28,8 +28,8 @@ def check_path_cleaning(rules: Sequence[Mapping[str, Any]], field: str = FIELD) 
             code="max_length",
             attr=field,
         )
-    for place, rule in enumerate(rules):
-        _check_rule(rule, f"{field}__{place}")
+    for position, rule in enumerate(rules):
+        _check_rule(rule, f"{field}__{position}")
     orders = [rule["order"] for rule in rules if rule.get("order") is not None]
     if orders != sorted(orders):
         raise Invalid("The rules must be sorted by their order.", attr=field)

@@ -47,13 +47,13 @@ class ProblemsApi(Controller):
         return Problems(
             results=[
                 ProblemBody(
-                    kind=one.kind,
-                    item_id=one.item_id,
-                    name=one.name,
-                    count=one.count,
-                    detail=one.detail,
-                    at=one.at,
+                    kind=problem.kind,
+                    item_id=problem.item_id,
+                    name=problem.name,
+                    count=problem.count,
+                    detail=problem.detail,
+                    at=problem.at,
                 )
-                for one in found
+                for problem in found
             ]
         )

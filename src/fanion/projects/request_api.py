@@ -103,8 +103,8 @@ class ManagementRequest(Request[User, Principal, State]):
     @property
     def signed_in_as(self) -> Principal | None:
         """The caller, if any, of a handler that takes a session and needs none."""
-        found: Principal | None = self.scope["state"].get("principal")
-        return found
+        principal: Principal | None = self.scope["state"].get("principal")
+        return principal
 
     @property
     def caller(self) -> Caller:

@@ -69,8 +69,8 @@ class RolesApi(Controller):
     ) -> Paged[Role]:
         """Return the roles, ordered by name."""
         page = request.page
-        found = await organizations.of(request.principal, organization)
-        rows, count = await organizations.roles.page(found.id, page.limit, page.offset)
+        resolved = await organizations.of(request.principal, organization)
+        rows, count = await organizations.roles.page(resolved.id, page.limit, page.offset)
         return page.of(list(rows), count)
 
     @post("/", summary="Create a role")
@@ -82,10 +82,10 @@ class RolesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> Role:
         """Create a role. Without an access level, it gets the organization's default."""
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         level = data.feature_flags_access_level
         return await organizations.roles.create(
-            found.id,
+            resolved.id,
             request.principal.user.id,
             data.name,
             None if isinstance(level, UnsetType) else AccessLevel(level),
@@ -100,8 +100,8 @@ class RolesApi(Controller):
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> Role:
-        found = await organizations.of(request.principal, organization)
-        return await organizations.roles.get(found.id, role_id)
+        resolved = await organizations.of(request.principal, organization)
+        return await organizations.roles.get(resolved.id, role_id)
 
     @patch("/{role_id:str}", summary="Update a role")
     async def change(
@@ -116,11 +116,13 @@ class RolesApi(Controller):
 
         To let its members edit all flags, a key with scopes also needs `feature_flag:write`.
         """
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         if data.feature_flags_access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
-        return await organizations.roles.change(found.id, role_id, given_fields(data), user.id, now)
+        return await organizations.roles.change(
+            resolved.id, role_id, given_fields(data), user.id, now
+        )
 
     @delete("/{role_id:str}", summary="Delete a role")
     async def remove(
@@ -131,9 +133,9 @@ class RolesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> None:
         """Delete a role with its memberships and its permissions to edit flags."""
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        await organizations.roles.remove(found.id, role_id, user.id, now)
+        await organizations.roles.remove(resolved.id, role_id, user.id, now)
 
 
 class RoleMembershipsApi(Controller):
@@ -151,8 +153,8 @@ class RoleMembershipsApi(Controller):
     ) -> Paged[RoleMember]:
         """Return the members of the role, ordered by date of joining."""
         page = request.page
-        found = await organizations.of(request.principal, organization)
-        members = (await organizations.roles.get(found.id, role_id)).members
+        resolved = await organizations.of(request.principal, organization)
+        members = (await organizations.roles.get(resolved.id, role_id)).members
         return page.of(members[page.offset : page.offset + page.limit], len(members))
 
     @post("/", summary="Add a member to a role")
@@ -168,11 +170,11 @@ class RoleMembershipsApi(Controller):
 
         A key with scopes also needs `feature_flag:write`, because the role may give that right.
         """
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         roles = organizations.roles
-        return await roles.add_member(found.id, role_id, data.user_uuid, user.id, now)
+        return await roles.add_member(resolved.id, role_id, data.user_uuid, user.id, now)
 
     @get("/{member_id:str}", summary="Retrieve a membership of a role")
     async def member(
@@ -183,8 +185,8 @@ class RoleMembershipsApi(Controller):
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> RoleMember:
-        found = await organizations.of(request.principal, organization)
-        for member in (await organizations.roles.get(found.id, role_id)).members:
+        resolved = await organizations.of(request.principal, organization)
+        for member in (await organizations.roles.get(resolved.id, role_id)).members:
             if member.id == member_id:
                 return member
         raise NotFound
@@ -198,6 +200,6 @@ class RoleMembershipsApi(Controller):
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        found = await organizations.administered(request.principal, organization)
+        resolved = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        await organizations.roles.remove_member(found.id, role_id, member_id, user.id, now)
+        await organizations.roles.remove_member(resolved.id, role_id, member_id, user.id, now)

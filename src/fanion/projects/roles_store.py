@@ -66,14 +66,20 @@ class RoleStore:
         self, organization_id: UUID, limit: int, offset: int
     ) -> tuple[Sequence[Role], int]:
         """Return one page of the roles, ordered by name, and the number of all."""
-        wanted = _role.organization_id == organization_id
-        ids = select(_role.id).where(wanted).order_by(_role.folded_name).limit(limit).offset(offset)
-        count = select(func.count()).select_from(roles).where(wanted)
+        of_organization = _role.organization_id == organization_id
+        ids = (
+            select(_role.id)
+            .where(of_organization)
+            .order_by(_role.folded_name)
+            .limit(limit)
+            .offset(offset)
+        )
+        count = select(func.count()).select_from(roles).where(of_organization)
         async with self.records.read() as connection:
             total = (await connection.execute(count)).scalar_one()
-            found = list(await connection.scalars(ids))
-            by_id = await connection.run_sync(load_roles, found)
-            return [by_id[role_id] for role_id in found], total
+            role_ids = list(await connection.scalars(ids))
+            by_id = await connection.run_sync(load_roles, role_ids)
+            return [by_id[role_id] for role_id in role_ids], total
 
     async def get(self, organization_id: UUID, role_id: UUID) -> Role:
         """Return a role, or raise NotFound."""
@@ -82,12 +88,12 @@ class RoleStore:
 
     async def named(self, organization_id: UUID, name: str) -> Role:
         """Return the role with this name, in any case, or raise NotFound."""
-        wanted = (_role.organization_id == organization_id, _role.folded_name == folded(name))
+        conditions = (_role.organization_id == organization_id, _role.folded_name == folded(name))
         async with self.records.read() as connection:
-            found = list(await connection.scalars(select(_role.id).where(*wanted)))
-            if not found:
+            role_ids = list(await connection.scalars(select(_role.id).where(*conditions)))
+            if not role_ids:
                 raise NotFound
-            return await connection.run_sync(_get, organization_id, found[0])
+            return await connection.run_sync(_get, organization_id, role_ids[0])
 
     async def create(
         self,
@@ -116,9 +122,9 @@ class RoleStore:
         }
         with _unique_name():
             async with self.records.write() as connection:
-                made = await connection.run_sync(create_role, values, level)
-                await connection.run_sync(record_role, organization_id, None, made, creator_id, now)
-                return made
+                role = await connection.run_sync(create_role, values, level)
+                await connection.run_sync(record_role, organization_id, None, role, creator_id, now)
+                return role
 
     async def change(
         self,
@@ -157,8 +163,8 @@ class RoleStore:
         async with self.records.write() as connection:
             before = await connection.run_sync(_get, organization_id, role_id)
             await connection.run_sync(self.revoke_flags, RoleRemoval(role_id, user_id, now))
-            gone = await connection.execute(delete(roles).where(*_is(organization_id, role_id)))
-            if not gone.rowcount:
+            deleted = await connection.execute(delete(roles).where(*_is(organization_id, role_id)))
+            if not deleted.rowcount:
                 raise NotFound
             await connection.run_sync(record_role, organization_id, before, None, user_id, now)
 
@@ -192,10 +198,10 @@ class RoleStore:
         """
         async with self.records.write() as connection:
             before = await connection.run_sync(_locked, organization_id, role_id)
-            gone = await connection.execute(
+            deleted = await connection.execute(
                 delete(role_memberships).where(_member.role_id == role_id, _member.id == member_id)
             )
-            if not gone.rowcount:
+            if not deleted.rowcount:
                 raise NotFound
             after = await connection.run_sync(_get, organization_id, role_id)
             await connection.run_sync(record_role, organization_id, before, after, by, now)
@@ -207,8 +213,8 @@ def lock_roles(connection: Connection, role_ids: Sequence[UUID]) -> None:
     Deleting a role deletes what refers to it, so roles are locked before that is changed.
     """
     if role_ids:
-        wanted = select(_role.id).where(_role.id.in_(role_ids)).order_by(_role.id)
-        connection.execute(wanted.with_for_update())
+        statement = select(_role.id).where(_role.id.in_(role_ids)).order_by(_role.id)
+        connection.execute(statement.with_for_update())
 
 
 def join_role(
@@ -248,13 +254,13 @@ def leave_roles(
     Args:
         by: The user who makes the change; None for the operator.
     """
-    theirs = (
+    role_ids = (
         select(_member.role_id)
         .join(roles, _role.id == _member.role_id)
         .where(_role.organization_id == organization_id, _member.user_id == user_id)
         .order_by(_member.role_id)
     )
-    for role_id in list(connection.scalars(theirs)):
+    for role_id in list(connection.scalars(role_ids)):
         before = _locked(connection, organization_id, role_id)
         connection.execute(
             delete(role_memberships).where(_member.role_id == role_id, _member.user_id == user_id)
@@ -302,7 +308,7 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
         return {}
     members, flags = _members(connection, role_ids), _flags(connection, role_ids)
     columns = (_role.id, _role.name, _role.feature_flags_access_level, _role.created_at)
-    wanted: Select[Any] = (
+    statement: Select[Any] = (
         select(*columns, *USER_SUMMARY)
         .select_from(roles.outerjoin(users, users.c.id == _role.created_by_id))
         .where(_role.id.in_(role_ids))
@@ -317,15 +323,15 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
             members=members[row[0]],
             associated_flags=flags[row[0]],
         )
-        for row in connection.execute(wanted)
+        for row in connection.execute(statement)
     }
 
 
 def _members(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, list[RoleMember]]:
-    found: dict[UUID, list[RoleMember]] = defaultdict(list)
+    by_role: dict[UUID, list[RoleMember]] = defaultdict(list)
     for row in connection.execute(_memberships().where(_member.role_id.in_(role_ids))):
-        found[row.role_id].append(_membership(row))
-    return found
+        by_role[row.role_id].append(_membership(row))
+    return by_role
 
 
 def _memberships() -> Select[Any]:
@@ -347,17 +353,17 @@ def _membership(row: Any) -> RoleMember:
 
 
 def _flags(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, list[RoleFlag]]:
-    given = flag_role_access.c
+    access = flag_role_access.c
     rows = connection.execute(
-        select(given.role_id, feature_flags.c.id, feature_flags.c.key)
-        .select_from(flag_role_access.join(feature_flags, feature_flags.c.id == given.flag_id))
-        .where(given.role_id.in_(role_ids))
+        select(access.role_id, feature_flags.c.id, feature_flags.c.key)
+        .select_from(flag_role_access.join(feature_flags, feature_flags.c.id == access.flag_id))
+        .where(access.role_id.in_(role_ids))
         .order_by(feature_flags.c.id)
     )
-    found: dict[UUID, list[RoleFlag]] = defaultdict(list)
+    by_role: dict[UUID, list[RoleFlag]] = defaultdict(list)
     for role_id, flag_id, key in rows:
-        found[role_id].append(RoleFlag(id=flag_id, key=key))
-    return found
+        by_role[role_id].append(RoleFlag(id=flag_id, key=key))
+    return by_role
 
 
 def _is(organization_id: UUID, role_id: UUID) -> tuple[ColumnElement[bool], ...]:
@@ -374,8 +380,8 @@ def _get(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
 
 def _locked(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
     """Return a role and lock it until the transaction ends, or raise NotFound."""
-    wanted = select(_role.id).where(*_is(organization_id, role_id))
-    connection.execute(wanted.with_for_update())
+    statement = select(_role.id).where(*_is(organization_id, role_id))
+    connection.execute(statement.with_for_update())
     return _get(connection, organization_id, role_id)
 
 

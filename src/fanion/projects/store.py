@@ -99,12 +99,14 @@ class ProjectStore:
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
         """Return projects by their current and former tokens, expired ones included."""
-        found: dict[str, Project] = {}
+        by_token: dict[str, Project] = {}
         rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
         for project in _read(rows).values():
-            found[project.api_token] = project
-            found |= dict.fromkeys((one.token for one in project.former_tokens), project)
-        return {token: found[token] for token in tokens if token in found}
+            by_token[project.api_token] = project
+            by_token |= dict.fromkeys(
+                (former_token.token for former_token in project.former_tokens), project
+            )
+        return {token: by_token[token] for token in tokens if token in by_token}
 
     async def by_ids(self, ids: Sequence[int]) -> Mapping[int, Project]:
         return _read(await self._records.fetch(_BY_IDS, {"ids": ids}))
@@ -113,12 +115,14 @@ class ProjectStore:
         self, organization_ids: Collection[UUID], limit: int, offset: int
     ) -> tuple[list[Project], int]:
         """Return one page of the projects, oldest first, and the number of all."""
-        wanted = {"organizations": list(organization_ids)}
-        [(count,)] = await self._records.fetch(_COUNT, wanted)
-        rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
+        parameters = {"organizations": list(organization_ids)}
+        [(count,)] = await self._records.fetch(_COUNT, parameters)
+        rows = await self._records.fetch(_PAGE, {**parameters, "rows": limit, "start": offset})
         ids = [row.id for row in rows]
-        found = await self.by_ids(ids) if ids else {}
-        return [found[project_id] for project_id in ids if project_id in found], count
+        projects_by_id = await self.by_ids(ids) if ids else {}
+        return [
+            projects_by_id[project_id] for project_id in ids if project_id in projects_by_id
+        ], count
 
     async def organization(self, organization_id: UUID) -> Organization | None:
         rows = await self._records.fetch(_ORGANIZATION, {"organization": organization_id})
@@ -141,9 +145,9 @@ class ProjectStore:
             user_id: The user who creates it; None for the operator.
         """
         async with self._records.write() as connection:
-            made = await add_project(connection, organization_id, name, timezone, now, None)
-            await connection.run_sync(_record, None, made, user_id, now)
-            return made
+            project = await add_project(connection, organization_id, name, timezone, now, None)
+            await connection.run_sync(_record, None, project, user_id, now)
+            return project
 
     async def change(
         self,
@@ -163,13 +167,13 @@ class ProjectStore:
             Invalid: The filters name a cohort that does not exist.
         """
         changes = dict(changes)
-        wanted = changes.pop("ingestion", None)
+        ingestion = changes.pop("ingestion", None)
         async with self._records.write() as connection:
             before = await connection.run_sync(_locked, project_id)
             if before is None:
                 return None
-            if wanted:
-                changes["ingestion"] = _ingestion(before.ingestion, wanted)
+            if ingestion:
+                changes["ingestion"] = _ingestion(before.ingestion, ingestion)
             if filters := changes.get("test_account_filters"):
                 await connection.run_sync(require_cohorts, before, filters)
             if changes:
@@ -198,9 +202,9 @@ class ProjectStore:
             if before is None:
                 return None
             await connection.run_sync(_retire, before, former_valid_s, now)
-            made = project_token(secrets.token_bytes(KEY_BYTES))
+            token = project_token(secrets.token_bytes(KEY_BYTES))
             await connection.execute(
-                update(projects).where(projects.c.id == project_id).values(api_token=made)
+                update(projects).where(projects.c.id == project_id).values(api_token=token)
             )
             after = (await connection.run_sync(load_projects, [project_id]))[project_id]
             await connection.run_sync(_record, before, after, user_id, now)
@@ -292,8 +296,8 @@ def _logged(project: Project) -> dict[str, Any]:
 
 def _locked(connection: Connection, project_id: int) -> Project | None:
     """Return the project and lock it until the transaction ends, or None if it does not exist."""
-    one = projects.c.id == project_id
-    if connection.scalar(select(projects.c.id).where(one).with_for_update()) is None:
+    is_project = projects.c.id == project_id
+    if connection.scalar(select(projects.c.id).where(is_project).with_for_update()) is None:
         return None
     return load_projects(connection, [project_id])[project_id]
 
@@ -304,8 +308,8 @@ def _retire(connection: Connection, project: Project, valid_s: int, now: datetim
     Args:
         valid_s: How long the current token stays valid; 0 for no time.
     """
-    theirs = _former.project_id == project.id
-    ended = theirs & (_former.valid_until <= now) if valid_s else theirs
+    of_project = _former.project_id == project.id
+    ended = of_project & (_former.valid_until <= now) if valid_s else of_project
     connection.execute(delete(former_project_tokens).where(ended))
     if not valid_s:
         return
@@ -328,9 +332,9 @@ def too_many_former() -> Invalid:
     )
 
 
-def _ingestion(known: IngestionSettings, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _ingestion(known: IngestionSettings, new: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings after the change that differ from the defaults."""
-    settings = convert({**to_builtins(known), **wanted}, IngestionSettings)
+    settings = convert({**to_builtins(known), **new}, IngestionSettings)
     differing: dict[str, Any] = to_builtins(settings)
     return differing
 
@@ -357,26 +361,28 @@ async def add_project(
 
 def _read(rows: Iterable[Any]) -> dict[int, Project]:
     """Build projects from rows, in the order of the rows."""
-    found: dict[int, dict[str, Any]] = {}
+    values_by_id: dict[int, dict[str, Any]] = {}
     former: dict[int, list[FormerToken]] = {}
     for row in rows:
         values = row._asdict()
         token, until = values.pop("former_token"), values.pop("former_valid_until")
-        found[row.id] = values | {
+        values_by_id[row.id] = values | {
             "ingestion": read_ingestion(values["ingestion"]),
             "test_account_filters": tuple(values["test_account_filters"] or ()),
             "week_start_day": values["week_start_day"] or SUNDAY,
             "path_cleaning_filters": tuple(values["path_cleaning_filters"] or ()),
         }
-        theirs = former.setdefault(row.id, [])
+        tokens = former.setdefault(row.id, [])
         if token is not None:
-            theirs.append(FormerToken(token, until))
+            tokens.append(FormerToken(token, until))
     return {
         project_id: Project(
             **values,
-            former_tokens=tuple(sorted(former[project_id], key=lambda one: one.valid_until)),
+            former_tokens=tuple(
+                sorted(former[project_id], key=lambda former_token: former_token.valid_until)
+            ),
         )
-        for project_id, values in found.items()
+        for project_id, values in values_by_id.items()
     }
 
 

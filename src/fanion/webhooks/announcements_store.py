@@ -135,7 +135,10 @@ def _claim(
     new = {"count": 0, "since": now, "until": now, "due_at": now}
     connection.execute(
         upsert(connection.dialect, event_announcements).on_conflict_do_nothing(),
-        [{"definition_id": one.id, "project_id": one.project_id, **new} for one in due],
+        [
+            {"definition_id": definition.id, "project_id": definition.project_id, **new}
+            for definition in due
+        ],
     )
     statement: Select[Any] = (
         select(
@@ -144,7 +147,10 @@ def _claim(
             _announced.since,
             _announced.until,
         )
-        .where(_announced.definition_id.in_([one.id for one in due]), _announced.due_at <= now)
+        .where(
+            _announced.definition_id.in_([definition.id for definition in due]),
+            _announced.due_at <= now,
+        )
         .order_by(_announced.definition_id)
         .with_for_update(skip_locked=True)
     )
@@ -179,14 +185,14 @@ def _announce(
 
     If there are none, the definition's next event will be announced at once.
     """
-    one = _announced.definition_id == definition.id
+    is_definition = _announced.definition_id == definition.id
     if not counted:
-        connection.execute(delete(event_announcements).where(one))
+        connection.execute(delete(event_announcements).where(is_definition))
         return
     body = partial(_body, definition, counted)
     enqueue(connection, definition.project_id, "event.captured", body, now)
     again = {"count": 0, "due_at": now + ANNOUNCE_EVERY}
-    connection.execute(update(event_announcements).where(one).values(**again))
+    connection.execute(update(event_announcements).where(is_definition).values(**again))
 
 
 def _body(definition: Row[Any], counted: Sequence[Row[Any]]) -> bytes:

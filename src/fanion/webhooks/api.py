@@ -140,9 +140,9 @@ class WebhooksApi(Controller):
         """Return the webhooks of the project, oldest first."""
         _require_administrator(request)
         page = request.page
-        found, count = await webhooks.store.page(request.project.id, page.limit, page.offset)
+        rows, count = await webhooks.store.page(request.project.id, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([_body(one, now) for one in found], count)
+        return page.of([_body(webhook, now) for webhook in rows], count)
 
     @post("/", summary="Create a webhook")
     async def create(
@@ -160,8 +160,8 @@ class WebhooksApi(Controller):
         _require_administrator(request)
         values = {"events": list(EVENT_TYPES), **webhooks.values(data)}
         author = request.author
-        made, secret = await webhooks.store.create(author, values)
-        return _body(made, author.now, secret)
+        webhook, secret = await webhooks.store.create(author, values)
+        return _body(webhook, author.now, secret)
 
     @get("/{webhook_id:str}", summary="Retrieve a webhook")
     async def webhook(
@@ -171,8 +171,8 @@ class WebhooksApi(Controller):
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
         _require_administrator(request)
-        found = await webhooks.store.get(request.project.id, webhook_id)
-        return _body(found, request.app.state.now())
+        webhook = await webhooks.store.get(request.project.id, webhook_id)
+        return _body(webhook, request.app.state.now())
 
     @patch("/{webhook_id:str}", summary="Update a webhook")
     async def change(
@@ -231,10 +231,10 @@ class WebhooksApi(Controller):
         """Return the deliveries, newest first. Of finished deliveries, the last 200 are kept."""
         _require_administrator(request)
         page, project_id = request.page, request.project.id
-        found, count = await webhooks.store.deliveries(
+        rows, count = await webhooks.store.deliveries(
             project_id, webhook_id, page.limit, page.offset
         )
-        return page.of([_delivery(one) for one in found], count)
+        return page.of([_delivery(delivery) for delivery in rows], count)
 
 
 def _require_administrator(request: ManagementRequest) -> None:
@@ -257,15 +257,15 @@ def _body(webhook: Webhook, now: datetime, secret: str | None = None) -> Webhook
     )
 
 
-def _delivery(one: Delivery) -> DeliveryBody:
+def _delivery(delivery: Delivery) -> DeliveryBody:
     return DeliveryBody(
-        id=one.id,
-        event=one.event,
-        status=one.status,
-        attempts=one.attempts,
-        response_code=one.response_code,
-        error=one.error,
-        created_at=one.created_at,
-        next_attempt_at=one.due_at,
-        finished_at=one.finished_at,
+        id=delivery.id,
+        event=delivery.event,
+        status=delivery.status,
+        attempts=delivery.attempts,
+        response_code=delivery.response_code,
+        error=delivery.error,
+        created_at=delivery.created_at,
+        next_attempt_at=delivery.due_at,
+        finished_at=delivery.finished_at,
     )

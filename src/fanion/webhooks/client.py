@@ -82,14 +82,14 @@ class Sender:
             Refused: One of the addresses is forbidden.
             OSError: The host has no address.
         """
-        found = await self._resolve(target.host, target.port)
+        addresses = await self._resolve(target.host, target.port)
         if not self._allow_private:
-            for address in found:
+            for address in addresses:
                 if (kind := refusal(address)) is not None:
                     raise Refused(f"Not sent: the host has {kind}.")
-        if not found:
+        if not addresses:
             raise OSError("The host has no address.")
-        return found[:ADDRESSES_MAX]
+        return addresses[:ADDRESSES_MAX]
 
     async def _post(
         self,
@@ -161,17 +161,17 @@ class Resolver:
         if self._running >= LOOKUPS_MAX:
             raise OSError("too many names are being looked up")
         loop = asyncio.get_running_loop()
-        found: asyncio.Future[Sequence[str]] = loop.create_future()
+        addresses: asyncio.Future[Sequence[str]] = loop.create_future()
         self._running += 1
 
         def settle(answer: Sequence[str] | OSError) -> None:
             self._running -= 1
-            if found.done():
+            if addresses.done():
                 return
             if isinstance(answer, OSError):
-                found.set_exception(answer)
+                addresses.set_exception(answer)
             else:
-                found.set_result(answer)
+                addresses.set_result(answer)
 
         def look_up() -> None:
             answer = _addresses(host, port)
@@ -180,7 +180,7 @@ class Resolver:
 
         # A daemon thread, so that a look-up that hangs does not delay the shutdown.
         threading.Thread(target=look_up, name="webhook-lookup", daemon=True).start()
-        return await found
+        return await addresses
 
 
 def _addresses(host: str, port: int) -> Sequence[str] | OSError:

@@ -105,13 +105,16 @@ def read_former(stored: Sequence[Mapping[str, str]] | None) -> list[FormerSecret
         stored: As encoded by `write_former`; None if there are none.
     """
     return [
-        FormerSecret(one["secret"], datetime.fromisoformat(one["valid_until"]))
-        for one in stored or ()
+        FormerSecret(secret["secret"], datetime.fromisoformat(secret["valid_until"]))
+        for secret in stored or ()
     ]
 
 
 def write_former(former: Sequence[FormerSecret]) -> list[dict[str, str]]:
-    return [{"secret": one.secret, "valid_until": one.valid_until.isoformat()} for one in former]
+    return [
+        {"secret": secret.secret, "valid_until": secret.valid_until.isoformat()}
+        for secret in former
+    ]
 
 
 def wait_after(attempts: int, outcome: DeliveryOutcome) -> timedelta | None:
@@ -147,7 +150,9 @@ def _verb(entry: ActivityRecord) -> str:
     trigger = entry.author.trigger
     if trigger is not None and trigger.job_type == "auto_rollback":
         return "rolled_back"
-    is_deleted = any(one.field == "deleted" and one.after is True for one in entry.changes or ())
+    is_deleted = any(
+        change.field == "deleted" and change.after is True for change in entry.changes or ()
+    )
     return "deleted" if is_deleted else entry.activity
 
 
@@ -244,8 +249,8 @@ def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
     A receiver verifies a message like this, and also checks that the time is recent.
     """
     expected = _signature(secret, headers["webhook-id"], headers["webhook-timestamp"], body)
-    given = headers["webhook-signature"].split(" ")
-    return any(hmac.compare_digest(expected, one) for one in given)
+    signatures = headers["webhook-signature"].split(" ")
+    return any(hmac.compare_digest(expected, signature) for signature in signatures)
 
 
 def _signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:

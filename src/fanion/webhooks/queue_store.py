@@ -112,10 +112,10 @@ def _first_due(now: datetime, sending: DeliveriesInFlight) -> Select[Any]:
 
 def _chosen(rows: Sequence[Any], sending: DeliveriesInFlight) -> Sequence[int]:
     """Return ids of deliveries within the limit of each project, longest due first."""
-    chosen, taken = [], Counter[int]()
+    chosen, counts = [], Counter[int]()
     for row in rows:
-        if taken[row.project_id] < sending.room(row.project_id):
-            taken[row.project_id] += 1
+        if counts[row.project_id] < sending.room(row.project_id):
+            counts[row.project_id] += 1
             chosen.append(row.first)
     return chosen
 
@@ -149,7 +149,9 @@ def _claim(connection: Connection, ids: Sequence[int], now: datetime) -> Sequenc
 
 
 def _secrets(row: Any, now: datetime) -> Sequence[str]:
-    former = [one.secret for one in read_former(row.former_secrets) if one.valid_until > now]
+    former = [
+        secret.secret for secret in read_former(row.former_secrets) if secret.valid_until > now
+    ]
     return [row.secret, *former]
 
 

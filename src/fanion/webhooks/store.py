@@ -64,9 +64,9 @@ class WebhookStore:
 
     async def page(self, project_id: int, limit: int, offset: int) -> tuple[Sequence[Webhook], int]:
         """Return one page of a project's webhooks, oldest first, and the number of all."""
-        theirs = _hook.project_id == project_id
-        count = select(func.count()).select_from(webhooks).where(theirs)
-        rows = _rows().where(theirs).order_by(_hook.id).limit(limit).offset(offset)
+        of_project = _hook.project_id == project_id
+        count = select(func.count()).select_from(webhooks).where(of_project)
+        rows = _rows().where(of_project).order_by(_hook.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
             total = (await connection.execute(count)).scalar_one()
             return [_read(row) for row in await connection.execute(rows)], total
@@ -90,8 +90,8 @@ class WebhookStore:
         """
         secret = secret_text(secrets.token_bytes(SECRET_BYTES))
         async with self.records.write() as connection:
-            made = await connection.run_sync(_create, author, {**values, "secret": secret})
-        return made, secret
+            webhook = await connection.run_sync(_create, author, {**values, "secret": secret})
+        return webhook, secret
 
     async def change(self, author: Author, webhook_id: int, values: Mapping[str, Any]) -> Webhook:
         """Set the given columns. Raise NotFound if there is no such webhook.
@@ -135,14 +135,14 @@ class WebhookStore:
         Raises:
             NotFound: There is no such webhook.
         """
-        theirs = _delivery.webhook_id == webhook_id
-        count = select(func.count()).select_from(webhook_deliveries).where(theirs)
-        rows = select(*_DELIVERY).where(theirs).order_by(_delivery.id.desc())
+        of_webhook = _delivery.webhook_id == webhook_id
+        count = select(func.count()).select_from(webhook_deliveries).where(of_webhook)
+        rows = select(*_DELIVERY).where(of_webhook).order_by(_delivery.id.desc())
         async with self.records.read() as connection:
             await connection.run_sync(_get, project_id, webhook_id)
             total = (await connection.execute(count)).scalar_one()
-            found = await connection.execute(rows.limit(limit).offset(offset))
-            return [Delivery(*row) for row in found], total
+            page = await connection.execute(rows.limit(limit).offset(offset))
+            return [Delivery(*row) for row in page], total
 
 
 def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> Webhook:
@@ -159,9 +159,9 @@ def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -
         **values,
     )
     webhook_id = connection.execute(statement.returning(_hook.id)).scalar_one()
-    made = _get(connection, project_id, webhook_id)
-    _record_change(connection, author, made, "created")
-    return made
+    webhook = _get(connection, project_id, webhook_id)
+    _record_change(connection, author, webhook, "created")
+    return webhook
 
 
 def _lock_project(connection: Connection, project_id: int) -> None:
@@ -175,8 +175,8 @@ def _change(
     before = _locked(connection, author.project_id, webhook_id)
     if not values:
         return before
-    one = _one(author.project_id, webhook_id)
-    connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
+    is_webhook = _one(author.project_id, webhook_id)
+    connection.execute(update(webhooks).where(is_webhook).values(**values, updated_at=author.now))
     if values.get("active") is False:
         connection.execute(
             update(webhook_deliveries)
@@ -191,19 +191,23 @@ def _change(
 def _rotate(
     connection: Connection, author: Author, webhook_id: int, secret: str, former_valid_s: int
 ) -> Webhook:
-    one = _one(author.project_id, webhook_id)
+    is_webhook = _one(author.project_id, webhook_id)
     before = _locked(connection, author.project_id, webhook_id)
     present, stored = connection.execute(
-        select(_hook.secret, _hook.former_secrets).where(one)
+        select(_hook.secret, _hook.former_secrets).where(is_webhook)
     ).one()
     former: list[FormerSecret] = []
     if former_valid_s:
-        former = [each for each in read_former(stored) if each.valid_until > author.now]
+        former = [
+            former_secret
+            for former_secret in read_former(stored)
+            if former_secret.valid_until > author.now
+        ]
         if len(former) >= FORMER_KEYS_MAX:
             raise too_many_former()
         former.append(FormerSecret(present, author.now + timedelta(seconds=former_valid_s)))
     values = {"secret": secret, "former_secrets": write_former(former) or None}
-    connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
+    connection.execute(update(webhooks).where(is_webhook).values(**values, updated_at=author.now))
     after = _get(connection, author.project_id, webhook_id)
     differing = changes("Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"])
     _record(connection, author, before, "updated", differing)
@@ -211,9 +215,9 @@ def _rotate(
 
 
 def _remove(connection: Connection, author: Author, webhook_id: int) -> None:
-    gone = _locked(connection, author.project_id, webhook_id)
+    webhook = _locked(connection, author.project_id, webhook_id)
     connection.execute(delete(webhooks).where(_one(author.project_id, webhook_id)))
-    _record_change(connection, author, gone, "deleted")
+    _record_change(connection, author, webhook, "deleted")
 
 
 def _record_change(
@@ -268,8 +272,8 @@ def _locked(connection: Connection, project_id: int, webhook_id: int) -> Webhook
     Raises:
         NotFound: There is no such webhook.
     """
-    one = _one(project_id, webhook_id)
-    connection.execute(select(_hook.id).where(one).with_for_update())
+    is_webhook = _one(project_id, webhook_id)
+    connection.execute(select(_hook.id).where(is_webhook).with_for_update())
     return _get(connection, project_id, webhook_id)
 
 
@@ -304,5 +308,5 @@ def _read(row: Row[Any]) -> Webhook:
         row.created_at,
         row.updated_at,
         user_summary(row),
-        [one.valid_until for one in read_former(row.former_secrets)],
+        [secret.valid_until for secret in read_former(row.former_secrets)],
     )

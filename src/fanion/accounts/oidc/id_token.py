@@ -60,20 +60,20 @@ def read_keys(raw: bytes) -> Keys:
         ProviderInvalid: The keys cannot be read.
     """
     try:
-        found = msgspec.json.decode(raw)["keys"]
+        entries = msgspec.json.decode(raw)["keys"]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, KeyError, TypeError):
         raise ProviderInvalid("Its keys cannot be read.") from None
-    if not isinstance(found, list):
+    if not isinstance(entries, list):
         raise ProviderInvalid("Its keys cannot be read.")
-    return list(_usable(found[:KEYS_MAX]))
+    return list(_usable(entries[:KEYS_MAX]))
 
 
-def _usable(found: Sequence[object]) -> Iterator[Key]:
-    for one in found:
-        if isinstance(one, dict) and _is_usable(one):
-            names = (*_NAMES, *_PUBLIC_MEMBERS[one["kty"]])
+def _usable(entries: Sequence[object]) -> Iterator[Key]:
+    for entry in entries:
+        if isinstance(entry, dict) and _is_usable(entry):
+            names = (*_NAMES, *_PUBLIC_MEMBERS[entry["kty"]])
             try:
-                yield import_key({name: one[name] for name in names if name in one})
+                yield import_key({name: entry[name] for name in names if name in entry})
             except (JoseError, ValueError, TypeError, KeyError):
                 continue
 

@@ -55,12 +55,12 @@ class IdentityStore:
             None if there is no such user, or the user may not sign in.
         """
         async with self.records.write() as connection:
-            found = await connection.run_sync(_sign_in, identity, self.settings, now)
-        if found is None:
+            signed_in = await connection.run_sync(_sign_in, identity, self.settings, now)
+        if signed_in is None:
             return None
-        if found.is_claimed:
-            self.claimed(found.user_id)
-        return found.user_id
+        if signed_in.is_claimed:
+            self.claimed(signed_in.user_id)
+        return signed_in.user_id
 
 
 class _Found(NamedTuple):
@@ -140,7 +140,7 @@ def _create(
     email = identity.verified_email
     if connection.execute(select(_user.id).where(_user.email == email)).first() is not None:
         return None
-    made = insert(users).values(
+    statement = insert(users).values(
         uuid=uuid4(),
         distinct_id=secrets.token_urlsafe(KEY_BYTES),
         email=email,
@@ -151,7 +151,7 @@ def _create(
         current_project_id=None,
         created_at=now,
     )
-    user_id = int(connection.execute(made.returning(_user.id)).scalar_one())
+    user_id = int(connection.execute(statement.returning(_user.id)).scalar_one())
     connection.execute(
         insert(memberships).values(
             organization_id=organization_id, user_id=user_id, level=LEVEL, joined_at=now
@@ -209,7 +209,7 @@ def _set_roles(
     now: datetime,
 ) -> None:
     """Put the member into the roles that the groups give, ignoring roles that do not exist."""
-    wanted = {folded(name) for name in access.roles}
+    given = {folded(name) for name in access.roles}
     managed = {folded(name) for name in access.managed}
     known = connection.execute(
         select(roles.c.id, roles.c.folded_name, role_memberships.c.id.label("membership_id"))
@@ -223,7 +223,7 @@ def _set_roles(
         .with_for_update(of=roles)
     )
     for role_id, name, membership_id in known.all():
-        if (membership_id is not None) == (name in wanted):
+        if (membership_id is not None) == (name in given):
             continue
         before = load_roles(connection, [role_id])[role_id]
         if membership_id is None:
@@ -238,12 +238,12 @@ def _set_roles(
 
 def _membership(connection: Connection, organization_id: UUID, user_id: int) -> Row[Any] | None:
     columns = (_member.user_id, _member.level, _user.uuid, _user.email, _user.is_active)
-    wanted: Select[Any] = (
+    statement: Select[Any] = (
         select(*columns)
         .join(users, _user.id == _member.user_id)
         .where(_member.organization_id == organization_id, _member.user_id == user_id)
     )
-    return connection.execute(wanted).first()
+    return connection.execute(statement).first()
 
 
 def _state(member: Row[Any]) -> dict[str, Any]:

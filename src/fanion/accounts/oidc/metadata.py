@@ -69,32 +69,32 @@ def read_metadata(raw: bytes, issuer: str) -> ProviderMetadata:
         ProviderInvalid: The description cannot be used.
     """
     try:
-        found = msgspec.json.decode(raw, type=_Document)
+        document = msgspec.json.decode(raw, type=_Document)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ProviderInvalid(f"Its configuration cannot be read: {_short(error)}") from None
-    if found.issuer != issuer:
+    if document.issuer != issuer:
         raise ProviderInvalid("Its configuration names another issuer than FANION_OIDC_ISSUER.")
     urls = (
-        found.authorization_endpoint,
-        found.token_endpoint,
-        found.jwks_uri,
-        found.userinfo_endpoint,
+        document.authorization_endpoint,
+        document.token_endpoint,
+        document.jwks_uri,
+        document.userinfo_endpoint,
     )
     for url in urls:
         if url is not None and not is_safe_url(url):
             raise ProviderInvalid("Its configuration has an address that is not https.")
-    algorithms = ALGORITHMS.intersection(found.id_token_signing_alg_values_supported)
+    algorithms = ALGORITHMS.intersection(document.id_token_signing_alg_values_supported)
     if not algorithms:
         raise ProviderInvalid(
             "It signs ID tokens by no accepted algorithm; accepted are "
             f"{', '.join(sorted(ALGORITHMS))}."
         )
     return ProviderMetadata(
-        found.issuer,
+        document.issuer,
         *urls,
         algorithms=algorithms,
-        sends_secret=_sends_secret(found.token_endpoint_auth_methods_supported),
-        names_issuer=found.authorization_response_iss_parameter_supported,
+        sends_secret=_sends_secret(document.token_endpoint_auth_methods_supported),
+        names_issuer=document.authorization_response_iss_parameter_supported,
     )
 
 

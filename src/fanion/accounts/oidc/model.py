@@ -53,8 +53,8 @@ class OidcIdentity:
 
 def lacks_claims(claims: Mapping[str, Any], settings: OidcSettings) -> bool:
     """Return whether the user info endpoint may have claims that this ID token lacks."""
-    wanted = [*OWN_CLAIMS, *([settings.groups_claim] if settings.groups else [])]
-    return any(name not in claims for name in wanted)
+    names = [*OWN_CLAIMS, *([settings.groups_claim] if settings.groups else [])]
+    return any(name not in claims for name in names)
 
 
 def read_identity(

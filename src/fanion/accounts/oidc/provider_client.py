@@ -313,9 +313,9 @@ def _tokens(status: int, body: bytes) -> Tokens:
     """Parse the response to an exchange of a code (RFC 6749 sections 5.1 and 5.2)."""
     if status >= 500:
         raise ProviderUnavailable
-    found = _object(body) or {}
+    fields = _object(body) or {}
     if status != 200:
-        if found.get("error") == "invalid_grant":
+        if fields.get("error") == "invalid_grant":
             raise SignInDenied(
                 "The identity provider does not accept its code: please begin again."
             )
@@ -323,7 +323,7 @@ def _tokens(status: int, body: bytes) -> Tokens:
             "It does not exchange the code for tokens; check FANION_OIDC_CLIENT_ID, the secret, "
             "and the redirect address that the provider knows."
         )
-    id_token, access_token = found.get("id_token"), found.get("access_token")
+    id_token, access_token = fields.get("id_token"), fields.get("access_token")
     if not (_is_token(id_token) and _is_token(access_token)):
         raise ProviderInvalid("It sent no ID token.")
     return Tokens(str(id_token), str(access_token))
@@ -338,10 +338,10 @@ def _is_token(value: object) -> bool:
 
 def _object(body: bytes) -> dict[str, Any] | None:
     try:
-        found = msgspec.json.decode(body)
+        value = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _basic(client_id: str, secret: str) -> str:

@@ -48,12 +48,12 @@ class StateStore:
         Returns:
             None for a state that was taken, has expired, or belongs to another browser.
         """
-        taken = delete(oidc_states).where(
+        statement = delete(oidc_states).where(
             _state.hash == hash_key(state), _state.browser_hash == hash_key(browser)
         )
         columns = (_state.return_path, _state.user_id, _state.expires_at)
         async with self.records.write() as connection:
-            row = (await connection.execute(taken.returning(*columns))).first()
+            row = (await connection.execute(statement.returning(*columns))).first()
         if row is None or row.expires_at <= now:
             return None
         return BegunSignIn(row.return_path, row.user_id)

@@ -224,10 +224,10 @@ def _changed(principal: Principal, change: AccountChange) -> Principal:
         "email": change.email,
         "current_project_id": change.current_project_id,
     }
-    given = {name: value for name, value in named.items() if value is not None}
+    changed = {name: value for name, value in named.items() if value is not None}
     if change.email is not None:
-        given["is_email_verified"] = False
-    return replace(principal, user=replace(principal.user, **given))
+        changed["is_email_verified"] = False
+    return replace(principal, user=replace(principal.user, **changed))
 
 
 async def _me(

@@ -79,6 +79,8 @@ def _verify(connection: Connection, user_id: int, method: str, now: datetime) ->
 
 def _revoke_invites(connection: Connection, user_id: int, now: datetime) -> None:
     member = memberships.c
-    theirs = select(member.organization_id).where(member.user_id == user_id)
-    for organization_id in list(connection.scalars(theirs.order_by(member.organization_id))):
+    organization_ids = select(member.organization_id).where(member.user_id == user_id)
+    for organization_id in list(
+        connection.scalars(organization_ids.order_by(member.organization_id))
+    ):
         revoke_invites_of(connection, organization_id, user_id, None, None, now)

@@ -103,14 +103,14 @@ class OwnAccounts:
         Raises:
             Invalid: Another user has the e-mail address (code `unique`).
         """
-        found = await change_account(self.records, change)
-        self.changed(change.user_id, found)
+        hashes = await change_account(self.records, change)
+        self.changed(change.user_id, hashes)
         self.tell(principal.user.email, change)
 
-    def changed(self, user_id: int, found: CredentialHashes) -> None:
+    def changed(self, user_id: int, hashes: CredentialHashes) -> None:
         """Forget the cached account: here at once, and on other servers within seconds."""
-        self.authentication.changed(found.keys)
-        self.sign_in.sessions.changed(user_id, found.sessions)
+        self.authentication.changed(hashes.keys)
+        self.sign_in.sessions.changed(user_id, hashes.sessions)
 
     def tell(self, email: str, change: AccountChange) -> None:
         """Notify the owner by mail, who thus notices what another person did.

@@ -82,7 +82,7 @@ def write_change(connection: Connection, change: AccountChange) -> CredentialHas
     former = connection.execute(select(users.c.email).where(of_user)).scalar_one()
     if values := _columns(change):
         connection.execute(update(users).where(of_user).values(values))
-    found = CredentialHashes(
+    hashes = CredentialHashes(
         *(
             list(connection.scalars(select(table.c.hash).where(table.c.user_id == user_id)))
             for table in (personal_api_keys, sessions)
@@ -96,7 +96,7 @@ def write_change(connection: Connection, change: AccountChange) -> CredentialHas
         _record(connection, change, "password_changed")
     if change.email is not None or change.password_hash is not None:
         delete_password_links(connection, user_id)
-    return found
+    return hashes
 
 
 def delete_password_links(connection: Connection, user_id: int) -> None:
@@ -109,8 +109,8 @@ def delete_password_links(connection: Connection, user_id: int) -> None:
 async def organization_names(records: Records, ids: Sequence[Any]) -> list[tuple[Any, str]]:
     """Return the ids and names of these organizations, by name."""
     organization = organizations.c
-    wanted = select(organization.id, organization.name).where(organization.id.in_(ids))
-    rows = await records.fetch(wanted.order_by(organization.name, organization.id))
+    statement = select(organization.id, organization.name).where(organization.id.in_(ids))
+    rows = await records.fetch(statement.order_by(organization.name, organization.id))
     return [(row.id, row.name) for row in rows]
 
 

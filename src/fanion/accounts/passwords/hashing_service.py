@@ -31,8 +31,8 @@ class PasswordHashing:
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE_MAX, thread_name_prefix="passwords")
         self._running: set[Future[Any]] = set()
         # No password has this hash. It is compared if an account has none, at the same cost.
-        one = self._hasher
-        cost = f"m={one.memory_cost},t={one.time_cost},p={one.parallelism}"
+        own_hasher = self._hasher
+        cost = f"m={own_hasher.memory_cost},t={own_hasher.time_cost},p={own_hasher.parallelism}"
         self._no_password = f"$argon2id$v=19${cost}${'A' * 22}${'A' * 43}"
 
     async def hash_new(self, password: str, email: str = "", attr: str = "password") -> str:

@@ -83,9 +83,9 @@ class PasswordLinks:
             return changed
 
         async with own.records.write() as connection:
-            found = await connection.run_sync(use)
-        if found is None:
+            hashes = await connection.run_sync(use)
+        if hashes is None:
             raise InvalidLink
-        own.changed(account.user_id, found)
+        own.changed(account.user_id, hashes)
         own.tell(account.email, change)
         return replace(account, password_hash=hashed)

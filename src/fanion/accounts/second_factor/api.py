@@ -103,9 +103,11 @@ class SecondFactorLoginApi(Controller):
         token = PENDING.read(request.headers.get("cookie"), request.origin)
         if token is None or len(token) > KEY_CHARS_MAX:
             raise SignInExpired
-        found = await _check(request, sign_in, token, data.token)
-        assert found.user_id is not None
-        return await begin_session(request, sign_in, found.user_id, found.method, found.password)
+        checked = await _check(request, sign_in, token, data.token)
+        assert checked.user_id is not None
+        return await begin_session(
+            request, sign_in, checked.user_id, checked.method, checked.password
+        )
 
 
 async def _check(
@@ -122,12 +124,12 @@ async def _check(
     user_id = await sign_in.factors.waiting(token, now)
     account = f"code {user_id or hash_key(token)}"
     attempt = await sign_in.attempts.begin(account, client.address, client.claimed)
-    found = await sign_in.factors.complete(token, code, now, client.address)
-    if found.user_id is None:
+    checked = await sign_in.factors.complete(token, code, now, client.address)
+    if checked.user_id is None:
         raise SignInExpired
-    sign_in.require_valid(found.user_id, found.code, client.address)
+    sign_in.require_valid(checked.user_id, checked.code, client.address)
     await sign_in.attempts.succeeded(attempt)
-    return found
+    return checked
 
 
 class SecondFactorApi(Controller):
@@ -146,13 +148,13 @@ class SecondFactorApi(Controller):
         self, request: ManagementRequest, sign_in: NamedDependency[SignIn]
     ) -> SecondFactorBody:
         user_id = request.principal.user.id
-        found = await sign_in.factors.status(user_id)
-        is_enabled = found.confirmed_at is not None
+        factor = await sign_in.factors.status(user_id)
+        is_enabled = factor.confirmed_at is not None
         return SecondFactorBody(
             is_enabled=is_enabled,
             method="TOTP" if is_enabled else None,
-            confirmed_at=found.confirmed_at,
-            recovery_codes_left=found.recovery_codes,
+            confirmed_at=factor.confirmed_at,
+            recovery_codes_left=factor.recovery_codes,
             is_required=await sign_in.factors.is_required(user_id),
         )
 

@@ -216,14 +216,16 @@ def remove_second_factor(connection: Connection, user_id: int) -> bool:
     _locked(connection, user_id)
     connection.execute(delete(pending_sign_ins).where(_pending.user_id == user_id))
     connection.execute(delete(recovery_codes).where(_recovery.user_id == user_id))
-    gone = delete(second_factors).where(_factor.user_id == user_id).returning(_factor.confirmed_at)
-    confirmed = connection.execute(gone).first()
+    deletion = (
+        delete(second_factors).where(_factor.user_id == user_id).returning(_factor.confirmed_at)
+    )
+    confirmed = connection.execute(deletion).first()
     return confirmed is not None and confirmed.confirmed_at is not None
 
 
 def _locked(connection: Connection, user_id: int) -> Row[Any] | None:
-    wanted = select(second_factors).where(_factor.user_id == user_id)
-    return connection.execute(wanted.with_for_update()).first()
+    statement = select(second_factors).where(_factor.user_id == user_id)
+    return connection.execute(statement.with_for_update()).first()
 
 
 def _begin_setup(connection: Connection, user_id: int, secret: str, now: datetime) -> datetime:
@@ -404,5 +406,5 @@ def _record(
 def _password(connection: Connection, user_id: int) -> str | None:
     """Return the stored hash, which is empty without a password; None for an inactive user."""
     active = select(users.c.password_hash).where(users.c.id == user_id, users.c.is_active)
-    found: str | None = connection.scalar(active)
-    return found
+    password_hash: str | None = connection.scalar(active)
+    return password_hash

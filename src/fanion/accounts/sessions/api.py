@@ -43,10 +43,10 @@ class SessionsApi(Controller):
     ) -> Paged[SessionBody]:
         """Return the caller's sessions, most recently used first."""
         page, principal = request.page, request.principal
-        found, count = await sign_in.sessions.store.page(
+        rows, count = await sign_in.sessions.store.page(
             principal.user.id, request.app.state.now(), page.limit, page.offset
         )
-        return page.of([_body(one, principal.session_id) for one in found], count)
+        return page.of([_body(session, principal.session_id) for session in rows], count)
 
     @delete("/", summary="Sign out everywhere else", own=True)
     async def end_others(

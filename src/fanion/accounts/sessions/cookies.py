@@ -41,8 +41,8 @@ def read_cookie(header: str | None, origin: str) -> str | None:
 def _read(header: str | None, name: str) -> str | None:
     if not header or len(header) > HEADER_CHARS_MAX:
         return None
-    found = {value.strip() for value in _values(name).findall(header)}
-    return found.pop() or None if len(found) == 1 else None
+    values = {value.strip() for value in _values(name).findall(header)}
+    return values.pop() or None if len(values) == 1 else None
 
 
 @cache

@@ -130,9 +130,9 @@ class SessionService:
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        gone = await self.store.delete(user_id, session_id)
-        self._ended(user_id, gone)
-        return bool(gone)
+        hashes = await self.store.delete(user_id, session_id)
+        self._ended(user_id, hashes)
+        return bool(hashes)
 
     async def end_all_of_user(self, user_id: int, except_id: UUID | None = None) -> int:
         """End the user's sessions, and return how many have ended.
@@ -143,9 +143,9 @@ class SessionService:
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        gone = await self.store.delete_all(user_id, except_id)
-        self._ended(user_id, gone)
-        return len(gone)
+        hashes = await self.store.delete_all(user_id, except_id)
+        self._ended(user_id, hashes)
+        return len(hashes)
 
     def rights_changed(self, user_id: int) -> None:
         """Forget cached sessions, because this process has changed what the user may do."""

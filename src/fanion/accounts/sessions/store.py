@@ -101,19 +101,19 @@ class SessionStore:
 
         Sessions of inactive users, and those whose owner's rights have changed, are left out.
         """
-        found: dict[str, Any] = {}
+        rows: dict[str, Any] = {}
         levels: dict[str, dict[UUID, int]] = {}
         enforced: set[str] = set()
         for row in await self.records.fetch(_FOUND, {"hashes": hashes}):
-            theirs = levels.setdefault(row.hash, {})
+            owner_levels = levels.setdefault(row.hash, {})
             if row.organization_id is not None:
-                theirs[row.organization_id] = row.level
+                owner_levels[row.organization_id] = row.level
             if row.enforce_2fa:
                 enforced.add(row.hash)
-            found[row.hash] = row
+            rows[row.hash] = row
         return {
             hashed: _session_of(row, levels[hashed], is_enforced=hashed in enforced)
-            for hashed, row in found.items()
+            for hashed, row in rows.items()
             if row.rights == rights_of(levels[hashed])
         }
 
@@ -131,8 +131,8 @@ class SessionStore:
         )
         async with self.records.read() as connection:
             count = await connection.scalar(select(func.count()).select_from(sessions).where(mine))
-            found = await connection.execute(rows)
-            return [ListedSession(**row._mapping) for row in found], count or 0
+            page = await connection.execute(rows)
+            return [ListedSession(**row._mapping) for row in page], count or 0
 
     async def delete(self, user_id: int, session_id: UUID) -> list[str]:
         """Delete a session and return its hash, or nothing if the user has no such session."""
@@ -175,15 +175,17 @@ class SessionStore:
             await connection.execute(
                 _USED,
                 [
-                    {"session": one, "used": time, "before": time - USED_EVERY}
-                    for one, time in used.items()
+                    {"session": session_id, "used": time, "before": time - USED_EVERY}
+                    for session_id, time in used.items()
                 ],
             )
 
     async def _delete(self, which: ColumnElement[bool]) -> list[str]:
         async with self.records.write() as connection:
-            gone = await connection.scalars(delete(sessions).where(which).returning(_session.hash))
-            return list(gone)
+            hashes = await connection.scalars(
+                delete(sessions).where(which).returning(_session.hash)
+            )
+            return list(hashes)
 
 
 def create_session(connection: Connection, new: NewSession) -> list[str]:
@@ -197,8 +199,10 @@ def create_session(connection: Connection, new: NewSession) -> list[str]:
     """
     require_current(connection, new.user_id, new.password)
     member = memberships.c
-    theirs = select(member.organization_id, member.level).where(member.user_id == new.user_id)
-    levels = {row.organization_id: row.level for row in connection.execute(theirs)}
+    memberships_of_user = select(member.organization_id, member.level).where(
+        member.user_id == new.user_id
+    )
+    levels = {row.organization_id: row.level for row in connection.execute(memberships_of_user)}
     connection.execute(
         insert(sessions).values(
             id=uuid4(),

@@ -75,11 +75,11 @@ class KeyCache(Generic[V]):
         self._failures = failures
         self._invalidations = 0
 
-    async def find(self, key: str, place: str, caller: Caller | None) -> V:
+    async def find(self, key: str, location: str, caller: Caller | None) -> V:
         """Return the value of a key.
 
         Args:
-            place: Where in the request the key was, for the error.
+            location: Where in the request the key was, for the error.
             caller: The client whose failures are counted; None to count none.
 
         Raises:
@@ -90,7 +90,7 @@ class KeyCache(Generic[V]):
         value, was_read = await self.look_up(key, caller)
         if value is None:
             self._failures.unknown(key, caller, was_read=was_read)
-            raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
+            raise InvalidPersonalApiKey(f"Personal API key found in request {location} is invalid.")
         return value
 
     async def look_up(
@@ -181,11 +181,13 @@ class Authentication:
         self._bus = bus or ChangeBus()
         self._used: dict[UUID, datetime] = {}
 
-    async def authenticate(self, key: str, place: str, caller: Caller | None = None) -> Principal:
+    async def authenticate(
+        self, key: str, location: str, caller: Caller | None = None
+    ) -> Principal:
         """Return the owner of a personal key.
 
         Args:
-            place: Where in the request the key was, for errors.
+            location: Where in the request the key was, for errors.
             caller: The client whose failures are counted; None to count none.
 
         Raises:
@@ -194,11 +196,13 @@ class Authentication:
             Throttled: The client has sent too many unknown keys.
             RecordsUnavailable: The records store does not answer.
         """
-        principal = await self._keys.find(key, place, caller)
+        principal = await self._keys.find(key, location, caller)
         now = self._now()
         if has_expired(principal.key_expires_at, now):
             self.failures.expired(principal, caller)
-            raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
+            raise ExpiredPersonalApiKey(
+                f"Personal API key found in request {location} has expired."
+            )
         self._note_use(principal, now)
         return principal
 

@@ -78,8 +78,8 @@ def prefix_of(key: str) -> str:
 
 def bearer_key(authorization: str | None) -> str | None:
     """Return the key of an Authorization header, or None for another scheme."""
-    found = _BEARER.fullmatch((authorization or "").strip())
-    return found[1].strip() if found else None
+    match = _BEARER.fullmatch((authorization or "").strip())
+    return match[1].strip() if match else None
 
 
 def check_expiry(expires_at: datetime, now: datetime) -> None:
@@ -98,10 +98,10 @@ def read_expiry(text: str, now: datetime) -> datetime:
     Raises:
         ValueError: The message says what is allowed.
     """
-    found = _DURATION.fullmatch(text.strip())
-    if found:
-        amount = int(found[1])
-        after = timedelta(days=amount) if found[2] == "d" else timedelta(hours=amount)
+    match = _DURATION.fullmatch(text.strip())
+    if match:
+        amount = int(match[1])
+        after = timedelta(days=amount) if match[2] == "d" else timedelta(hours=amount)
         expires_at = now + min(after, LIFETIME_MAX + timedelta(days=1))
     else:
         try:

@@ -67,8 +67,8 @@ class PersonalKeysApi(Controller):
     ) -> Paged[KeyBody]:
         """Return the keys of the caller, newest first."""
         page, user = request.page, request.principal.user
-        found, count = await authentication.store.page(user.id, page.limit, page.offset)
-        return page.of([_key(key) for key in found], count)
+        rows, count = await authentication.store.page(user.id, page.limit, page.offset)
+        return page.of([_key(key) for key in rows], count)
 
     @post("/", summary="Create a personal API key", **FRESH)
     async def create(
@@ -101,10 +101,10 @@ class PersonalKeysApi(Controller):
         key_id: FromPath[UUID],
         authentication: NamedDependency[Authentication],
     ) -> KeyBody:
-        found = await authentication.store.find(request.principal.user.id, key_id)
-        if found is None:
+        key = await authentication.store.find(request.principal.user.id, key_id)
+        if key is None:
             raise NotFound
-        return _key(found)
+        return _key(key)
 
     @delete("/{key_id:str}", summary="Revoke a personal API key", own=True, **FRESH)
     async def revoke(
@@ -117,18 +117,18 @@ class PersonalKeysApi(Controller):
         await authentication.revoke(request.principal.user.id, key_id)
 
 
-def _require_expiry(wanted: datetime | None, request: ManagementRequest) -> None:
+def _require_expiry(expires_at: datetime | None, request: ManagementRequest) -> None:
     """Raise Invalid unless the caller may create a key with this expiry."""
     own = request.principal.key_expires_at
-    if own is not None and (wanted is None or wanted > own):
+    if own is not None and (expires_at is None or expires_at > own):
         raise Invalid(
             f"Ensure this time is no later than {own.isoformat()}, when the key that makes this "
             "one expires.",
             attr="expires_at",
         )
-    if wanted is not None:
+    if expires_at is not None:
         try:
-            check_expiry(wanted, request.app.state.now())
+            check_expiry(expires_at, request.app.state.now())
         except ValueError as error:
             raise Invalid(str(error), attr="expires_at") from None
 

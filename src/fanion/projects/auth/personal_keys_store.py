@@ -100,20 +100,20 @@ class PersonalKeyStore:
 
         Unknown keys and those of inactive users are left out.
         """
-        found: dict[str, Principal] = {}
+        principals: dict[str, Principal] = {}
         levels: dict[str, dict[UUID, int]] = {}
         for row in await self._records.fetch(_OWNERS, {"hashes": hashes}):
-            theirs = levels.setdefault(row.hash, {})
+            owner_levels = levels.setdefault(row.hash, {})
             if row.organization_id is not None:
-                theirs[row.organization_id] = row.level
-            found[row.hash] = _principal(row, theirs)
-        return found
+                owner_levels[row.organization_id] = row.level
+            principals[row.hash] = _principal(row, owner_levels)
+        return principals
 
     async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
         """Return one page of the user's keys, newest first, and the number of all."""
-        wanted = {"user": user_id}
-        [(count,)] = await self._records.fetch(_COUNT, wanted)
-        rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
+        parameters = {"user": user_id}
+        [(count,)] = await self._records.fetch(_COUNT, parameters)
+        rows = await self._records.fetch(_PAGE, {**parameters, "rows": limit, "start": offset})
         return [_key(row) for row in rows], count
 
     async def find(self, user_id: int, key_id: UUID) -> PersonalKey | None:
@@ -149,10 +149,10 @@ class PersonalKeyStore:
         """Delete a key and return its hash, or None if the user has no such key."""
         which = (_keys.user_id == user_id) & (_keys.id == key_id)
         async with self._records.write() as connection:
-            gone = await connection.run_sync(
+            hashes = await connection.run_sync(
                 partial(_delete_keys, which=which, now=now, by=user_id)
             )
-            return gone[0] if gone else None
+            return hashes[0] if hashes else None
 
     async def revoke(self, key_id: UUID, now: datetime) -> bool:
         """Delete a key of any user, as the operator. Return False if there is no such key."""
@@ -220,9 +220,9 @@ def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey
             expires_at=key.expires_at,
         )
     )
-    made = ItemState(str(key.id), key.label, {})
+    state = ItemState(str(key.id), key.label, {})
     by = None if new.by_operator else key.user_id
-    _record(connection, key.user_id, None, made, new.now, by)
+    _record(connection, key.user_id, None, state, new.now, by)
     return key, text
 
 
@@ -242,9 +242,9 @@ def _delete_keys(
     by: int | None,
 ) -> list[str]:
     """Delete keys and return their hashes."""
-    gone = delete(personal_api_keys).where(which)
+    deletion = delete(personal_api_keys).where(which)
     rows = connection.execute(
-        gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
+        deletion.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
     ).all()
     for row in rows:
         deleted = ItemState(str(row.id), row.label, {})
@@ -262,8 +262,8 @@ def _record(
 ) -> None:
     """Record the change in the activity log of each organization of the key's owner."""
     member = memberships.c
-    theirs = select(member.organization_id).where(member.user_id == owner_id)
-    for organization_id in list(connection.scalars(theirs)):
+    organizations_of_owner = select(member.organization_id).where(member.user_id == owner_id)
+    for organization_id in list(connection.scalars(organizations_of_owner)):
         change = OrganizationChange(
             organization_id=organization_id,
             scope="PersonalAPIKey",

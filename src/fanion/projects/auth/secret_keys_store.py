@@ -137,15 +137,15 @@ def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
     project_id, now = reset.project_id, reset.now
     # Concurrent replacements wait for each other, so that the second one sees the first one's key.
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
-    theirs = _former.project_id == project_id
-    ended = theirs & (_former.valid_until <= now) if reset.former_valid_s else theirs
+    of_project = _former.project_id == project_id
+    ended = of_project & (_former.valid_until <= now) if reset.former_valid_s else of_project
     connection.execute(delete(former_secret_keys).where(ended))
-    gone = delete(project_secret_keys).where(_key.project_id == project_id)
-    present = connection.execute(gone.returning(_key.hash, _key.mask_value)).one_or_none()
+    deletion = delete(project_secret_keys).where(_key.project_id == project_id)
+    present = connection.execute(deletion.returning(_key.hash, _key.mask_value)).one_or_none()
     if present is None:
         return None
     if reset.former_valid_s:
-        count = select(func.count()).select_from(former_secret_keys).where(theirs)
+        count = select(func.count()).select_from(former_secret_keys).where(of_project)
         if (connection.scalar(count) or 0) >= FORMER_KEYS_MAX:
             raise too_many_former()
         connection.execute(
@@ -163,8 +163,8 @@ def _remove(
     connection: Connection, project_id: int, now: datetime
 ) -> tuple[str | None, str | None]:
     """Delete all keys, and return the masked current one and the former one that expires last."""
-    gone = delete(project_secret_keys).where(_key.project_id == project_id)
-    present = connection.execute(gone.returning(_key.mask_value)).scalar_one_or_none()
+    deletion = delete(project_secret_keys).where(_key.project_id == project_id)
+    present = connection.execute(deletion.returning(_key.mask_value)).scalar_one_or_none()
     former = delete(former_secret_keys).where(_former.project_id == project_id)
     rows = connection.execute(former.returning(_former.mask_value, _former.valid_until)).all()
     valid = [row for row in rows if row.valid_until > now]
@@ -215,11 +215,11 @@ class SecretKeys:
         self._keys = KeyCache(store.owners, self._failures, clock)
         self._bus = bus or ChangeBus()
 
-    async def project_id(self, key: str, place: str, caller: Caller | None = None) -> int | None:
+    async def project_id(self, key: str, location: str, caller: Caller | None = None) -> int | None:
         """Return the project of a key, or None for text that is not a secret key.
 
         Args:
-            place: Where in the request the key was, for errors.
+            location: Where in the request the key was, for errors.
             caller: The client whose failures are counted; None to count none.
 
         Raises:
@@ -230,10 +230,12 @@ class SecretKeys:
         """
         if not key.startswith(SECRET_KEY_PREFIX) or len(key) > KEY_CHARS_MAX:
             return None
-        owner = await self._keys.find(key, place, caller)
+        owner = await self._keys.find(key, location, caller)
         if has_expired(owner.valid_until, self._now()):
             self._failures.ended_secret(mask(key), caller)
-            raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
+            raise ExpiredPersonalApiKey(
+                f"Personal API key found in request {location} has expired."
+            )
         return owner.project_id
 
     async def opens(self, hashed: str, project_id: int) -> bool:
